@@ -16,7 +16,14 @@ from importlib import resources
 WORKERS = "EC_WORKERS"  # several share the layers
 DISTANCES = "EC_DISTANCES"  # kernels fetch ahead by distances
 LOADS_IN_ORDER = "EC_LOADS_IN_ORDER"  # register tiles are those of cores in order
-_SAID = (DISTANCES, LOADS_IN_ORDER)  # by a header that defines them
+ZERO_POINTS = "EC_ZERO_POINTS"  # integers of filters have them
+PACKED_ZERO_POINTS = "EC_PACKED_ZERO_POINTS"  # of filters that packed rows are multiplied by
+_SAID = (
+    DISTANCES,
+    LOADS_IN_ORDER,
+    ZERO_POINTS,
+    PACKED_ZERO_POINTS,
+)  # by a header that defines them
 
 _GUARDED = re.compile(
     r"(?P<remark>^/\*(?:[^*]|\*(?!/))*\*/\n)?"

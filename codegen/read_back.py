@@ -11,6 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from edgeconv.algorithms.widening import is_asymmetric
 from edgeconv.codegen.weights import HEADER, Header, PlacedBlob, defect_of, layout
 from edgeconv.encoding import FLOAT32
 from edgeconv.ir.candidate import EXACTLY
@@ -22,6 +23,7 @@ Bytes = npt.NDArray[np.uint8]
 Floats = npt.NDArray[np.float32]
 # Positions pass through `Blob.arrange` as float32, which holds integers up to 2^24: in two halves.
 _HALF = 1 << 12
+_OWN = ("channels", "addends")  # blobs whose words are proven
 
 
 def read_back(choice: Choice, order: Sequence[int], image: Bytes) -> dict[str, Filters]:
@@ -75,9 +77,13 @@ def _integers(layer: Layer, choice: Choice, stored: dict[str, PlacedBlob], data:
         multiples = _unarranged(
             stored["filters"].blob, _values(stored["filters"], data), weights.shape
         )
+        rows = (-1, *(1,) * (weights.ndim - 1))
         units = np.asarray(node.attrs["storage"].scale, np.float32)
-        weights = multiples * units.reshape(-1, *(1,) * (weights.ndim - 1))
-    own = [stored[blob] for blob in ("channels", "addends") if blob in stored]
+        zeros = np.asarray(node.attrs["storage"].zero, np.float32)
+        weights = (multiples - zeros.reshape(rows)) * units.reshape(rows)
+    own = [stored[blob] for blob in _OWN if blob in stored]
+    if is_asymmetric(node.attrs["storage"]) and "filters" in stored:
+        own.append(stored["filters"])  # zero points lie among them
     same = all(np.array_equal(_words(words, data), words.blob.pack()) for words in own)
     name = node.inputs[2] if len(node.inputs) > 2 else ""
     bias = graph[name].constant().astype(np.float32) if name else np.zeros(len(weights), np.float32)

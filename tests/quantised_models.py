@@ -86,20 +86,22 @@ class Network:
         *,
         axis: int | None = 0,
         dtype: str = "int8",
-        zero: int = 0,
+        zero: int | Values = 0,
     ) -> str:
         """Integers of ``dtype`` behind a DequantizeLinear, the extremes among them; one scale per
-        index of ``axis``, one in all for None."""
+        index of ``axis``, and as many zero points or one, one in all for None."""
         info = ml_dtypes.iinfo(dtype)  # numpy knows no int4
-        low = info.min + 1 if zero == 0 and info.min else info.min
+        low = info.min + 1 if np.all(zero == 0) and info.min else info.min
         values = self.rng.integers(low, info.max, shape, endpoint=True).astype(dtype)
         values.reshape(-1)[:2] = low, info.max
         count = 1 if axis is None else shape[axis]
         fan_in = np.prod(shape) / (shape[0] if axis in (0, None) else shape[-1])
         scale = (self.rng.uniform(0.5, 1.5, count) / (info.max * fan_in**0.5)).astype(np.float32)
         scale = scale[0] if axis is None else scale
-        self.weights[name], self.scales[name] = values.astype(np.int64) - zero, self.scale(scale)
-        zeros = np.full(np.shape(scale), zero, dtype)
+        rows = [-1 if i == axis else 1 for i in range(len(shape))] if np.ndim(zero) else ()
+        steps = values.astype(np.int64) - np.reshape(zero, rows)
+        self.weights[name], self.scales[name] = steps, self.scale(scale)
+        zeros = np.broadcast_to(zero, np.shape(scale)).astype(dtype)
         inputs = [self.constant(name, values), *self.scaling(name, scale, zeros, dtype)]
         attrs = {} if axis is None else {"axis": axis}
         return self.node("DequantizeLinear", inputs, f"{name}_dq", **attrs)

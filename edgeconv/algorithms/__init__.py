@@ -107,7 +107,7 @@ def candidates(node: Node, graph: Graph, target: Target) -> list[ConvCandidate[A
 def layouts(node: Node, graph: Graph, target: Target) -> Sequence[LayoutOption]:
     """Layout options of all algorithms that have a candidate, each with its name for `lower`; those
     of integers also of filters that are `widened`."""
-    wide = widened(node)
+    wide = widened(node, graph)
     if wide is None:
         return _options(node, graph, target)
     return [*_options(node, graph, target), *_options(wide, graph, target, _exact())]

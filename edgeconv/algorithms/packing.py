@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -48,16 +48,30 @@ def bias_blob(node: Node, graph: Graph, out_c: int, lanes: int) -> Blob:
     return Blob("bias", 2 * elements, pack)
 
 
-def filters_blob(node: Node, graph: Graph, elements: int, pack: Callable[[Floats], Floats]) -> Blob:
-    """The filters of a Conv or Dense node in its storage format; ``pack`` brings them in order."""
+def filters_blob(
+    node: Node,
+    graph: Graph,
+    elements: int,
+    pack: Callable[[Floats], Floats],
+    arrange: Callable[[Floats], Floats] | None = None,
+) -> Blob:
+    """The filters of a Conv or Dense node in its storage format; ``pack`` brings them in order, as
+    ``arrange`` does without the numbers that it puts between them, if any."""
     form = _format(node)
 
     def packed() -> Floats:
         weights = weights_of(node, graph)
         truncate = bool(node.attrs.get("truncate"))
-        return pack(in_units(weights, form, units_of(node, weights), truncate=truncate))
+        units = units_of(node, weights)
+        return pack(in_units(weights, form, units, truncate=truncate, zeros=_zeros(node)))
 
-    return Blob("filters", elements, packed, storage=form.encoding, arrange=pack)
+    return Blob("filters", elements, packed, storage=form.encoding, arrange=arrange or pack)
+
+
+def _zeros(node: Node) -> Sequence[int]:
+    """The zero points of its filters, where they have any; else none."""
+    zeros: Sequence[int] = node.attrs["storage"].zero if "storage" in node.attrs else ()
+    return zeros if any(zeros) else ()
 
 
 def storage_params(node: Node, out_c: int, lanes: int) -> dict[str, Param]:
@@ -97,9 +111,15 @@ def units_of(node: Node, weights: Floats) -> Floats | None:
 
 
 def in_units(
-    weights: Floats, form: StorageFormat, units: Floats | None, *, truncate: bool = False
+    weights: Floats,
+    form: StorageFormat,
+    units: Floats | None,
+    *,
+    truncate: bool = False,
+    zeros: Sequence[int] = (),
 ) -> Floats:
-    """What is stored of ``weights``: values that ``form`` has, in their units if there are any.
+    """What is stored of ``weights``: values that ``form`` has, in their units if there are any,
+    from the ``zeros`` of their output channels on, if any.
 
     Divided in double precision, so that of what was rounded before, the same values come back (but
     not if that is truncated again: a quotient may be just below the value).
@@ -110,6 +130,8 @@ def in_units(
         return form.rounded(weights, truncate=truncate).astype(np.float32)
     shape = (-1, *(1,) * (weights.ndim - 1))
     counts = weights / units.astype(np.float64).reshape(shape)
+    if zeros:
+        counts += np.asarray(zeros).reshape(shape)
     return form.rounded(counts, truncate=truncate).astype(np.float32)
 
 

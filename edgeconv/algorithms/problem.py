@@ -9,6 +9,7 @@ from edgeconv.algorithms.real_sums import real_sums_of
 from edgeconv.algorithms.scaling import scaling_of
 from edgeconv.algorithms.sums import NO_FACTS, Facts, facts_of, form_of, two_fit
 from edgeconv.algorithms.wide_sums import wide_sums_of
+from edgeconv.algorithms.widening import is_asymmetric
 from edgeconv.encoding import FLOAT32, Encoding
 from edgeconv.ir.activation import NONE
 from edgeconv.ir.graph import Graph, Node, Tensor
@@ -84,6 +85,7 @@ class ConvProblem:
     ``wide``, ``chunk``: integers of 16 bits make the result (``wide_sums.wide_sums_of``), and how
     many products of them fit int32, 0 for all of a window.
     ``real_sums``: float32 is made of sums of stored integers (``real_sums.real_sums_of``).
+    ``asymmetric``: filters have zero points.
     """
 
     batch: int
@@ -114,6 +116,7 @@ class ConvProblem:
     wide: bool = False
     chunk: int = 0
     real_sums: bool = False
+    asymmetric: bool = False
 
     @property
     def in_memory(self) -> Triple:
@@ -281,4 +284,5 @@ def problem_of(node: Node, graph: Graph) -> ConvProblem:
         wide=wide is not None,
         chunk=wide.chunk if wide else 0,
         real_sums=sums.real_sums,
+        asymmetric=is_asymmetric(node.attrs.get("storage")),
     )

@@ -21,8 +21,9 @@ from edgeconv.algorithms.sums import (
     Integers,
     are_scales,
     filter_rows,
-    multiples,
+    filter_zeros,
     pair_in,
+    stored_filters,
     two_fit,
 )
 from edgeconv.encoding import INT8, Encoding
@@ -78,7 +79,7 @@ def _found(node: Node, graph: Graph) -> RealSums | None:
     unit, bias = x.scale[0] * scales.of_sums, np.asarray(scales.bias, np.float64)
     whole, rest = in_units(bias, unit)
     zero = -x.zero[0] * w.sum(axis=1)
-    reach = largest_sum(w, -x.low)
+    reach = np.maximum(largest_sum(w, -x.low), largest_reach(node, graph, -x.low))
     fits = reach + np.abs(whole + zero) <= _LARGEST
     start = np.where(fits, whole + zero, zero)
     if int((reach + np.abs(start)).max(initial=0)) > _LARGEST:
@@ -86,8 +87,17 @@ def _found(node: Node, graph: Graph) -> RealSums | None:
     left = np.where(fits, rest, bias) / scales.of_results
     single = (unit / scales.of_results).astype(np.float32)
     fit = two_fit(node, graph)
-    facts = Facts(pair_in(multiples(node, graph)))
+    facts = Facts(pair_in(stored_filters(node, graph)))
     return RealSums(start.astype(np.int32), single, left.astype(np.float32), facts, fit)
+
+
+def largest_reach(node: Node, graph: Graph, magnitude: int) -> Integers:
+    """By filter of a Conv or Dense node the most that a part of its sum is in magnitude, of inputs
+    of at most this ``magnitude``, where zero points of filters are counted apart."""
+    stored, zeros = stored_filters(node, graph), np.abs(filter_zeros(node, graph))
+    rows = stored.reshape(len(stored), -1)
+    found: Integers = largest_sum(rows, magnitude) + magnitude * zeros * rows.shape[1]
+    return found
 
 
 def largest_sum(filters: Integers, magnitude: int) -> Integers:

@@ -49,10 +49,24 @@ def filter_rows(node: Node, graph: Graph) -> Integers:
     return multiples(node, graph).reshape(graph[node.inputs[1]].shape[0], -1)
 
 
+def filter_zeros(node: Node, graph: Graph) -> Integers:
+    """The zero point of each filter of a Conv or Dense node, 0 but for asymmetric ones."""
+    zeros = np.asarray(node.attrs["storage"].zero, np.int64)
+    return np.broadcast_to(zeros, graph[node.inputs[1]].shape[:1])
+
+
+def stored_filters(node: Node, graph: Graph) -> Integers:
+    """What is stored of the filters of a Conv or Dense node: `multiples` and the zero points of
+    asymmetric ones."""
+    zeros = filter_zeros(node, graph)
+    filters = multiples(node, graph)
+    return filters + zeros.reshape(-1, *(1,) * (filters.ndim - 1))
+
+
 def two_fit(node: Node, graph: Graph) -> bool:
     """Any two products of the inputs, which are int8, with integers of a filter can be added in 16
     bits: -128, which no quantiser of filters makes that is symmetric, stands there at most once."""
-    filters = multiples(node, graph)
+    filters = stored_filters(node, graph)
     lowest = (filters.reshape(len(filters), -1) == INT8.low).sum(axis=1)
     return bool((lowest <= 1).all())
 
@@ -109,7 +123,7 @@ def _found(node: Node, graph: Graph) -> tuple[Form | None, Facts]:
 
 def _facts(node: Node, graph: Graph, form: Form) -> Facts:
     filters, low = multiples(node, graph), graph[node.inputs[0]].storage.low
-    pair = pair_in(filters)
+    pair = pair_in(stored_filters(node, graph))
     if isinstance(form, Twice) or (isinstance(form, PerChannel) and form.with_ties):
         return Facts(pair, _NONE_SPARE)
     reach = _reach(form.start.astype(np.int64), filters.reshape(len(filters), -1), low)
@@ -244,5 +258,7 @@ def _form(node: Node, graph: Graph, y: Encoding) -> Form | None:
         return None
     start = found.start + whole
     low = graph[node.inputs[0]].storage.low
-    fits = bool((_reach(start, w, low) <= _LARGEST).all())
+    parts = _reach(start, stored_filters(node, graph).reshape(w.shape), low)
+    parts -= np.abs(filter_zeros(node, graph)) * w.shape[1] * low
+    fits = bool((np.maximum(parts, _reach(start, w, low)) <= _LARGEST).all())
     return replace(found, start=start.astype(np.int32)) if fits else None

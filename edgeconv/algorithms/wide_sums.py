@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from edgeconv.algorithms.sums import bounds_in, filter_rows, rounds_to, sums_in
+from edgeconv.algorithms.widening import is_asymmetric
 from edgeconv.encoding import INT8, INT16, Encoding
 from edgeconv.ir.channel_scales import CHANNEL_SCALES
 from edgeconv.ir.graph import Graph, Node
@@ -42,7 +43,7 @@ def wide_sums_of(node: Node, graph: Graph) -> WideSums | None:
     """Of a Conv or Dense node; None where it is not as above, or nothing is proven."""
     x, y = graph[node.inputs[0]].storage, graph[node.output].storage
     stored: Encoding | None = node.attrs.get("storage")
-    if stored is None or stored.element != INT8 or not stored.scale:
+    if stored is None or stored.element != INT8 or not stored.scale or is_asymmetric(stored):
         return None
     if graph.requantise != EXACT and not _is_of_16_bits(node, graph):
         return None

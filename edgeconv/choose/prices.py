@@ -312,7 +312,7 @@ def algorithms_of(node: Node, graph: Graph, target: Target) -> dict[str, float]:
     """The algorithms that could compute a convolution and the seconds of each, conversions aside:
     those that compute in other types than float32 too, the cheapest first."""
     prices, found = Prices(graph, target), {}
-    wide = widened(node)
+    wide = widened(node, graph)
     exact = applicable(wide, graph, target) if wide else []
     given = {each.algorithm: node for each in applicable(node, graph, target)}
     given |= {each.algorithm: wide for each in exact if wide and each.compute in EXACTLY}

@@ -63,7 +63,9 @@ def _force_algorithms(graph: Graph, wanted: Mapping[str, str], target: Target) -
             raise UsageError(
                 "--algorithm names no convolution", got=repr(layer), hint=did_you_mean(layer, convs)
             )
-    forced = {name: _with(convs[name], known()[wanted[name]]) for name in wanted if name in convs}
+    forced = {
+        name: _with(convs[name], graph, known()[wanted[name]]) for name in wanted if name in convs
+    }
     if EVERY_LAYER in wanted:
         forced = _everywhere(graph, known()[wanted[EVERY_LAYER]], target) | forced
     return replace(graph, nodes=tuple(forced.get(node.name, node) for node in graph.nodes))
@@ -79,10 +81,10 @@ def _in_integers(wanted: Mapping[str, str]) -> dict[str, str]:
     }
 
 
-def _with(node: Node, entry: Algorithm) -> Node:
+def _with(node: Node, graph: Graph, entry: Algorithm) -> Node:
     """``node`` to be computed by ``entry``, its filters in what that needs."""
     if entry.compute in EXACTLY:
-        node = widened(node) or node
+        node = widened(node, graph) or node
     attrs = {**node.attrs, "algorithm": entry.name}
     if entry.compute not in (FLOAT, *EXACTLY):
         attrs = {"storage": OPERANDS[entry.compute], **attrs}
@@ -93,7 +95,7 @@ def _everywhere(graph: Graph, entry: Algorithm, target: Target) -> dict[str, Nod
     """Every convolution that ``entry`` applies to and that has no other asked for, with it;
     EdgeconvError when there is none."""
     convs = [
-        _with(node, entry)
+        _with(node, graph, entry)
         for node in graph.nodes
         if node.op == "Conv" and "algorithm" not in node.attrs
     ]

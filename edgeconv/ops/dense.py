@@ -22,7 +22,7 @@ from edgeconv.algorithms.integer.lower import lower_dense as lower_integers
 from edgeconv.algorithms.integer.real import dense_real_candidates, lower_real
 from edgeconv.algorithms.problem import ConvProblem, Finish, SumsAs, filters_as
 from edgeconv.algorithms.wide_sums import wide_sums_of
-from edgeconv.algorithms.widening import widened
+from edgeconv.algorithms.widening import is_asymmetric, widened
 from edgeconv.ir.choice import Layer
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.layout import CHANNELS_LAST
@@ -125,13 +125,14 @@ def dense_problem(node: Node, graph: Graph) -> ConvProblem:
         wide=wide is not None,
         chunk=wide.chunk if wide else 0,
         real_sums=sums.real_sums,
+        asymmetric=is_asymmetric(node.attrs.get("storage")),
     )
 
 
 def _layouts(node: Node, graph: Graph, target: Target) -> Sequence[LayoutOption]:
     """The logical order, in integers where there is a kernel for that, or in float32."""
     (option,) = row_major_only(node, graph, target)
-    wide = widened(node)
+    wide = widened(node, graph)
     names = _kernels(wide or node, graph, target)
     if not names:
         return (option,)

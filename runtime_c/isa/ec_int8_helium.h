@@ -43,45 +43,69 @@ typedef struct ec_int8_fours_job {
     int8_t *out, *out_end;
     int32_t offset, left, low, high;
     const int8_t *in;
+#ifdef EC_ZERO_POINTS
+    int32_t sum;
+    const int32_t *by_sum;
+#endif
 } ec_int8_fours_job;
+
+/* enter: what is brought to the stack, of the job at r0; with_sums: sums in q0 are changed; leave: takes it from there. */
+#define EC_INT8_EACH_FOUR(enter, with_sums, leave)                                                \
+    "push {r4-r11, lr}\n"                                                                         \
+    "vpush {d12-d15}\n"                                                                           \
+    "ldr r12, [r0, #36]\n"                                                                        \
+    "ldrd r2, r4, [r0, #28]\n"                                                                    \
+    "vdup.32 q6, r2\n"                                                                            \
+    "vdup.32 q7, r4\n"                                                                            \
+    enter                                                                                         \
+    "ldrd r10, r11, [r0, #20]\n"                                                                  \
+    "ldrd r7, r9, [r0, #12]\n"                                                                    \
+    "ldr r5, [r0, #8]\n"                                                                          \
+    "ldrd r1, r3, [r0]\n"                                                                         \
+    "1:\n" /* four filters */                                                                     \
+    "ldm r5!, {r2, r4, r6, r8}\n"                                                                 \
+    "mov r0, r12\n"                                                                               \
+    "dlstp.8 lr, r3\n"                                                                            \
+    "2:\n"                                                                                        \
+    "vldrb.8 q0, [r0], #16\n"                                                                     \
+    "vldrb.8 q1, [r1], #64\n"                                                                     \
+    "vmladava.s8 r2, q0, q1\n"                                                                    \
+    "vldrb.8 q2, [r1, #-48]\n"                                                                    \
+    "vmladava.s8 r4, q0, q2\n"                                                                    \
+    "vldrb.8 q3, [r1, #-32]\n"                                                                    \
+    "vmladava.s8 r6, q0, q3\n"                                                                    \
+    "vldrb.8 q1, [r1, #-16]\n"                                                                    \
+    "vmladava.s8 r8, q0, q1\n"                                                                    \
+    "letp lr, 2b\n"                                                                               \
+    "vmov q0[2], q0[0], r2, r6\n"                                                                 \
+    "vmov q0[3], q0[1], r4, r8\n"                                                                 \
+    with_sums                                                                                     \
+    EC_INT8_OF_FOUR("q0")                                                                         \
+    "vstrb.32 q0, [r7], #4\n"                                                                     \
+    "cmp r7, r9\n"                                                                                \
+    "bne 1b\n"                                                                                    \
+    leave                                                                                         \
+    "vpop {d12-d15}\n"                                                                            \
+    "pop {r4-r11, pc}\n"
 
 EC_NAKED void ec_int8_fours_helium(const ec_int8_fours_job *job __attribute__((unused)))
 {
-    __asm__ volatile(
-        "push {r4-r11, lr}\n"
-        "vpush {d12-d15}\n"
-        "ldr r12, [r0, #36]\n"
-        "ldrd r2, r4, [r0, #28]\n"
-        "vdup.32 q6, r2\n"
-        "vdup.32 q7, r4\n"
-        "ldrd r10, r11, [r0, #20]\n"
-        "ldrd r7, r9, [r0, #12]\n"
-        "ldr r5, [r0, #8]\n"
-        "ldrd r1, r3, [r0]\n"
-        "1:\n" /* four filters */
-        "ldm r5!, {r2, r4, r6, r8}\n"
-        "mov r0, r12\n"
-        "dlstp.8 lr, r3\n"
-        "2:\n"
-        "vldrb.8 q0, [r0], #16\n"
-        "vldrb.8 q1, [r1], #64\n"
-        "vmladava.s8 r2, q0, q1\n"
-        "vldrb.8 q2, [r1, #-48]\n"
-        "vmladava.s8 r4, q0, q2\n"
-        "vldrb.8 q3, [r1, #-32]\n"
-        "vmladava.s8 r6, q0, q3\n"
-        "vldrb.8 q1, [r1, #-16]\n"
-        "vmladava.s8 r8, q0, q1\n"
-        "letp lr, 2b\n"
-        "vmov q0[2], q0[0], r2, r6\n"
-        "vmov q0[3], q0[1], r4, r8\n"
-        EC_INT8_OF_FOUR("q0")
-        "vstrb.32 q0, [r7], #4\n"
-        "cmp r7, r9\n"
-        "bne 1b\n"
-        "vpop {d12-d15}\n"
-        "pop {r4-r11, pc}\n");
+    __asm__ volatile(EC_INT8_EACH_FOUR("", "", ""));
 }
+
+#ifdef EC_ZERO_POINTS
+EC_NAKED void ec_int8_fours_around_helium(const ec_int8_fours_job *job __attribute__((unused)))
+{
+    __asm__ volatile(EC_INT8_EACH_FOUR(
+        "ldrd r2, r4, [r0, #40]\n"
+        "push {r2, r4}\n", /* sum, by_sum */
+        "ldrd r2, r4, [sp]\n"
+        "vldrw.32 q1, [r4], #16\n"
+        "str r4, [sp, #4]\n"
+        "vmla.s32 q0, q1, r2\n",
+        "add sp, sp, #8\n"));
+}
+#endif
 
 /* See ec_int8_eights_3x3. */
 typedef struct ec_int8_eights_3x3_job {
@@ -140,43 +164,52 @@ typedef struct ec_int8_eights_job {
     int taps;
 } ec_int8_eights_job;
 
+#define EC_INT8_EACH_WINDOW(filter)                                                                \
+    "push {r4-r11, lr}\n"                                                                         \
+    "vpush {d8-d15}\n"                                                                            \
+    "ldrd r4, r5, [r0, #24]\n"                                                                    \
+    "vdup.32 q6, r4\n"                                                                            \
+    "vdup.32 q7, r5\n"                                                                            \
+    "ldr r12, [r0, #40]\n"                                                                        \
+    "ldrd r5, r6, [r0, #32]\n"                                                                    \
+    "ldrd r10, r11, [r0, #16]\n"                                                                  \
+    "ldrd r3, r4, [r0, #8]\n"                                                                     \
+    "ldrd r0, r1, [r0]\n"                                                                         \
+    "1:\n" /* a window */                                                                         \
+    "vldrw.32 q0, [r1]\n"                                                                         \
+    "vldrw.32 q1, [r1, #16]\n"                                                                    \
+    "add r2, r1, " EC_INT8_EIGHTS_FILTERS "\n"                                                    \
+    "mov r7, r0\n"                                                                                \
+    "dls lr, r12\n"                                                                               \
+    "2:\n"                                                                                        \
+    "vldrb.s16 q2, [r7], #8\n"                                                                    \
+    filter                                                                                        \
+    "vmullb.s16 q4, q2, q3\n"                                                                     \
+    "vmullt.s16 q2, q2, q3\n"                                                                     \
+    "vadd.i32 q0, q0, q4\n"                                                                       \
+    "vadd.i32 q1, q1, q2\n"                                                                       \
+    "le lr, 2b\n"                                                                                 \
+    EC_INT8_OF_SUMS("q0", "[r1, #32]", "[r1, #64]", "[r1, #96]")                                  \
+    EC_INT8_OF_SUMS("q1", "[r1, #48]", "[r1, #80]", "[r1, #112]")                                 \
+    "vmovnt.i32 q0, q1\n"                                                                         \
+    "vstrb.16 q0, [r3]\n"                                                                         \
+    "add r3, r3, r5\n"                                                                            \
+    "add r0, r0, r6\n"                                                                            \
+    "cmp r3, r4\n"                                                                                \
+    "bne 1b\n"                                                                                    \
+    "vpop {d8-d15}\n"                                                                             \
+    "pop {r4-r11, pc}\n"
+
 EC_NAKED void ec_int8_eights_helium(const ec_int8_eights_job *job __attribute__((unused)))
 {
-    __asm__ volatile(
-        "push {r4-r11, lr}\n"
-        "vpush {d8-d15}\n"
-        "ldrd r4, r5, [r0, #24]\n"
-        "vdup.32 q6, r4\n"
-        "vdup.32 q7, r5\n"
-        "ldr r12, [r0, #40]\n"
-        "ldrd r5, r6, [r0, #32]\n"
-        "ldrd r10, r11, [r0, #16]\n"
-        "ldrd r3, r4, [r0, #8]\n"
-        "ldrd r0, r1, [r0]\n"
-        "1:\n" /* a window */
-        "vldrw.32 q0, [r1]\n"
-        "vldrw.32 q1, [r1, #16]\n"
-        "add r2, r1, " EC_INT8_EIGHTS_FILTERS "\n"
-        "mov r7, r0\n"
-        "dls lr, r12\n"
-        "2:\n"
-        "vldrb.s16 q2, [r7], #8\n"
-        "vldrb.s16 q3, [r2], #8\n"
-        "vmullb.s16 q4, q2, q3\n"
-        "vmullt.s16 q2, q2, q3\n"
-        "vadd.i32 q0, q0, q4\n"
-        "vadd.i32 q1, q1, q2\n"
-        "le lr, 2b\n"
-        EC_INT8_OF_SUMS("q0", "[r1, #32]", "[r1, #64]", "[r1, #96]")
-        EC_INT8_OF_SUMS("q1", "[r1, #48]", "[r1, #80]", "[r1, #112]")
-        "vmovnt.i32 q0, q1\n"
-        "vstrb.16 q0, [r3]\n"
-        "add r3, r3, r5\n"
-        "add r0, r0, r6\n"
-        "cmp r3, r4\n"
-        "bne 1b\n"
-        "vpop {d8-d15}\n"
-        "pop {r4-r11, pc}\n");
+    __asm__ volatile(EC_INT8_EACH_WINDOW("vldrb.s16 q3, [r2], #8\n"));
 }
+
+#ifdef EC_ZERO_POINTS
+EC_NAKED void ec_int8_wide_eights_helium(const ec_int8_eights_job *job __attribute__((unused)))
+{
+    __asm__ volatile(EC_INT8_EACH_WINDOW("vldrh.u16 q3, [r2], #16\n"));
+}
+#endif
 
 #endif

@@ -3,7 +3,8 @@
    EC_VL channels at a time, or four times as many, and some pixels of a row: the columns that their windows
    read become words (ec_dot_portable.h) one behind the other, with the input's zero point for what lies
    outside.  So the loop over pixels knows no border, and a word is made once for all windows that
-   meet it.  Slices of a kernel count as rows.
+   meet it.  Slices of a kernel count as rows.  Where filters have zero points, w = (q - zero[channel]) * unit[channel],
+   the inputs of a window are summed beside, by words of ones, for their product with that.
 
    Needs ec_requantise.h, ec_window.h, and ec_dot_<isa>.h; without that there is nothing here. */
 #ifdef EC_DOT_H
@@ -18,11 +19,16 @@ typedef struct ec_depthwise_int8 {
     int images, channels;
     int zero;   /* what stands for zero in the input */
     int pixels; /* whose columns are packed at a time */
+#ifdef EC_ZERO_POINTS
+    int around; /* filters have zero points */
+#endif
     ec_requantise requantise;
 } ec_depthwise_int8;
 
 /* words: of every 4 * EC_VL channels, and of every EC_VL of those that are left (of all, where results
    are not int8 that is rounded once), what sums start with, scalings (ec_scaling.h), and filters by kernel columns and sets of EC_DOT_ROWS rows.
+   Where filters have zero points, these are in front of the filters, negative, and behind them, for EC_VL channels and
+   every set, a word of ones, zeros where rows are missing.
    panel: room for the columns of the first of them. */
 typedef struct ec_depthwise_int8_operands {
     const int8_t *in;
@@ -71,6 +77,57 @@ EC_INLINE void ec_depthwise_int8_pack(const ec_depthwise_int8 spec, const ec_row
     }
 }
 
+/* Words of n channels that are taken at once, and those in front of their filters. */
+EC_INLINE int ec_depthwise_int8_before(const ec_depthwise_int8 spec, int n)
+{
+#ifdef EC_ZERO_POINTS
+    return (EC_SCALING_WORDS + (spec.around ? 1 : 0)) * n;
+#else
+    (void)spec;
+    return EC_SCALING_WORDS * n;
+#endif
+}
+EC_INLINE int ec_depthwise_int8_words(const ec_depthwise_int8 spec, int n)
+{
+    const int sets = ec_depthwise_int8_sets(spec.window), all = ec_depthwise_int8_before(spec, n) + spec.window.kernel_w * sets * n;
+#ifdef EC_ZERO_POINTS
+    return all + (spec.around ? sets * EC_VL : 0);
+#else
+    return all;
+#endif
+}
+
+#ifdef EC_ZERO_POINTS
+/* Adds to the sums of mr pixels what zero points of filters make of their inputs. */
+EC_INLINE void ec_depthwise_int8_around(const ec_depthwise_int8 spec, const int32_t *words, const char *panel,
+                                        ec_ivec *sums, int mr, int nv)
+{
+    const ec_window window = spec.window;
+    const int sets = ec_depthwise_int8_sets(window), vector = EC_VL * EC_DEPTHWISE_WORD;
+    const char *const ones = (const char *)(words + ec_depthwise_int8_words(spec, nv * EC_VL) - sets * EC_VL);
+    ec_ivec inputs[2 * 4];
+    EC_UNROLL
+    for (int i = 0; i < mr * nv; i++)
+        inputs[i] = ec_iset1(0);
+    for (int kx = 0; kx < window.kernel_w; kx++) {
+        for (int set = 0; set < sets; set++) {
+            const ec_dot_words one = ec_dot_load(ones + set * vector);
+            EC_UNROLL
+            for (int i = 0; i < mr * nv; i++) {
+                const int column = i / nv * window.stride_w + kx * window.dilation_w;
+                const ptrdiff_t word = ((ptrdiff_t)(column * sets + set) * nv + i % nv) * vector;
+                inputs[i] = ec_dot_add(inputs[i], ec_dot_load(panel + word), one);
+            }
+        }
+    }
+    EC_UNROLL
+    for (int i = 0; i < mr * nv; i++) {
+        const ec_ivec by_sum = ec_iload(words + (EC_SCALING_WORDS * nv + i % nv) * EC_VL);
+        sums[i] = ec_iadd(sums[i], ec_imul(by_sum, inputs[i]));
+    }
+}
+#endif
+
 /* Results of mr pixels side by side, whose first column is at `panel`, of which the first goes to element
    `at` of the output. */
 EC_INLINE void ec_depthwise_int8_pixels(const ec_depthwise_int8 spec, const ec_depthwise_int8_operands of,
@@ -79,7 +136,7 @@ EC_INLINE void ec_depthwise_int8_pixels(const ec_depthwise_int8 spec, const ec_d
     const ec_window window = spec.window;
     const int sets = ec_depthwise_int8_sets(window), vector = EC_VL * EC_DEPTHWISE_WORD;
     const int32_t *const multiplier = of.words + nv * EC_VL;
-    const char *filter = (const char *)(of.words + EC_SCALING_WORDS * nv * EC_VL);
+    const char *filter = (const char *)(of.words + ec_depthwise_int8_before(spec, nv * EC_VL));
     ec_requantise as = spec.requantise;
     ec_ivec sums[2 * 4];
     as.apart = nv * EC_VL;
@@ -100,6 +157,10 @@ EC_INLINE void ec_depthwise_int8_pixels(const ec_depthwise_int8 spec, const ec_d
             }
         }
     }
+#ifdef EC_ZERO_POINTS
+    if (spec.around)
+        ec_depthwise_int8_around(spec, of.words, panel, sums, mr, nv);
+#endif
     EC_UNROLL
     for (int p = 0; p < mr; p++, at += spec.channels) {
         if (nv == 4)
@@ -141,7 +202,6 @@ EC_NEST void ec_conv_depthwise_int8(const ec_depthwise_int8 spec, const ec_depth
     const ec_window window = spec.window;
     const int once = !spec.requantise.sum_right && !spec.requantise.as_float;
     const int wide = once ? spec.channels / (4 * EC_VL) * 4 * EC_VL : 0;
-    const int words = EC_SCALING_WORDS + window.kernel_w * ec_depthwise_int8_sets(window); /* of a channel */
     const ptrdiff_t in_image = ec_rows_held_in(window) * window.in_w * spec.channels;
     const ptrdiff_t out_image = ec_rows_held_out(window) * window.out_w * spec.channels;
     for (int i = 0; i < spec.images * window.out_d; i++) {
@@ -159,7 +219,7 @@ EC_NEST void ec_conv_depthwise_int8(const ec_depthwise_int8 spec, const ec_depth
                 c += channels;
                 of.in += channels;
                 of.at += channels;
-                of.words += channels * words;
+                of.words += ec_depthwise_int8_words(spec, channels);
             }
         }
     }

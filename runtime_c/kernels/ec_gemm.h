@@ -135,7 +135,14 @@ EC_NEST void ec_gemm_tile(const ec_gemm spec, const ec_gemm_given given, const e
     ec_sums tile;
     ec_vec sums[EC_TILE_VECS];
     const ptrdiff_t at = here.at + (by_filters ? column / EC_VL * spec.out_vec : column * spec.out_row);
+#ifdef EC_PACKED_ZERO_POINTS
+    if (spec.sums_at)
+        ec_gemm_start_around(spec, &tile, here, column, pixels, mr, nv);
+    else
+        ec_row_init(spec.micro_kernel, &tile, here.start, by_filters, mr, nv);
+#else
     ec_row_init(spec.micro_kernel, &tile, here.start, by_filters, mr, nv);
+#endif
     switch (spec.packing) {
     case EC_PACK_COLUMNS:
         ec_gemm_sum_columns(spec, *given.window, &tile, here, ahead, mr, nv);
@@ -204,6 +211,10 @@ EC_NEST void ec_gemm_chunk(const ec_gemm spec, const ec_gemm_given given, const 
     const int strips = spec.pixels.count + spec.pixels.rest;
     const ptrdiff_t tile = ec_gemm_tile_bytes(spec, spec.filters.wide, depth);
     const ptrdiff_t panel = ec_gemm_line_bytes(spec, window, set.n);
+#ifdef EC_PACKED_ZERO_POINTS
+    const int32_t *const inputs = (const int32_t *)(const void *)operands.panels + spec.sums_at;
+    const int wide_line = spec.sums_at ? ec_gemm_line_pixels(spec) : 0;
+#endif
     const ptrdiff_t fetched =
         (ptrdiff_t)ec_ceil_div((int)tile, (to - from) * strips * EC_LINE_BYTES) * EC_LINE_BYTES;
     for (int near = f0; near < f1; near += spec.tiles_near) {
@@ -221,6 +232,10 @@ EC_NEST void ec_gemm_chunk(const ec_gemm spec, const ec_gemm_given given, const 
                     .bias = set.bias ? set.bias + first : NULL,
                     .start = set.start ? set.start + first : NULL,
                     .multiplier = set.multiplier ? set.multiplier + first : NULL,
+#ifdef EC_PACKED_ZERO_POINTS
+                    .by_sum = set.by_sum ? set.by_sum + first : NULL,
+                    .inputs = inputs + (line - from) * wide_line,
+#endif
                     .at = set.at + z * spec.out_slice + line * spec.out_line +
                           (ec_gemm_filters_are_rows(spec) ? first * spec.out_row
                                                           : first / EC_VL * spec.out_vec),
@@ -279,6 +294,12 @@ EC_INLINE void ec_gemm_set(const ec_gemm spec, const ec_gemm_given given, const 
                 for (int line = far; line < far_end; line += spec.chunk) {
                     const int end = ec_min_i(line + spec.chunk, far_end);
                     ec_gemm_pack(spec, *given.window, given.operands->panels, set, z, line, end);
+#ifdef EC_PACKED_ZERO_POINTS
+                    int32_t *const words = (int32_t *)(void *)given.operands->panels;
+                    if (spec.sums_at)
+                        ec_gemm_sum_windows(spec, *given.window, set, words + spec.sums_at, words + spec.pixels_at, z,
+                                            line, end);
+#endif
                     ec_gemm_chunk(spec, given, set, z, line, end, filter, f_end);
                 }
             }
@@ -306,6 +327,9 @@ EC_NEST void ec_gemm_run(const ec_gemm spec, const ec_window window, const ec_ep
                 .bias = operands.bias ? operands.bias + group * spec.out_c : NULL,
                 .start = operands.start ? operands.start + group * spec.out_c : NULL,
                 .multiplier = operands.multiplier ? operands.multiplier + group * spec.out_c : NULL,
+#ifdef EC_PACKED_ZERO_POINTS
+                .by_sum = operands.by_sum ? operands.by_sum + group * spec.out_c : NULL,
+#endif
                 .at = image * spec.out_batch + group * spec.out_group,
                 .c = group * spec.in_c + c,
                 .n = n,

@@ -30,6 +30,9 @@ typedef struct ec_gemm {
     int filters_as;               /* what filters are decoded from; EC_F32: they are used as stored */
     ptrdiff_t units_at;           /* offset in floats from bias[c] to the unit of its filters, or 0 */
     int start_with_residual;      /* sums begin with it; else the epilogue adds it, if at all */
+#ifdef EC_PACKED_ZERO_POINTS
+    int sums_at, pixels_at;       /* words from the panels to sums of the inputs of windows and of pixels; or 0 */
+#endif
     ec_requantise requantise;     /* where int8 comes of sums of int8, in place of the epilogue */
     ec_source in;                 /* where rows are packed */
     ec_panel panel;               /* */
@@ -44,6 +47,9 @@ typedef struct ec_gemm_operands {
     const void *in, *filters;
     const float *bias;
     const int32_t *start, *multiplier; /* of sums of int8, a word per channel: see ec_requantise */
+#ifdef EC_PACKED_ZERO_POINTS
+    const int32_t *by_sum; /* zero points of filters, negative */
+#endif
     const void *residual;
     void *out;
     float *panels, *decoded;
@@ -62,6 +68,9 @@ typedef struct ec_channel_set {
     const char *filters;
     const float *bias;
     const int32_t *start, *multiplier;
+#ifdef EC_PACKED_ZERO_POINTS
+    const int32_t *by_sum;
+#endif
     ptrdiff_t at; /* of the group in the output */
     int c, n, first, last;
 } ec_channel_set;
@@ -73,6 +82,9 @@ typedef struct ec_gemm_line {
     const char *filters, *pixels;
     const float *bias;
     const int32_t *start, *multiplier;
+#ifdef EC_PACKED_ZERO_POINTS
+    const int32_t *by_sum, *inputs; /* sums of the inputs of the line's windows */
+#endif
     ptrdiff_t at;
     int n, last;       /* channels; whether the line is the last */
     ec_rows met;       /* by the kernel */

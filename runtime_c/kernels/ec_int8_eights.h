@@ -4,7 +4,8 @@
    Of every output row the input rows of eight channels are copied side by side, so that a window is one vector after
    the other, column by column; with dilation windows are copied one by one.  channels: of every eight output channels
    the starts of the even ones and of the odd ones, their scalings (ec_int8_scaling.h), then the filters, 8
-   bytes a number, column by column.  Those beyond the last channel are zeros.  Needs ec_int8_rows.h. */
+   bytes a number, column by column.  Those beyond the last channel are zeros.  Filters with zero points lie as int16
+   less these, which are up to nine bits.  Needs ec_int8_rows.h. */
 #ifndef EC_INT8_EIGHTS_H
 #define EC_INT8_EIGHTS_H
 
@@ -37,6 +38,28 @@ EC_SHARED void ec_int8_copy_eights(const ec_int8_conv *spec, const int8_t *in, c
     }
 }
 
+/* Number `at` of the filters of eight channels. */
+EC_INLINE int ec_int8_eights_filter(const ec_int8_conv *spec, const int8_t *filters, int at)
+{
+    (void)spec;
+#ifdef EC_ZERO_POINTS
+    if (spec->sums_of_inputs)
+        return ((const int16_t *)(const void *)filters)[at];
+#endif
+    return filters[at];
+}
+
+/* Words of eight channels. */
+EC_INLINE int ec_int8_eights_words(const ec_int8_conv *spec)
+{
+    const int filters = 2 * spec->window.kernel_h * spec->window.kernel_w;
+#ifdef EC_ZERO_POINTS
+    return 8 * EC_INT8_WORDS + (spec->sums_of_inputs ? 2 : 1) * filters;
+#else
+    return 8 * EC_INT8_WORDS + filters;
+#endif
+}
+
 /* `count` windows, side by side in the panel: out[i * out_pixel + channel]. */
 EC_INLINE void ec_int8_eights(const ec_int8_conv *spec, const int8_t *panel, const int32_t *words, int count,
                               int8_t *out, int channels)
@@ -49,6 +72,12 @@ EC_INLINE void ec_int8_eights(const ec_int8_conv *spec, const int8_t *panel, con
             .panel = panel, .channels = words, .out = out, .out_end = out + count * spec->out_pixel,
             .offset = spec->result.offset, .left = -spec->result.right, .low = spec->result.low,
             .high = spec->result.high, .out_pixel = spec->out_pixel, .panel_skip = skip, .taps = taps};
+#ifdef EC_ZERO_POINTS
+        if (spec->sums_of_inputs) {
+            ec_int8_wide_eights_helium(&job);
+            return;
+        }
+#endif
         ec_int8_eights_helium(&job);
         return;
     }
@@ -59,7 +88,7 @@ EC_INLINE void ec_int8_eights(const ec_int8_conv *spec, const int8_t *panel, con
             const int lane = c % 2 * 4 + c / 2;
             int32_t sum = words[lane];
             for (int k = 0; k < taps; k++)
-                sum += panel[8 * k + c] * filters[8 * k + c];
+                sum += panel[8 * k + c] * ec_int8_eights_filter(spec, filters, 8 * k + c);
             out[c] = ec_int8_of_sum(spec->result, sum, words + 8 + lane, 8);
         }
     }
@@ -77,7 +106,7 @@ EC_SHARED void ec_int8_depthwise_eights(const ec_int8_conv *spec, const int8_t *
     for (int y = row0; y < row1; y++) {
         int8_t *const to = out + ec_ring(y, w->out_ring) * spec->out_row;
         const int32_t *words = channels;
-        for (int c = 0; c < spec->out_c; c += 8, words += 8 * EC_INT8_WORDS + 2 * w->kernel_h * w->kernel_w) {
+        for (int c = 0; c < spec->out_c; c += 8, words += ec_int8_eights_words(spec)) {
             for (int x = 0; x < w->out_w; x += together) {
                 ec_int8_copy_eights(spec, in, outside, workspace, y, x, read, c);
                 ec_int8_eights(spec, workspace, words, together, to + x * spec->out_pixel + c,

@@ -3,7 +3,8 @@
    A window lies in memory as it is read, or is copied to the workspace: kernel rows, columns, channels.
    Filters lie in fours, 16 numbers of the first, of the second, of the third, of the fourth, then the next
    16.  channels: of every four filters the starts, then the scalings (ec_int8_scaling.h).  What is beyond
-   a filter's end or the last filter is zeros.  Needs ec_int8_channels.h, ec_int8_panel.h. */
+   a filter's end or the last filter is zeros.  Filters with zero points have these behind, negative: by_sum,
+   what of every filter the sum of the window is multiplied by.  Needs ec_int8_channels.h, ec_int8_panel.h. */
 #ifndef EC_INT8_FOURS_H
 #define EC_INT8_FOURS_H
 
@@ -14,21 +15,45 @@
 /* Bytes of four filters. */
 EC_INLINE ptrdiff_t ec_int8_fours_bytes(int n) { return ec_ceil_div(n, 16) * (ptrdiff_t)64; }
 
-/* `fours` of filters of one window of `n` numbers: out[filter]. */
-EC_INLINE void ec_int8_fours(ec_int8_result result, const int8_t *in, int n, const int8_t *filters,
+/* n numbers of a window, one behind the other. */
+typedef struct ec_int8_numbers {
+    const int8_t *in;
+    int n;
+#ifdef EC_ZERO_POINTS
+    int32_t sum;
+    const int32_t *by_sum; /* NULL: filters have no zero points */
+#endif
+} ec_int8_numbers;
+
+/* `fours` of filters of one window: out[filter]. */
+EC_INLINE void ec_int8_fours(ec_int8_result result, ec_int8_numbers window, const int8_t *filters,
                              const int32_t *channels, int fours, int8_t *out)
 {
 #ifdef EC_INT8_HELIUM
     const ec_int8_fours_job job = {
-        .filters = filters, .n = n, .channels = channels, .out = out, .out_end = out + 4 * fours,
-        .offset = result.offset, .left = -result.right, .low = result.low, .high = result.high, .in = in};
+        .filters = filters, .n = window.n, .channels = channels, .out = out, .out_end = out + 4 * fours,
+        .offset = result.offset, .left = -result.right, .low = result.low, .high = result.high,
+#ifdef EC_ZERO_POINTS
+        .sum = window.sum, .by_sum = window.by_sum,
+#endif
+        .in = window.in};
+#ifdef EC_ZERO_POINTS
+    if (window.by_sum) {
+        ec_int8_fours_around_helium(&job);
+        return;
+    }
+#endif
     ec_int8_fours_helium(&job);
 #else
-    for (int j = 0; j < fours; j++, filters += ec_int8_fours_bytes(n), channels += 4 * EC_INT8_WORDS) {
+    for (int j = 0; j < fours; j++, filters += ec_int8_fours_bytes(window.n), channels += 4 * EC_INT8_WORDS) {
         int32_t sums[4] = {channels[0], channels[1], channels[2], channels[3]};
-        for (int k = 0; k < n; k++)
+        for (int k = 0; k < window.n; k++)
             for (int i = 0; i < 4; i++)
-                sums[i] += in[k] * filters[k / 16 * 64 + 16 * i + k % 16];
+                sums[i] += window.in[k] * filters[k / 16 * 64 + 16 * i + k % 16];
+#ifdef EC_ZERO_POINTS
+        for (int i = 0; window.by_sum && i < 4; i++)
+            sums[i] += window.by_sum[4 * j + i] * window.sum;
+#endif
         for (int i = 0; i < 4; i++)
             out[4 * j + i] = ec_int8_of_sum(result, sums[i], channels + 4 + i, 4);
     }
@@ -36,20 +61,34 @@ EC_INLINE void ec_int8_fours(ec_int8_result result, const int8_t *in, int n, con
 }
 
 /* One window under all filters. */
-EC_INLINE void ec_int8_pixel_fours(ec_int8_result result, const int8_t *in, int n, const int8_t *filters,
+EC_INLINE void ec_int8_pixel_fours(ec_int8_result result, ec_int8_numbers window, const int8_t *filters,
                                    const int32_t *channels, int out_c, int8_t *out)
 {
     const int fours = out_c / 4, rest = out_c % 4;
     if (fours)
-        ec_int8_fours(result, in, n, filters, channels, fours, out);
+        ec_int8_fours(result, window, filters, channels, fours, out);
     if (rest) {
         int8_t last[4];
-        ec_int8_fours(result, in, n, filters + fours * ec_int8_fours_bytes(n),
+#ifdef EC_ZERO_POINTS
+        window.by_sum = window.by_sum ? window.by_sum + 4 * fours : NULL;
+#endif
+        ec_int8_fours(result, window, filters + fours * ec_int8_fours_bytes(window.n),
                       channels + 4 * EC_INT8_WORDS * fours, 1, last);
         for (int i = 0; i < rest; i++)
             out[4 * fours + i] = last[i];
     }
 }
+
+#ifdef EC_ZERO_POINTS
+/* One window under all filters, which have zero points. */
+EC_INLINE void ec_int8_pixel_around(ec_int8_result result, ec_int8_numbers window, const int8_t *filters,
+                                    const int32_t *channels, int out_c, int8_t *out)
+{
+    window.sum = ec_sum_of_inputs(window.in, window.n);
+    window.by_sum = channels + 4 * EC_INT8_WORDS * ec_ceil_div(out_c, 4);
+    ec_int8_pixel_fours(result, window, filters, channels, out_c, out);
+}
+#endif
 
 EC_INLINE void ec_int8_copy(int8_t *to, const int8_t *from, int n)
 {
@@ -104,7 +143,14 @@ EC_SHARED void ec_int8_convolve_fours(const ec_int8_conv *spec, const int8_t *in
         for (int x = 0; x < w->out_w; x++, from += w->stride_w * spec->in_pixel, to += spec->out_pixel) {
             if (copied)
                 ec_int8_copy_window(spec, in, workspace, y, x);
-            ec_int8_pixel_fours(spec->result, copied ? workspace : from, n, filters, channels, spec->out_c, to);
+            const ec_int8_numbers window = {.in = copied ? workspace : from, .n = n};
+#ifdef EC_ZERO_POINTS
+            if (spec->sums_of_inputs) {
+                ec_int8_pixel_around(spec->result, window, filters, channels, spec->out_c, to);
+                continue;
+            }
+#endif
+            ec_int8_pixel_fours(spec->result, window, filters, channels, spec->out_c, to);
         }
     }
 }
@@ -113,8 +159,19 @@ EC_SHARED void ec_int8_convolve_fours(const ec_int8_conv *spec, const int8_t *in
 EC_SHARED void ec_int8_dense_fours(const ec_int8_result *result, const int8_t *in, int in_c, const int8_t *filters,
                                    const int32_t *channels, int out_c, int8_t *out, int rows)
 {
-    for (int row = 0; row < rows; row++)
-        ec_int8_pixel_fours(*result, in + row * in_c, in_c, filters, channels, out_c, out + row * out_c);
+    for (int row = 0; row < rows; row++, in += in_c, out += out_c)
+        ec_int8_pixel_fours(*result, (ec_int8_numbers){.in = in, .n = in_c}, filters, channels, out_c, out);
 }
+
+#ifdef EC_ZERO_POINTS
+/* The same of filters with zero points. */
+EC_SHARED void ec_int8_dense_fours_around(const ec_int8_result *result, const int8_t *in, int in_c,
+                                          const int8_t *filters, const int32_t *channels, int out_c, int8_t *out,
+                                          int rows)
+{
+    for (int row = 0; row < rows; row++, in += in_c, out += out_c)
+        ec_int8_pixel_around(*result, (ec_int8_numbers){.in = in, .n = in_c}, filters, channels, out_c, out);
+}
+#endif
 
 #endif

@@ -54,14 +54,41 @@ EC_INLINE void ec_int8_put(const int8_t *from, int value, int16_t *panel, int at
 typedef struct ec_int8_conv {
     ec_window window;
     int in_c, out_c, padding;
+#ifdef EC_ZERO_POINTS
+    int sums_of_inputs; /* numbers behind those of a window: see ec_int8_put_sums; 0 where filters have no zero points */
+#endif
     ptrdiff_t in_row, in_pixel, out_row, out_pixel;
     ec_int8_result result;
 } ec_int8_conv;
 
 EC_INLINE int ec_int8_quads(const ec_int8_conv *spec)
 {
-    return ec_ceil_div(spec->window.kernel_h * spec->window.kernel_w * spec->in_c, 4);
+    const int numbers = spec->window.kernel_h * spec->window.kernel_w * spec->in_c;
+#ifdef EC_ZERO_POINTS
+    return ec_ceil_div(numbers + spec->sums_of_inputs, 4);
+#else
+    return ec_ceil_div(numbers, 4);
+#endif
 }
+
+#ifdef EC_ZERO_POINTS
+/* Behind the numbers of a window its sum, negative, which filters multiply by their zero points: in parts of so many
+   quads as int16 holds.  Zeros fill the last quad. */
+enum { EC_INT8_QUADS_SUMMED = 63 };
+EC_SHARED void ec_int8_put_sums(const ec_int8_conv *spec, int16_t *panel)
+{
+    const int numbers = spec->window.kernel_h * spec->window.kernel_w * spec->in_c, quads = ec_ceil_div(numbers, 4);
+    for (int i = spec->sums_of_inputs - 1; i >= 0; i--) { /* the last one first: its quads end where sums begin */
+        const int from = i * EC_INT8_QUADS_SUMMED, end = ec_min_i(from + EC_INT8_QUADS_SUMMED, quads);
+        int32_t sum = 0;
+        for (int k = from; k < end; k++)
+            sum = ec_add_four_inputs(sum, panel + k * EC_INT8_QUAD_NUMBERS);
+        panel[ec_int8_place(numbers + i)] = (int16_t)-sum;
+    }
+    for (int at = numbers + spec->sums_of_inputs; at < 4 * ec_int8_quads(spec); at++)
+        panel[ec_int8_place(at)] = 0;
+}
+#endif
 
 /* The window whose first number is at (in_y, in_x) of the input, where some of it may lie outside or between
    its pixels lie others. */
@@ -188,6 +215,10 @@ EC_SHARED void ec_int8_pack_panel(const ec_int8_conv *spec, const int8_t *in, co
             ec_int8_widen_rows(row + pixel * c, c, 1, panel, c / 4);
         else
             ec_int8_pack_window(spec, in, panel, y + pixel / width, pixel % width);
+#ifdef EC_ZERO_POINTS
+        if (spec->sums_of_inputs)
+            ec_int8_put_sums(spec, panel);
+#endif
     }
 }
 

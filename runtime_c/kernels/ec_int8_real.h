@@ -3,6 +3,7 @@
        y = epilogue((start[channel] + sum) * unit[channel] + bias[channel])
 
    start: what is left of zero points, and a bias that is a whole number of units; nothing of a sum overflows.
+   Where filters have zero points, sums have these, times the sum of the inputs, too.
    Filters lie as in ec_int8_tile.h, ec_int8_dot.h and, in sixteens, ec_int8_fours.h.
    Needs ec_epilogue.h and ec_int8_sums.h. */
 #ifndef EC_INT8_REAL_H
@@ -12,6 +13,9 @@
    `residual` begin with the tensor, whose element number `at` is the first of the group. */
 typedef struct ec_int8_reals {
     const int32_t *start;
+#ifdef EC_ZERO_POINTS
+    const int32_t *by_sum; /* zero points of the filters, negative, or NULL where the sum of inputs is in a panel */
+#endif
     const float *bias;
     ptrdiff_t units_at;
     const void *residual;
@@ -74,12 +78,19 @@ EC_INLINE void ec_int8_real_pixel(const ec_epilogue epilogue, const ec_int8_real
                                   const int8_t *filters, int out_c, ptrdiff_t at, int sixteens)
 {
     const ptrdiff_t four = 4 * (ptrdiff_t)ec_ceil_div(n, sixteens ? 16 : 4) * (sixteens ? 16 : 4);
+#ifdef EC_ZERO_POINTS
+    const int32_t sum = as.by_sum ? ec_sum_of_inputs(in, n) : 0;
+#endif
     for (int c = 0; c < out_c; c += 4, filters += four) {
         int32_t sums[4];
         if (sixteens)
             ec_int8_fours_sums(in, n, filters, sums);
         else
             ec_int8_dot_sums(in, n, filters, sums);
+#ifdef EC_ZERO_POINTS
+        for (int i = 0; as.by_sum && i < ec_min_i(4, out_c - c); i++)
+            sums[i] += as.by_sum[c + i] * sum;
+#endif
         ec_int8_real_finish(epilogue, as, sums, c, ec_min_i(4, out_c - c), at + c);
     }
 }
@@ -114,7 +125,7 @@ EC_INLINE void ec_int8_real_convolve_fours(const ec_int8_conv *spec, const ec_ep
 #endif
 
 /* n <= 4 output channels from number c on of output pixel (y, x), `each` of which have one of the input.
-   Filters: of every kernel position the channels side by side, `side` of them, with zeros behind. */
+   Filters: of every kernel position those of the channels side by side, then, `side` numbers on, the next. */
 EC_INLINE void ec_int8_real_window(const ec_int8_conv *spec, const int8_t *in, const int8_t *filters, int side, int y, int x,
                                    int c, int n, int each, int32_t *sums)
 {
@@ -124,7 +135,6 @@ EC_INLINE void ec_int8_real_window(const ec_int8_conv *spec, const int8_t *in, c
     const ptrdiff_t apart = w->dilation_w * spec->in_pixel;
     for (int i = 0; i < n; i++)
         sums[i] = 0;
-    filters += c;
     if (in_y >= 0 && in_x >= 0 && bottom < w->in_h && right < w->in_w && !w->in_ring) {
         const int8_t *row = in + in_y * spec->in_row + in_x * spec->in_pixel + c / each;
         for (int ky = 0; ky < w->kernel_h; ky++, row += w->dilation_h * spec->in_row) {
@@ -145,25 +155,38 @@ EC_INLINE void ec_int8_real_window(const ec_int8_conv *spec, const int8_t *in, c
         }
 }
 
+/* The results of these channels, of which zeros follow the filters up to whole fours. */
+EC_INLINE void ec_int8_real_channels(const ec_int8_conv *spec, const ec_epilogue epilogue, const ec_int8_reals as,
+                                     const int8_t *in, const int8_t *filters, int y, int x, int c, int n, int each)
+{
+    int32_t sums[4];
+    ec_int8_real_window(spec, in, filters + c, (spec->out_c + 3) / 4 * 4, y, x, c, n, each, sums);
+#ifdef EC_ZERO_POINTS
+    if (as.by_sum) {
+        static const int8_t ones[4] = {1, 1, 1, 1};
+        int32_t inputs[4];
+        ec_int8_real_window(spec, in, ones, 0, y, x, c, n, each, inputs);
+        for (int i = 0; i < n; i++)
+            sums[i] += as.by_sum[c + i] * inputs[i];
+    }
+#endif
+    ec_int8_real_finish(epilogue, as, sums, c, n,
+                        as.at + ec_ring(y, spec->window.out_ring) * spec->out_row + x * spec->out_pixel + c);
+}
+
 /* Rows [row0, row1) of a depthwise layer, one filter per channel or several. */
 EC_INLINE void ec_int8_real_depthwise(const ec_int8_conv *spec, const ec_epilogue epilogue, const ec_int8_reals as,
                                       const int8_t *in, const int8_t *filters, int row0, int row1)
 {
     const ec_window *w = &spec->window;
-    const int each = spec->out_c / spec->in_c, side = (spec->out_c + 3) / 4 * 4;
+    const int each = spec->out_c / spec->in_c;
     for (int y = row0; y < row1; y++)
         for (int x = 0; x < w->out_w; x++) {
-            const ptrdiff_t at = as.at + ec_ring(y, w->out_ring) * spec->out_row + x * spec->out_pixel;
-            int32_t sums[4];
             int c = 0;
-            for (; each == 1 && c + 4 <= spec->out_c; c += 4) {
-                ec_int8_real_window(spec, in, filters, side, y, x, c, 4, 1, sums);
-                ec_int8_real_finish(epilogue, as, sums, c, 4, at + c);
-            }
-            for (; c < spec->out_c; c++) {
-                ec_int8_real_window(spec, in, filters, side, y, x, c, 1, each, sums);
-                ec_int8_real_finish(epilogue, as, sums, c, 1, at + c);
-            }
+            for (; each == 1 && c + 4 <= spec->out_c; c += 4)
+                ec_int8_real_channels(spec, epilogue, as, in, filters, y, x, c, 4, 1);
+            for (; c < spec->out_c; c++)
+                ec_int8_real_channels(spec, epilogue, as, in, filters, y, x, c, 1, each);
         }
 }
 

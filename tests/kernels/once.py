@@ -24,7 +24,7 @@ from graphlib import TopologicalSorter
 from pathlib import Path
 
 from edgeconv.codegen.amalgamate import amalgamate
-from edgeconv.codegen.guarded import WORKERS, for_program
+from edgeconv.codegen.guarded import WORKERS, for_program, says_a_kind
 from edgeconv.targets import TARGETS, Target
 
 KERNELS = Path(__file__).resolve().parents[2] / "runtime_c" / "kernels"
@@ -199,9 +199,10 @@ def _everywhere(target: Target) -> Mapping[str, str]:
     in the same order in every process: what was compiled is found by its text.
 
     Left out are those whose functions call what is in headers for some cores of an ISA, but for
-    headers that they include on such cores alone, and those that call what is left out.
+    headers that they include on such cores alone, and those that call what is left out; and those
+    that say of which kind a program is and nothing else.
     """
-    texts = _kernel_texts()
+    texts = {name: text for name, text in _kernel_texts().items() if not _is_a_kind(text)}
     words = {name: set(re.findall(r"\w+", _COMMENT.sub("", text))) for name, text in texts.items()}
     defined = {name: _names_defined(text) for name, text in texts.items()}
     offered = set(re.findall(r"\w+", _COMMENT.sub("", _primitives(target, ())[0])))
@@ -222,6 +223,11 @@ def _everywhere(target: Target) -> Mapping[str, str]:
         for name in sorted(kept)
     }
     return {name: texts[name] for name in TopologicalSorter(uses).static_order()}
+
+
+def _is_a_kind(text: str) -> bool:
+    """A header has no functions and says of which kind a program is that has it."""
+    return says_a_kind(text) and not any(map(str.islower, _names_defined(text)))
 
 
 @functools.cache

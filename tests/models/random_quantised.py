@@ -7,15 +7,41 @@ from collections.abc import Callable
 import numpy as np
 import onnx
 
-from tests.quantised_models import Network
+from tests.quantised_models import Network, Values
 
 
-def network(seed: int, dtype: str = "", scales_as: str = "") -> onnx.ModelProto:
+class Asymmetric(Network):
+    """A network whose filters have zero points, of one tensor or of each output channel."""
+
+    def filters(
+        self,
+        name: str,
+        shape: tuple[int, ...],
+        *,
+        axis: int | None = 0,
+        dtype: str = "",
+        zero: int | Values = 0,
+    ) -> str:
+        del zero
+        dtype = dtype or str(self.rng.choice(["int8", "uint8"]))
+        info = np.iinfo(dtype)
+        count = None if axis is None else shape[axis]
+        zeros = self.rng.integers(info.min, info.max, count, endpoint=True)
+        if self.rng.random() < 0.5:
+            zeros = np.where(self.rng.random(count) < 0.5, info.min, info.max)
+        return super().filters(name, shape, axis=axis, dtype=dtype, zero=zeros)
+
+
+def network(
+    seed: int, dtype: str = "", scales_as: str = "", *, asymmetric: bool = False
+) -> onnx.ModelProto:
     """``image`` (1, c, n, n) -> ``scores`` (1, 5) of the same type: ``dtype``, int16 or uint16, or
-    one of eight bits.  ``scales_as``: as `Network` has it."""
+    one of eight bits.  ``scales_as``: as `Network` has it.  ``asymmetric``: filters have zero
+    points, the extremes among them."""
     rng = np.random.default_rng(seed)
     own = str(rng.choice(["int8", "uint8"]))
-    net = Network(dtype or own, opset=21 if dtype else 15, seed=seed, scales_as=scales_as)
+    made = Asymmetric if asymmetric else Network
+    net = made(dtype or own, opset=21 if dtype else 15, seed=seed, scales_as=scales_as)
     steps = 256 if dtype else 1  # of what eight bits have as one
     low = int(np.iinfo(net.dtype).min)
     channels, size = int(rng.integers(1, 9)) * 2, int(rng.integers(5, 11))

@@ -54,24 +54,29 @@ def verified(model: Path, folder: Path, board: str = "generic-c") -> Verificatio
 
 # Seeds whose networks have residuals, zero points at both ends, groups, uint8 and int8.
 @pytest.mark.parametrize(
-    ("seed", "board", "scales_as"),
+    ("seed", "board", "scales_as", "asymmetric"),
     [
-        *((seed, "generic-c", "") for seed in (1, 5)),
-        (4, "mps2-an386", "fractions"),
-        (5, "mps3-an547", "fractions"),
-        (4, "mps3-an547", "powers"),
-        (5, "mps2-an386", "powers"),
+        *((seed, "generic-c", "", asymmetric) for seed, asymmetric in ((1, False), (5, True))),
+        (4, "mps2-an386", "fractions", True),
+        (5, "mps3-an547", "fractions", False),
+        (4, "mps3-an547", "powers", True),
+        (5, "mps2-an386", "powers", False),
         *(
-            pytest.param(seed, board, scales_as, marks=pytest.mark.slow)
+            pytest.param(seed, board, scales_as, asymmetric, marks=pytest.mark.slow)
             for board in ("host", "generic-c", "mps2-an386", "mps3-an547", "jetson-tx1", "microbit")
             for seed in range(8)
             for scales_as in ("", "fractions", "powers")
+            for asymmetric in (False, True)
         ),
     ],
 )
-def test_random_networks_are_exact(seed: int, board: str, scales_as: str, tmp_path: Path) -> None:
-    """Biases may be no whole numbers of units, and scales powers of two."""
-    model = onnx_models.save(network(seed, scales_as=scales_as), tmp_path / "net.onnx")
+def test_random_networks_are_exact(
+    seed: int, board: str, scales_as: str, asymmetric: bool, tmp_path: Path
+) -> None:
+    """Biases may be no whole numbers of units, scales powers of two, and filters have zero
+    points."""
+    net = network(seed, scales_as=scales_as, asymmetric=asymmetric)
+    model = onnx_models.save(net, tmp_path / "net.onnx")
     result = verified(model, tmp_path / "p", board)
     assert result.passed, result.first_defect
     assert result.pieces is not None

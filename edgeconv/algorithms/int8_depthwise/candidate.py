@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 
 from edgeconv.algorithms.candidate import ConvCandidate
-from edgeconv.algorithms.int8_depthwise.packing import word_count
+from edgeconv.algorithms.int8_depthwise.packing import has_zero_points, sets_of, word_count
 from edgeconv.algorithms.int8_depthwise.rows import WORD_BYTES, DotRow, row_of, together
 from edgeconv.algorithms.int8_packed.candidate import AGAIN_SLOTS, RESIDUAL_SLOTS
 from edgeconv.algorithms.problem import ConvProblem
@@ -19,6 +19,7 @@ PANEL_BYTES = (
 )
 # From a vector of sums to bytes: product, offset, shift, and its share of bounds and store.
 REQUANTISE_SLOTS = 8.0
+_AROUND_SLOTS = 3.0  # a zero point of filters is loaded, multiplied and added
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +54,7 @@ def candidates(problem: ConvProblem, target: Target) -> tuple[ConvCandidate[Dept
 
 def _plan(problem: ConvProblem, target: Target, row: DotRow) -> DepthwisePlan:
     stretch = together(problem.in_c, target.lanes, four=True)[0]
-    column = _sets(problem, row) * stretch * WORD_BYTES
+    column = sets_of(problem.kernel, row) * stretch * WORD_BYTES
     stride, reach = problem.strides[2], (problem.kernel[2] - 1) * problem.dilations[2]
     fit = (PANEL_BYTES // column - 1 - reach) // stride + 1
     most = max(1, min(fit, problem.out_size[2]))
@@ -63,14 +64,9 @@ def _plan(problem: ConvProblem, target: Target, row: DotRow) -> DepthwisePlan:
     return DepthwisePlan(row, pixels, columns, columns * column)
 
 
-def _sets(problem: ConvProblem, row: DotRow) -> int:
-    """Of kernel rows that make a word."""
-    return -(-problem.kernel[0] * problem.kernel[1] // row.rows)
-
-
 def _work(problem: ConvProblem, target: Target, plan: DepthwisePlan) -> Work:
     """Per vector of channels: products of every pixel, and words of every column of its row."""
-    row, sets = plan.row, _sets(problem, plan.row)
+    row, sets = plan.row, sets_of(problem.kernel, plan.row)
     vectors = -(-problem.in_c // target.lanes)
     rows = problem.batch * problem.out_size[0] * problem.out_size[1]
     panels = -(-problem.out_size[2] // plan.pixels)
@@ -78,11 +74,13 @@ def _work(problem: ConvProblem, target: Target, plan: DepthwisePlan) -> Work:
     results = rows * problem.out_size[2] * vectors
     products = results * problem.kernel[2] * sets
     packed = rows * panels * plan.columns * sets * vectors
+    around = has_zero_points(problem, row)
     each = REQUANTISE_SLOTS + (RESIDUAL_SLOTS if added else AGAIN_SLOTS if again else 0.0)
+    each += _AROUND_SLOTS if around else 0.0
     lane_bytes = float(WORD_BYTES * target.lanes)
-    words = word_count(problem.in_c, problem.kernel, row, target.lanes)
+    words = word_count(problem, row, target.lanes, four=True)
     return Work(
-        slots=products * row.add + packed * row.pack + results * each,
+        slots=products * row.add * (1 + around) + packed * row.pack + results * each,
         moves=0.0,
         weight_bytes=float(rows * panels * words * WORD_BYTES),
         data_bytes=(products + packed) * lane_bytes

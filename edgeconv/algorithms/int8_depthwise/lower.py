@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from edgeconv.algorithms.candidate import ConvCandidate
 from edgeconv.algorithms.int8_depthwise.candidate import DepthwisePlan
-from edgeconv.algorithms.int8_depthwise.packing import Words, channel_words, word_count
+from edgeconv.algorithms.int8_depthwise.packing import (
+    Words,
+    channel_words,
+    has_zero_points,
+    word_count,
+)
 from edgeconv.algorithms.layer import integer_layer
 from edgeconv.algorithms.scaling import scaling_words
-from edgeconv.algorithms.sums import multiples
+from edgeconv.algorithms.sums import filter_zeros, multiples
 from edgeconv.ir.choice import Layer
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.lowering.work import Call
@@ -23,8 +28,12 @@ def lower(
     each = scaling_words(graph)
     once = node.epilogue.is_only_before and graph[node.output].storage.affine
 
+    around = has_zero_points(problem, plan.row)
+
     def words(form: Form) -> Words:
-        return channel_words(multiples(node, graph), form, plan.row, lanes, four=once)
+        zeros = filter_zeros(node, graph) if around else None
+        filters = multiples(node, graph)
+        return channel_words(filters, form, plan.row, lanes, four=once, zeros=zeros)
 
     return integer_layer(
         candidate,
@@ -34,15 +43,17 @@ def lower(
             "images": problem.batch,
             "channels": problem.in_c,
             "pixels": plan.pixels,
+            "around": int(around),
             **problem.window,
             **problem.rings,
         },
         headers=(
+            *(("ec_zero_points.h",) if around else ()),
             "ec_window.h",  # pools too have it in front of vectors of integers
             *plan.row.headers,
             *("ec_requantise.h", "ec_conv_depthwise_int8.h"),
         ),
-        words=(word_count(problem.in_c, problem.kernel, plan.row, lanes, each), words),
+        words=(word_count(problem, plan.row, lanes, each, four=once), words),
         divides=problem.divides,
         workspace="panel",
         plan={"nr": lanes, "pixels_per_panel": plan.pixels, "compute": candidate.compute},

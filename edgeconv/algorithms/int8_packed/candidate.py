@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
+
 from edgeconv.algorithms.problem import ConvProblem
 from edgeconv.algorithms.rows.candidate import RowsCandidate, rows_candidate
 from edgeconv.algorithms.rows.plan import WORD_BYTES, RowsPlan, make_plan
@@ -17,6 +20,9 @@ from edgeconv.targets import Target
 REQUANTISE_SLOTS = 8.0
 AGAIN_SLOTS = 5.0  # what is rounded to another grid: multiplied, offset, shifted and bounded
 BESIDES_SLOTS = {OFFSETS: 1.0, TIES: 5.0}  # an offset is loaded; a bit is taken and added
+# Where filters have zero points: to add a vector of the channels of a pixel to its sum, and of a
+# vector of sums what they start with: a product, an addition, two loads and a store.
+_SUM_SLOTS, _START_SLOTS = 2.0, 5.0
 _FINISH_SLOTS = 4.0  # of a vector of sums: to float32, by its unit, the bias, and the store
 RESIDUAL_SLOTS = 9.0  # it is loaded, both are multiplied, added, shifted and bounded
 
@@ -31,13 +37,64 @@ def candidates(problem: ConvProblem, target: Target) -> tuple[RowsCandidate, ...
         return ()
     if real and not (problem.real_sums and target.lanes > 1 and problem.group_in_c > 1):
         return ()
-    plan = make_plan(problem, target, able, lambda kernel: kernel.pack)
+    plan = int8_plan(problem, target, able)
     if real:
-        around = epilogue(problem, target) + encoding(problem, target)
-        work = real_work(problem, plan, target, around)
-        return (rows_candidate("int8_packed", REAL, problem, plan, target, work),)
-    work = _work(problem, plan, target)
-    return (rows_candidate("int8_packed", INTEGERS, problem, plan, target, work),)
+        finish = epilogue(problem, target) + encoding(problem, target)
+        work, compute = real_work(problem, plan, target, finish), REAL
+    else:
+        work, compute = _work(problem, plan, target), INTEGERS
+    found = rows_candidate("int8_packed", compute, problem, plan, target, work)
+    return (with_sums(found, target),)
+
+
+def int8_plan(problem: ConvProblem, target: Target, able: tuple[MicroKernel, ...]) -> RowsPlan:
+    """The cheapest plan over these rows, of which those of bytes sum the inputs too, where filters
+    have zero points."""
+
+    def pack(kernel: MicroKernel) -> float:
+        summed = problem.asymmetric and kernel.b == "int8"
+        return kernel.pack + (_SUM_SLOTS if summed else 0.0)
+
+    return make_plan(problem, target, able, pack)
+
+
+def has_zero_points(problem: ConvProblem, plan: RowsPlan) -> bool:
+    """What is multiplied are filters with zero points: where they are widened, they are so less
+    these."""
+    return problem.asymmetric and plan.kernel.b == "int8"
+
+
+def words_of_sums(problem: ConvProblem, plan: RowsPlan) -> tuple[int, int]:
+    """Words of the sums of the inputs of a chunk's windows, and of its pixels where those are
+    others."""
+    windows = plan.chunk * plan.row
+    if math.prod(problem.kernel) == 1:
+        return windows, 0
+    panel = plan.panel
+    reach = (plan.row - 1) * problem.strides[2] + (problem.kernel[2] - 1) * problem.dilations[2]
+    return windows, panel.slices * panel.rows * (reach // panel.column_stride + 1)
+
+
+def with_sums(candidate: RowsCandidate, target: Target) -> RowsCandidate:
+    """``candidate`` with the sums of its inputs, where its filters have zero points."""
+    problem, plan, work = candidate.problem, candidate.plan, candidate.work
+    if not has_zero_points(problem, plan):
+        return candidate
+    room = {"sums": WORD_BYTES * sum(words_of_sums(problem, plan))}
+    slots = work.slots + sum_slots(problem, target)
+    return replace(
+        candidate,
+        workspace={**candidate.workspace, **room},
+        work=replace(work, slots=slots),
+    )
+
+
+def sum_slots(problem: ConvProblem, target: Target) -> float:
+    """Slots that windows' sums and what sums of products start with take, beside what it takes to
+    sum pixels with the packing."""
+    pixels = problem.batch * problem.groups * math.prod(problem.out_size)
+    windows = pixels * math.prod(problem.kernel) / target.lanes
+    return windows + _START_SLOTS * problem.out_elements / target.lanes
 
 
 def real_work(problem: ConvProblem, plan: RowsPlan, target: Target, around: float) -> Work:

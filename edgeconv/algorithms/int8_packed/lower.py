@@ -8,17 +8,18 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from edgeconv.algorithms.filter_order import multiplied
+from edgeconv.algorithms.int8_packed.candidate import has_zero_points, words_of_sums
 from edgeconv.algorithms.layer import Words, integer_layer
 from edgeconv.algorithms.packing import pack_bias
+from edgeconv.algorithms.problem import ConvProblem
 from edgeconv.algorithms.real_sums import real_sums_of
 from edgeconv.algorithms.rows.candidate import RowsCandidate
 from edgeconv.algorithms.rows.params import HEADERS, displayed, gemm_params
-from edgeconv.algorithms.rows.plan import RowsPlan
+from edgeconv.algorithms.rows.plan import WORD_BYTES, RowsPlan
 from edgeconv.algorithms.scaling import scaling_words
-from edgeconv.algorithms.sums import multiples
+from edgeconv.algorithms.sums import filter_rows, filter_zeros, multiples, stored_filters
 from edgeconv.ir.candidate import REAL
-from edgeconv.ir.choice import Arg, ArgKind, Blob, KernelEpilogue, Layer
+from edgeconv.ir.choice import Arg, ArgKind, Blob, KernelEpilogue, Layer, Param
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.lowering.calls import (
     activation_headers,
@@ -37,11 +38,49 @@ from edgeconv.targets import Target
 Integers = npt.NDArray[np.integer[Any]]
 
 
-def _words(filters: npt.NDArray[np.int64], form: Form, plan: RowsPlan, packed: Words) -> Words:
-    """What sums start with, multipliers, what else the form has, filters: all but these of every
-    channel, then room for a vector that begins with the last one, in lines of cache."""
-    sums = filters.reshape(len(filters), -1).sum(axis=1)
-    return channel_words((form.start - plan.kernel.shift * sums, *form.words[1:]), packed)
+def packed_filters(
+    node: Node, graph: Graph, problem: ConvProblem, plan: RowsPlan, lanes: int
+) -> Words:
+    """The filters of a Conv or Dense node as the kernel of ``plan`` reads them: less their zero
+    points, if they have any, where they are widened."""
+    around = has_zero_points(problem, plan)
+    filters = stored_filters(node, graph) if around else multiples(node, graph)
+    stored = filters.astype(np.dtype(plan.kernel.b))
+    return plan.order(problem, lanes).pack(stored).view(np.int32)
+
+
+def by_sum_of(
+    node: Node, graph: Graph, problem: ConvProblem, plan: RowsPlan
+) -> tuple[Integers, ...]:
+    """What of each sum the sum of its inputs is multiplied by, if there is anything."""
+    return (-filter_zeros(node, graph),) if has_zero_points(problem, plan) else ()
+
+
+def around_params(problem: ConvProblem, plan: RowsPlan, by_sum_at: int) -> dict[str, Param]:
+    """What the template must know of zero points that are multiplied by sums of inputs; nothing
+    where there are none."""
+    if not has_zero_points(problem, plan):
+        return {}
+    first = plan.panel.bytes // WORD_BYTES
+    windows, pixels = words_of_sums(problem, plan)
+    return {"sums_at": (first, first + windows if pixels else first), "by_sum_at": by_sum_at}
+
+
+def around_headers(problem: ConvProblem, plan: RowsPlan) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Their headers, that in front of all others and that in front of ec_gemm.h."""
+    if not has_zero_points(problem, plan):
+        return (), ()
+    return ("ec_packed_zero_points.h",), ("ec_gemm_around.h",)
+
+
+def _words(node: Node, graph: Graph, form: Form, candidate: RowsCandidate, packed: Words) -> Words:
+    """What sums start with, multipliers, what else the form has, zero points that are multiplied by
+    sums of inputs, filters: all but these of every channel, then room for a vector that begins with
+    the last one, in lines of cache."""
+    problem, plan = candidate.problem, candidate.plan
+    start = form.start - plan.kernel.shift * filter_rows(node, graph).sum(axis=1)
+    around = by_sum_of(node, graph, problem, plan)
+    return channel_words((start, *form.words[1:], *around), packed)
 
 
 def channel_words(values: Sequence[Integers], packed: Words) -> Words:
@@ -63,11 +102,12 @@ def lower(candidate: RowsCandidate, node: Node, graph: Graph, target: Target) ->
     problem, plan, lanes = candidate.problem, candidate.plan, target.lanes
     order, room = plan.order(problem, lanes), room_for(problem.out_c)
     each = scaling_words(graph)
+    whole = each + has_zero_points(problem, plan)
+    before, behind = around_headers(problem, plan)
 
     def words(form: Form) -> Words:
-        filters = multiples(node, graph)
-        packed = order.pack(multiplied(filters.astype(np.int8), plan.kernel))
-        return _words(filters, form, plan, packed.view(np.int32))
+        packed = packed_filters(node, graph, problem, plan, lanes)
+        return _words(node, graph, form, candidate, packed)
 
     return integer_layer(
         candidate,
@@ -79,16 +119,18 @@ def lower(candidate: RowsCandidate, node: Node, graph: Graph, target: Target) ->
             "epilogue": KernelEpilogue(),
             "filters_as": "EC_F32",  # they are multiplied as they are stored
             "units": 0,
-            "words_at": (room, each * room),
+            "words_at": (room, whole * room),
+            **around_params(problem, plan, each * room),
             "apart": room if each > 2 else 0,  # from multipliers to what else scalings have
             **storage_of(graph, **{"in": node.inputs[0]}, out=node.output),
         },
         headers=(
+            *before,
             plan.kernel.header,
             *HEADERS,
-            *("ec_requantise.h", "ec_gemm_spec.h", "ec_gemm.h"),
+            *("ec_requantise.h", "ec_gemm_spec.h", *behind, "ec_gemm.h"),
         ),
-        words=(each * room + order.elements // plan.kernel.k, words),
+        words=(whole * room + order.elements // plan.kernel.k, words),
         workspace="panels",
         plan=displayed(candidate, lanes),
     )
@@ -100,18 +142,19 @@ def _lower_real(candidate: RowsCandidate, node: Node, graph: Graph, target: Targ
     order, room = plan.order(problem, lanes), room_for(problem.out_c)
     sums = real_sums_of(node, graph)
     assert sums is not None, node.name
+    whole = 1 + has_zero_points(problem, plan)
+    before, behind = around_headers(problem, plan)
 
     def words() -> Words:
-        filters = multiples(node, graph)
-        shifted = plan.kernel.shift * filters.reshape(len(filters), -1).sum(axis=1)
-        packed = order.pack(multiplied(filters.astype(np.int8), plan.kernel))
-        return channel_words((sums.start - shifted,), packed.view(np.int32))
+        start = sums.start - plan.kernel.shift * filter_rows(node, graph).sum(axis=1)
+        packed = packed_filters(node, graph, problem, plan, lanes)
+        return channel_words((start, *by_sum_of(node, graph, problem, plan)), packed)
 
     def scaling() -> npt.NDArray[np.float32]:
         return np.concatenate([pack_bias(own, room) for own in (sums.bias, sums.unit)])
 
     blobs = (
-        Blob("channels", room + order.elements // plan.kernel.k, words, dtype="int32"),
+        Blob("channels", whole * room + order.elements // plan.kernel.k, words, dtype="int32"),
         Blob("scaling", 2 * room, scaling),
     )
     return Layer(
@@ -128,7 +171,8 @@ def _lower_real(candidate: RowsCandidate, node: Node, graph: Graph, target: Targ
             "units": room,
             "requantise": (),
             "words_at": (),
-            "real_sums": room,
+            "real_sums": whole * room,
+            **around_params(problem, plan, room),
             **storage_of(graph, **{"in": node.inputs[0]}, out=node.output),
         },
         args=(
@@ -139,10 +183,11 @@ def _lower_real(candidate: RowsCandidate, node: Node, graph: Graph, target: Targ
             Arg(ArgKind.WORKSPACE, "panels"),
         ),
         headers=(
+            *before,
             *activation_headers(node.epilogue),
             plan.kernel.header,
             *HEADERS,
-            *("ec_gemm_spec.h", "ec_gemm.h"),
+            *("ec_gemm_spec.h", *behind, "ec_gemm.h"),
         ),
         work=candidate.work,
         blobs=blobs,

@@ -14,15 +14,28 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from edgeconv.algorithms.filter_order import multiplied
-from edgeconv.algorithms.int8_packed.candidate import able_rows, real_work
-from edgeconv.algorithms.int8_packed.lower import room_for
+from edgeconv.algorithms.int8_packed.candidate import (
+    able_rows,
+    has_zero_points,
+    int8_plan,
+    real_work,
+    with_sums,
+)
+from edgeconv.algorithms.int8_packed.lower import (
+    around_headers,
+    around_params,
+    by_sum_of,
+    channel_words,
+    packed_filters,
+    room_for,
+)
 from edgeconv.algorithms.packing import pack_bias
 from edgeconv.algorithms.problem import ConvProblem
+from edgeconv.algorithms.real_sums import largest_reach
 from edgeconv.algorithms.rows.candidate import RowsCandidate, rows_candidate
 from edgeconv.algorithms.rows.params import HEADERS, displayed, gemm_params
-from edgeconv.algorithms.rows.plan import WORD_BYTES, make_plan
-from edgeconv.algorithms.sums import Facts, multiples, pair_in, two_fit
+from edgeconv.algorithms.rows.plan import WORD_BYTES
+from edgeconv.algorithms.sums import Facts, filter_rows, pair_in, stored_filters, two_fit
 from edgeconv.encoding import int8
 from edgeconv.ir.candidate import REAL
 from edgeconv.ir.choice import Arg, ArgKind, Blob, Layer
@@ -48,18 +61,18 @@ def run_time_candidates(
     problem: ConvProblem, node: Node, graph: Graph, target: Target
 ) -> tuple[RowsCandidate, ...]:
     """The cheapest plan, where the core multiplies int8 and no part of a sum is beyond int32."""
-    filters = multiples(node, graph)
-    most = 2 * 255 * int(np.abs(filters.reshape(len(filters), -1)).sum(axis=1).max(initial=0))
+    most = int(largest_reach(node, graph, 2 * 255).max(initial=0))
     if target.lanes == 1 or problem.group_in_c == 1 or most > _LARGEST:
         return ()
-    fits = replace(problem, sum_facts=Facts(pair_in(filters)), two_fit=two_fit(node, graph))
+    facts = Facts(pair_in(stored_filters(node, graph)))
+    fits = replace(problem, sum_facts=facts, two_fit=two_fit(node, graph))
     able = able_rows(fits, target)
     if not able:
         return ()
-    plan = make_plan(fits, target, able, lambda kernel: kernel.pack)
+    plan = int8_plan(fits, target, able)
     call = Call(node, graph, target)
     work = real_work(fits, plan, target, call.epilogue + call.encoded)
-    found = rows_candidate("int8_packed", REAL, fits, plan, target, work)
+    found = with_sums(rows_candidate("int8_packed", REAL, fits, plan, target, work), target)
     channels = 3 * WORD_BYTES * room_for(problem.out_c)
     return (replace(found, workspace={**found.workspace, "channels": channels}),)
 
@@ -70,17 +83,17 @@ def lower_run_time(candidate: RowsCandidate, node: Node, graph: Graph, target: T
     problem, plan, lanes = candidate.problem, candidate.plan, target.lanes
     order, room = plan.order(problem, lanes), room_for(problem.out_c)
     x, _, bias, zero, unit = node.inputs
+    whole = 1 + has_zero_points(problem, plan)
+    before, behind = around_headers(problem, plan)
 
     def words() -> npt.NDArray[np.int32]:
-        filters = multiples(node, graph)
-        sums = filters.reshape(len(filters), -1).sum(axis=1)
-        packed = order.pack(multiplied(filters.astype(np.int8), plan.kernel))
-        both = np.pad(sums, (0, room - len(sums))).astype(np.int32), packed.view(np.int32)
-        return np.concatenate(both)
+        sums = filter_rows(node, graph).sum(axis=1)
+        packed = packed_filters(node, graph, problem, plan, lanes)
+        return channel_words((sums, *by_sum_of(node, graph, problem, plan)), packed)
 
     given = graph[bias].constant().astype(np.float32).reshape(-1) if bias else None
     blobs = (
-        Blob("channels", room + order.elements // plan.kernel.k, words, dtype="int32"),
+        Blob("channels", whole * room + order.elements // plan.kernel.k, words, dtype="int32"),
         *((Blob("addends", room, lambda: pack_bias(given, room)),) if bias else ()),
     )
     residual = node.epilogue.residual
@@ -99,7 +112,9 @@ def lower_run_time(candidate: RowsCandidate, node: Node, graph: Graph, target: T
             "requantise": (),
             "words_at": (),
             "run_time": room,
-            "in_panel": plan.panel.bytes // WORD_BYTES,
+            **around_params(problem, plan, room),
+            "filters_at": whole * room,
+            "in_panel": sum(candidate.workspace.values()) // WORD_BYTES - 3 * room,
             "has_bias": bool(bias),
             "each_unit": graph[unit].size > 1,
             **storage_of(graph, **{"in": x}, out=node.output),
@@ -114,10 +129,11 @@ def lower_run_time(candidate: RowsCandidate, node: Node, graph: Graph, target: T
             Arg(ArgKind.WORKSPACE, "panels"),
         ),
         headers=(
+            *before,
             *activation_headers(node.epilogue),
             plan.kernel.header,
             *HEADERS,
-            *("ec_gemm_spec.h", "ec_gemm.h", "ec_run_time_scale.h"),
+            *("ec_gemm_spec.h", *behind, "ec_gemm.h", "ec_run_time_scale.h"),
         ),
         work=candidate.work,
         blobs=blobs,

@@ -50,6 +50,7 @@ def _forms(problem: ConvProblem) -> tuple[Nested, ...]:
     numbers, or there is nothing to sum."""
     depth, *window = problem.kernel
     whole = problem.whole_sums and problem.in_ring == problem.out_ring == 0
+    whole = whole and not problem.asymmetric
     flat = depth == 1 and problem.in_size[0] == problem.out_size[0] == 1
     still = problem.strides[1:] == problem.dilations[1:] == (1, 1)
     if not (whole and flat and still and problem.group_in_c > 1):

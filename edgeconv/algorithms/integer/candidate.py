@@ -15,12 +15,15 @@ from edgeconv.algorithms.integer.cycles import (
     EIGHTS_TAP,
     EIGHTS_TAPS,
     EIGHTS_WINDOW,
+    FOURS_AROUND,
     FOURS_BLOCK,
     FOURS_EDGE,
     FOURS_LAST,
     FOURS_PIXEL,
     FOURS_RESULTS,
     FOURS_ROW,
+    FOURS_SUMMED,
+    Summed,
     Windows,
     cycles_of,
     helium_besides,
@@ -32,6 +35,7 @@ from edgeconv.algorithms.integer.packing import (
     FOUR,
     QUAD,
     SIXTEEN,
+    sums_in,
     words_of,
 )
 from edgeconv.algorithms.problem import ConvProblem
@@ -103,6 +107,7 @@ def _one_by_one(
 def helium_dense(problem: ConvProblem) -> ConvCandidate[IntegerPlan]:
     """Four filters at a time, of a window of one pixel."""
     window = problem.in_c * math.prod(problem.kernel)
+    around = problem.asymmetric
     pixels = problem.batch * math.prod(problem.out_size)
     fours, blocks = -(-problem.out_c // FOUR), -(-window // SIXTEEN)
     added = problem.finish.residual_as is not None
@@ -111,8 +116,9 @@ def helium_dense(problem: ConvProblem) -> ConvCandidate[IntegerPlan]:
     copied, copying = windows_copied(problem)
     more = helium_besides(problem.sum_facts.scaling)
     cycles = pixels * (
-        fours * (FOURS_BLOCK * blocks + FOURS_RESULTS + more)
+        fours * (FOURS_BLOCK * blocks + FOURS_RESULTS + more + (FOURS_AROUND if around else 0.0))
         + FOURS_PIXEL
+        + (summing(problem, SIXTEEN, FOURS_SUMMED) if around else 0.0)
         + (FOURS_LAST if problem.out_c % FOUR else 0.0)
         + copying
     )
@@ -122,7 +128,7 @@ def helium_dense(problem: ConvProblem) -> ConvCandidate[IntegerPlan]:
         problem,
         plan,
         {
-            "window": -(-window // QUAD) * QUAD if copied or added else 0,
+            "window": panel_quads(problem, window) * QUAD if copied or added else 0,
             "rows": row if added else 0,
         },
         (cycles, passes, float(pixels * fours * window)),
@@ -143,7 +149,7 @@ def _helium_depthwise(problem: ConvProblem) -> ConvCandidate[IntegerPlan]:
     eights, rows = -(-problem.out_c // EIGHTS_CHANNELS), problem.batch * problem.out_size[1]
     height, taps = problem.kernel[1], math.prod(problem.kernel)
     windows = float(rows * problem.out_size[2] * eights)
-    if _is_3x3(problem):
+    if _is_3x3(problem) and not problem.asymmetric:
         kernel, window, column = "depthwise_3x3_eights", EIGHTS_WINDOW, EIGHTS_COLUMN
     else:
         kernel = "depthwise_eights"
@@ -158,7 +164,8 @@ def _helium_depthwise(problem: ConvProblem) -> ConvCandidate[IntegerPlan]:
 def _dense(problem: ConvProblem, target: Target, *, apart: bool) -> ConvCandidate[IntegerPlan]:
     """``apart``: between the channels of two pixels lie others."""
     core = cycles_of(target, problem.sum_facts.scaling)
-    quads = -(-problem.in_c * math.prod(problem.kernel) // QUAD)
+    numbers = problem.in_c * math.prod(problem.kernel)
+    quads = panel_quads(problem, numbers)
     pixels = problem.batch * math.prod(problem.out_size)
     # Fewer than a panel has are computed one by one, as panels of that pixel alone.
     few = pixels < PIXELS
@@ -169,6 +176,7 @@ def _dense(problem: ConvProblem, target: Target, *, apart: bool) -> ConvCandidat
     whole = apart or problem.in_ring or problem.in_c % QUAD == 0
     windows = (None if whole else core.few) or core.windows
     cycles += packed * (quads * core.widened + gathering(problem, windows, apart=apart))
+    cycles += packed * summing(problem, QUAD, core.summed) if problem.asymmetric else 0.0
     window = quads * QUAD
     passes = panels * 2 * pairs * (window + 8)  # bytes of filters and their words
     added = problem.finish.residual_as is not None
@@ -183,6 +191,17 @@ def _dense(problem: ConvProblem, target: Target, *, apart: bool) -> ConvCandidat
         },
         (cycles, float(passes), 3.0 * pixels * window),
     )
+
+
+def panel_quads(problem: ConvProblem, numbers: int) -> int:
+    """Quads of a window of so many ``numbers`` in a panel, its sums behind it."""
+    return -(-(numbers + (sums_in(numbers) if problem.asymmetric else 0)) // QUAD)
+
+
+def summing(problem: ConvProblem, together: int, summed: Summed) -> float:
+    """What it takes to sum the numbers of a window, so many ``together``."""
+    numbers = problem.group_in_c * math.prod(problem.kernel)
+    return summed.whole + summed.each * -(-numbers // together)
 
 
 def gathering(problem: ConvProblem, windows: Windows, *, apart: bool) -> float:
@@ -278,10 +297,11 @@ def _leaves(problem: ConvProblem) -> bool:
 def dense_candidate(problem: ConvProblem, target: Target) -> ConvCandidate[IntegerPlan]:
     """That of a fully connected layer, which needs no panel."""
     if HELIUM in target.features:
-        return replace(
-            helium_dense(problem), plan=IntegerPlan("dense_fours", helium=True), workspace={}
-        )
+        kernel = "dense_fours_around" if problem.asymmetric else "dense_fours"
+        return replace(helium_dense(problem), plan=IntegerPlan(kernel, helium=True), workspace={})
     scaling = problem.sum_facts.scaling
+    if problem.asymmetric:
+        return _dense_around(problem, target)
     whole = problem.in_c % QUAD == 0
     core = cycles_of(target, scaling) if whole else plain_cycles_of(target, scaling)
     rows, fours = math.prod(problem.out_size), -(-problem.out_c // QUAD)
@@ -289,6 +309,17 @@ def dense_candidate(problem: ConvProblem, target: Target) -> ConvCandidate[Integ
     cycles = rows * fours * (quads * core.dot + core.dot_results)
     passes = float(rows * fours * QUAD * (quads * QUAD + 8))
     return _found(problem, IntegerPlan("dense"), {}, (cycles, passes, passes / QUAD))
+
+
+def _dense_around(problem: ConvProblem, target: Target) -> ConvCandidate[IntegerPlan]:
+    """The same of filters with zero points: sums are made in registers, results of them in C."""
+    core = cycles_of(target)
+    rows, fours = math.prod(problem.out_size), -(-problem.out_c // FOUR)
+    quads = -(-problem.in_c // QUAD)
+    cycles = rows * fours * (quads * core.dot_sum + core.dot_around)
+    cycles += rows * summing(problem, QUAD, core.summed)
+    passes = float(rows * fours * FOUR * (quads * QUAD + 12))
+    return _found(problem, IntegerPlan("dense_around"), {}, (cycles, passes, passes / FOUR))
 
 
 def _found(

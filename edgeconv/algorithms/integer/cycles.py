@@ -47,6 +47,15 @@ class Windows:
 
 
 @dataclass(frozen=True, slots=True)
+class Summed:
+    """What it takes to sum the numbers of a window, by which zero points of filters count:
+    ``each`` quad of them, of Helium 16, and what is around."""
+
+    each: float = 0.0
+    whole: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
 class Cycles:
     """``tile``: of 24 products, four numbers of three pixels by two filters; ``tile_results``: of
     the six results of a tile.  ``widened``: of four numbers of a pixel that are packed, and what
@@ -59,6 +68,8 @@ class Cycles:
     ``pair_column`` and ``lone_column`` of the numbers of these that are packed.  ``row_of_four``
     and ``row_of_taps``: of four channels of a row of either.  ``few``: of windows whose channels
     are no whole quads, where they take something else.
+    Of filters with zero points: ``summed``; of a fully connected layer ``dot_sum`` and
+    ``dot_around`` in place of ``dot`` and ``dot_results``.
     """
 
     tile: float
@@ -78,6 +89,9 @@ class Cycles:
     row_of_taps: float = 0.0
     windows: Windows = Windows()
     few: Windows | None = None
+    summed: Summed = Summed()
+    dot_sum: float = 0.0
+    dot_around: float = 0.0
 
 
 # 20 instructions, four of them LDRD, and a quarter of the loop's end; 43; LDR, two SXTB16, STRD and
@@ -88,23 +102,40 @@ _SINGLE = Cycles(
     *(29.5, 63, 8.5, 112, 26, 26, 50, 17, 74, 16, 11, 24, 12, 75, 250),
     windows=Windows(100, 260, 50, 8, 115, 48, 16),
     few=Windows(100, 310, 18, 9, 70, 5, 23),
+    summed=Summed(9, 40),
+    dot_sum=29,
+    dot_around=110,
 )
 _DUAL = Cycles(
     *(17.5, 42, 5.5, 64, 17, 18.5, 34, 12, 43, 8.5, 6.5, 15, 6, 50, 160),
     windows=Windows(70, 150, 37, 8, 78, 36, 13),
     few=Windows(70, 190, 14, 7, 55, 4, 18),
+    summed=Summed(6, 30),
+    dot_sum=20,
+    dot_around=80,
 )
 _THUMB_2 = Cycles(
     *(122, 122, 14, 328, 50, 97, 75, 28, 214, 55, 38, 44, 14),
     *(120, 420),
     Windows(75, 265, 30, 9, 62, 45, 15),
+    summed=Summed(12, 40),
+    dot_sum=97,
+    dot_around=120,
 )
 _THUMB_1 = Cycles(
     *(273, 650, 25, 890, 60, 179, 415, 150, 640, 87, 60, 89, 45),
     *(300, 810),
     Windows(115, 440, 30, 22, 95, 84, 22),
+    summed=Summed(25, 60),
+    dot_sum=179,
+    dot_around=700,
 )
-_PORTABLE = Cycles(96, 84, 16, 286, 48, 83, 56, 30, 80, 64, 34, 32, 16)
+_PORTABLE = Cycles(
+    *(96, 84, 16, 286, 48, 83, 56, 30, 80, 64, 34, 32, 16),
+    summed=Summed(8, 16),
+    dot_sum=83,
+    dot_around=72,
+)
 
 # Of Helium: 16 numbers by four filters, five loads that overlap four VMLADAVA; the four results;
 # a pixel, and of fewer than four filters; a row of its window that is copied, and one that reaches
@@ -115,13 +146,15 @@ _PORTABLE = Cycles(96, 84, 16, 286, 48, 83, 56, 30, 80, 64, 34, 32, 16)
 FOURS_BLOCK, FOURS_RESULTS, FOURS_PIXEL, FOURS_LAST = 10.0, 22.0, 90.0, 50.0
 FOURS_ROW, FOURS_EDGE = 45.0, 85.0
 EIGHTS_WINDOW, EIGHTS_COLUMN = 98.0, 12.0
+FOURS_SUMMED, FOURS_AROUND = Summed(4.0, 20.0), 6.0  # of filters with zero points
 EIGHTS_TAPS, EIGHTS_TAP, EIGHTS_ROW, EIGHTS_AROUND, EIGHTS_LAST = 40.0, 9.0, 11.0, 140.0, 100.0
 
 
 @dataclass(frozen=True, slots=True)
 class RealCycles:
     """Of layers whose sums become float32 (ec_int8_real.h).  ``tile``: of the six sums of a tile,
-    and ``four``: of those of four filters, beside their products.  Of a depthwise layer ``window``
+    and ``four``: of those of four filters, beside their products; ``around``: of the latter, where
+    filters have zero points, besides.  Of a depthwise layer ``window``
     and ``tap`` of four channels, ``lone`` and ``lone_tap`` of one.  ``result``: of a sum that
     becomes float32 and is stored, the epilogue aside.
 
@@ -137,6 +170,7 @@ class RealCycles:
     lone: float
     lone_tap: float
     result: float
+    around: float = 20.0
 
 
 _REAL_SINGLE = RealCycles(60, 54, 0, 22, 0, 13, 17)

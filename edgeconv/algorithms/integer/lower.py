@@ -25,12 +25,15 @@ from edgeconv.algorithms.integer.packing import (
     in_quads,
     in_sixteens,
     padded,
+    sums_in,
     taps_words,
     words_of,
 )
 from edgeconv.algorithms.packing import filters_blob
+from edgeconv.algorithms.problem import ConvProblem
 from edgeconv.algorithms.scaling import scaled_form, scaling_of
-from edgeconv.algorithms.sums import multiples, pair_of
+from edgeconv.algorithms.sums import filter_zeros, multiples, pair_of
+from edgeconv.algorithms.widening import is_asymmetric
 from edgeconv.ir.choice import Arg, ArgKind, Blob, Layer, Param
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.lowering.calls import (
@@ -42,6 +45,8 @@ from edgeconv.lowering.calls import (
 from edgeconv.requantisation import Form
 from edgeconv.targets import Target
 
+Floats = npt.NDArray[np.float32]
+Integers = npt.NDArray[np.int64]
 PAIR = 2  # filters that are computed together; of a dense layer four
 _HEADERS = ("ec_int8_channels.h",)
 _SUMS = ("ec_int8_add.h", "ec_int8_residual.h")
@@ -83,12 +88,18 @@ def lower(candidate: ConvCandidate[IntegerPlan], node: Node, graph: Graph, targe
             "out_strides": _strides(problem.out_c, problem.out_size),
             "workspace": bool(candidate.workspace_bytes),
             "has_filters": len(blobs) > 1,
+            "sums_of_inputs": sums_behind(problem),
             "added": added,
             "residual_rows": min(ROWS, problem.out_size[1]),
             **_result(form, graph[node.inputs[0]].storage.zero[0]),
         },
         args=_arguments(node, graph, blobs, candidate),
-        headers=(*_IMAGES, *headers, *(_sums(candidate.plan) if added else ())),
+        headers=(
+            *zero_points_header(problem),
+            *_IMAGES,
+            *headers,
+            *(_sums(candidate.plan) if added else ()),
+        ),
         work=candidate.work,
         blobs=blobs,
         aliases=(*residual_overwritten(node, graph), *overlapping(candidate, node)),
@@ -109,7 +120,7 @@ def lower_dense(
     problem, form = candidate.problem, scaled_form(node, graph)
     helium = candidate.plan.helium
     filters = filters_in_sixteens(node, graph) if helium else filters_in_quads(node, graph, FOUR)
-    blobs = (filters, _channels(form, FOUR))
+    blobs = (filters, _channels(form, FOUR, by_sum=by_sum_of(node, graph)))
     return Layer(
         node=node,
         algorithm=candidate.algorithm,
@@ -121,7 +132,7 @@ def lower_dense(
             **_result(form, 0),
         },
         args=_arguments(node, graph, blobs, candidate),
-        headers=(*_IMAGES, "ec_int8_fours.h") if helium else (*_HEADERS, "ec_int8_dot.h"),
+        headers=(*zero_points_header(problem), *_dense_headers(candidate.plan)),
         work=candidate.work,
         blobs=blobs,
         macs=problem.macs,
@@ -129,6 +140,30 @@ def lower_dense(
         plan={"right": form.right},
         scaling=scaling_of(graph),
     )
+
+
+def zero_points_header(problem: ConvProblem) -> tuple[str, ...]:
+    """That of filters that have them."""
+    return ("ec_zero_points.h",) if problem.asymmetric else ()
+
+
+def sums_behind(problem: ConvProblem) -> int:
+    """Numbers behind those of a window in a panel, by which it is multiplied by zero points."""
+    return sums_in(problem.group_in_c * math.prod(problem.kernel)) if problem.asymmetric else 0
+
+
+def by_sum_of(node: Node, graph: Graph) -> Integers | None:
+    """What of each sum the sum of its inputs is multiplied by; None where filters have no zero
+    points."""
+    return -filter_zeros(node, graph) if is_asymmetric(node.attrs["storage"]) else None
+
+
+def _dense_headers(plan: IntegerPlan) -> tuple[str, ...]:
+    if plan.helium:
+        return *_IMAGES, "ec_int8_fours.h"
+    if plan.kernel == "dense_around":
+        return *_IMAGES, "ec_int8_sums.h", "ec_int8_dense_around.h"
+    return *_HEADERS, "ec_int8_dot.h"
 
 
 def _constants(
@@ -139,9 +174,10 @@ def _constants(
         return (_depthwise(plan, node, graph, form),), _DEPTHWISE_HEADERS[plan.kernel]
     groups = node.attrs["groups"]
     if plan.helium:
-        constants = filters_in_sixteens(node, graph, groups), _channels(form, FOUR, groups)
-        return constants, ("ec_int8_fours.h",)
-    constants = filters_in_quads(node, graph, PAIR, groups), _channels(form, PAIR, groups)
+        words = _channels(form, FOUR, groups, by_sum_of(node, graph))
+        return (filters_in_sixteens(node, graph, groups), words), ("ec_int8_fours.h",)
+    filters = filters_in_quads(node, graph, PAIR, groups, in_panel=True)
+    constants = filters, _channels(form, PAIR, groups)
     return constants, ("ec_int8_tile.h",)
 
 
@@ -149,12 +185,16 @@ def _depthwise(plan: IntegerPlan, node: Node, graph: Graph, form: Form) -> Blob:
     """Words and filters of every few channels."""
     filters = multiples(node, graph)
     filters = filters.reshape(*filters.shape[:2], -1, filters.shape[-1])  # of one dimension a row
-    together = EIGHTS_CHANNELS if plan.helium else DEPTHWISE_CHANNELS
-    pack = eights_words if plan.helium else taps_words
-    if plan.kernel == "depthwise_3x3":
-        pack = depthwise_words
-    count = -(-len(filters) // together) * words_of(together, filters[0].size, len(form.words))
-    return _words(count, lambda: pack(filters, form))
+    each = len(form.words)
+    if plan.helium:
+        wide = is_asymmetric(node.attrs["storage"])
+        element = np.int16 if wide else np.int8
+        own = words_of(EIGHTS_CHANNELS, (1 + wide) * filters[0].size, each)
+        count = -(-len(filters) // EIGHTS_CHANNELS) * own
+        return _words(count, lambda: eights_words(filters, form, element))
+    pack = depthwise_words if plan.kernel == "depthwise_3x3" else taps_words
+    own = words_of(DEPTHWISE_CHANNELS, filters[0].size, each)
+    return _words(-(-len(filters) // DEPTHWISE_CHANNELS) * own, lambda: pack(filters, form))
 
 
 def _group(candidate: ConvCandidate[IntegerPlan], blobs: Sequence[Blob]) -> dict[str, Param]:
@@ -216,16 +256,26 @@ def _result(form: Form, padding: int) -> dict[str, Param]:
     }
 
 
-def filters_in_quads(node: Node, graph: Graph, together: int, groups: int = 1) -> Blob:
-    """Those of a Conv or Dense node, so many ``together``, as `in_quads`."""
+def filters_in_quads(
+    node: Node, graph: Graph, together: int, groups: int = 1, *, in_panel: bool = False
+) -> Blob:
+    """Those of a Conv or Dense node, so many ``together``, as `in_quads`; ``in_panel``: windows
+    have their sums behind them, where filters have zero points."""
     out_c, *window = graph[node.inputs[1]].shape
-    elements = groups * padded(out_c // groups, together) * padded(math.prod(window), QUAD)
-    return filters_blob(
-        node,
-        graph,
-        elements,
-        lambda weights: in_quads(by_group(weights, groups, together), together),
-    )
+    numbers, zeros = math.prod(window), None
+    if in_panel and is_asymmetric(node.attrs["storage"]):
+        own = filter_zeros(node, graph).astype(np.float32)
+        zeros = np.tile(by_group(own[:, None], groups, together), sums_in(numbers))
+        numbers += zeros.shape[1]
+
+    def arranged(weights: Floats, behind: Floats | None = None) -> Floats:
+        return in_quads(by_group(weights, groups, together), together, behind)
+
+    def without(weights: Floats) -> Floats:
+        return arranged(weights, None if zeros is None else np.zeros_like(zeros))
+
+    elements = groups * padded(out_c // groups, together) * padded(numbers, QUAD)
+    return filters_blob(node, graph, elements, lambda w: arranged(w, zeros), without)
 
 
 def filters_in_sixteens(node: Node, graph: Graph, groups: int = 1) -> Blob:
@@ -237,9 +287,10 @@ def filters_in_sixteens(node: Node, graph: Graph, groups: int = 1) -> Blob:
     )
 
 
-def _channels(form: Form, together: int, groups: int = 1) -> Blob:
-    count = len(form.words) * groups * padded(len(form.start) // groups, together)
-    return _words(count, lambda: channel_words(form, together, groups))
+def _channels(form: Form, together: int, groups: int = 1, by_sum: Integers | None = None) -> Blob:
+    each = len(form.words) + (by_sum is not None)
+    count = each * groups * padded(len(form.start) // groups, together)
+    return _words(count, lambda: channel_words(form, together, groups, by_sum))
 
 
 def _words(elements: int, pack: Callable[[], npt.NDArray[np.int32]]) -> Blob:

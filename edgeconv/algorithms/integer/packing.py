@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +16,7 @@ QUAD = 4  # numbers of a filter that lie side by side
 DEPTHWISE_CHANNELS = 4  # of a depthwise layer that are computed together
 FOUR, SIXTEEN = 4, 16  # filters that Helium sums together, and their numbers that lie side by side
 EIGHTS_CHANNELS = 8  # of its depthwise layers
+SUMMED = 252  # int8 whose sum int16 holds, in quads: EC_INT8_QUADS_SUMMED of ec_int8_panel.h
 _COLUMN = 12  # int16 of a column of three rows and four channels
 _PLACES = [0, 2, 1, 3]  # the order in which SXTB16 takes channels apart
 
@@ -40,17 +41,25 @@ def by_group(filters: npt.NDArray[Number], groups: int, together: int) -> npt.ND
     return whole.reshape(-1, *filters.shape[1:])
 
 
-def in_quads(weights: Floats, together: int) -> Floats:
+def sums_in(numbers: int) -> int:
+    """Parts of a window of so many ``numbers`` whose sums lie behind it, where filters have zero
+    points."""
+    return -(-numbers // SUMMED)
+
+
+def in_quads(weights: Floats, together: int, behind: Floats | None = None) -> Floats:
     """Filters of shape (out_c, in_c, kernel_h, kernel_w), or (out_c, in_c), `together` at a time.
 
     Quad by quad, of each filter four numbers.  Of a kernel come, row by row, columns and channels
-    as far as they make whole quads, and then what is left of each row.  Zeros fill up.
+    as far as they make whole quads, then what is left of each row, then those ``behind``, of shape
+    (out_c, number).  Zeros fill up.
     """
     images = weights.reshape(*weights.shape[:2], -1, weights.shape[-1] if weights.ndim > 2 else 1)
     out_c = len(images)
     rows = images.transpose(0, 2, 3, 1).reshape(out_c, images.shape[2], -1)
     side = rows.shape[2] // QUAD * QUAD
-    parts = (rows[:, :, :side].reshape(out_c, -1), rows[:, :, side:].reshape(out_c, -1))
+    parts = [rows[:, :, :side].reshape(out_c, -1), rows[:, :, side:].reshape(out_c, -1)]
+    parts += [] if behind is None else [behind]
     flat = np.concatenate(parts, axis=1)
     missing = -out_c % together, -flat.shape[1] % QUAD
     whole = np.pad(flat, ((0, missing[0]), (0, missing[1])))
@@ -58,13 +67,21 @@ def in_quads(weights: Floats, together: int) -> Floats:
     return np.ascontiguousarray(tiles.transpose(0, 2, 1, 3)).reshape(-1)
 
 
-def channel_words(form: Form, together: int, groups: int = 1) -> Words:
+def channel_words(
+    form: Form, together: int, groups: int = 1, by_sum: npt.NDArray[np.int64] | None = None
+) -> Words:
     """Of every ``together`` channels of a group the starts, then the multipliers, then what else
-    the form has; zeros fill up."""
+    the form has; behind those of a group what is ``by_sum`` of the inputs, one word per channel, if
+    anything.  Zeros fill up."""
     each = len(form.words)
     words = np.stack(form.words).reshape(each, groups, -1)
-    whole = np.pad(words, ((0, 0), (0, 0), (0, -words.shape[2] % together)))
-    return whole.reshape(each, -1, together).transpose(1, 0, 2).reshape(-1).astype(np.int32)
+    missing = -words.shape[2] % together
+    whole = np.pad(words, ((0, 0), (0, 0), (0, missing)))
+    own = whole.reshape(each, -1, together).transpose(1, 0, 2).reshape(groups, -1)
+    if by_sum is not None:
+        behind = np.pad(by_sum.reshape(groups, -1), ((0, 0), (0, missing)))
+        own = np.concatenate([own, behind], axis=1)
+    return own.reshape(-1).astype(np.int32)
 
 
 def taps_words(filters: npt.NDArray[np.int64], form: Form) -> Words:
@@ -125,13 +142,15 @@ def in_blocks(weights: Floats, together: int, block: int) -> Floats:
     return np.ascontiguousarray(tiles.transpose(0, 2, 1, 3)).reshape(-1)
 
 
-def eights_words(filters: npt.NDArray[np.int64], form: Form) -> Words:
+def eights_words(
+    filters: npt.NDArray[np.int64], form: Form, stored: type[np.signedinteger[Any]] = np.int8
+) -> Words:
     """Of every eight channels the starts of the even ones, then of the odd ones, what else the form
-    has likewise, and the filters, of shape (channels, 1, kernel_h, kernel_w), as bytes: column by
-    column."""
+    has likewise, and the filters, of shape (channels, 1, kernel_h, kernel_w), ``stored`` as bytes
+    or int16: column by column."""
     missing = -len(filters) % EIGHTS_CHANNELS
     taps = by_group(filters, 1, EIGHTS_CHANNELS).reshape(-1, EIGHTS_CHANNELS, *filters.shape[2:])
-    columns = taps.transpose(0, 3, 2, 1).astype(np.int8)
+    columns = taps.transpose(0, 3, 2, 1).astype(np.dtype(stored).newbyteorder("<"))
     bytes_ = np.ascontiguousarray(columns).reshape(len(columns), -1).view("<i4")
     each = len(form.words)
     ends = np.pad(np.stack(form.words), ((0, 0), (0, missing)))

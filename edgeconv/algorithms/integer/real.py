@@ -18,10 +18,24 @@ from edgeconv.algorithms.integer.candidate import (
     PIXELS,
     gathering,
     is_image,
+    panel_quads,
+    summing,
     windows_copied,
 )
-from edgeconv.algorithms.integer.cycles import FOURS_BLOCK, cycles_of, real_cycles_of
-from edgeconv.algorithms.integer.lower import filters_in_quads, filters_in_sixteens
+from edgeconv.algorithms.integer.cycles import (
+    FOURS_BLOCK,
+    FOURS_SUMMED,
+    cycles_of,
+    real_cycles_of,
+)
+from edgeconv.algorithms.integer.lower import (
+    PAIR,
+    by_sum_of,
+    filters_in_quads,
+    filters_in_sixteens,
+    sums_behind,
+    zero_points_header,
+)
 from edgeconv.algorithms.integer.packing import (
     DEPTHWISE_CHANNELS,
     FOUR,
@@ -31,7 +45,7 @@ from edgeconv.algorithms.integer.packing import (
 )
 from edgeconv.algorithms.packing import filters_blob
 from edgeconv.algorithms.problem import ConvProblem
-from edgeconv.algorithms.real_sums import RealSums, largest_sum, real_sums_of
+from edgeconv.algorithms.real_sums import RealSums, largest_reach, real_sums_of
 from edgeconv.algorithms.sums import filter_rows
 from edgeconv.encoding import int8
 from edgeconv.ir.candidate import REAL
@@ -102,6 +116,9 @@ def _rows(problem: ConvProblem, target: Target) -> tuple[ConvCandidate[RealPlan]
     rows, fours = math.prod(problem.out_size), -(-problem.out_c // FOUR)
     block, step = (SIXTEEN, FOURS_BLOCK) if sixteens else (QUAD, core.dot)
     cycles = rows * fours * (-(-problem.in_c // block) * step + real.four)
+    if problem.asymmetric:
+        summed = FOURS_SUMMED if sixteens else core.summed
+        cycles += rows * (summing(problem, block, summed) + fours * real.around)
     return (_found(problem, RealPlan("dense", sixteens), {}, cycles),)
 
 
@@ -110,7 +127,7 @@ def run_time_candidates(
 ) -> tuple[ConvCandidate[RealPlan], ...]:
     """Those of a DynamicDense or DynamicConv, where no part of a sum is beyond int32; on cores with
     vectors, too, on which they are as right and no faster."""
-    if int(largest_sum(filter_rows(node, graph), 2 * 255).max(initial=0)) > _LARGEST:
+    if int(largest_reach(node, graph, 2 * 255).max(initial=0)) > _LARGEST:
         return ()
     whole = replace(problem, real_sums=True)
     dense = node.op == DYNAMIC["Dense"]
@@ -130,15 +147,18 @@ def _dense(problem: ConvProblem, target: Target) -> ConvCandidate[RealPlan]:
         fours, blocks = -(-group_c // FOUR), -(-numbers // SIXTEEN)
         copied, copying = windows_copied(group)
         cycles = pixels * (fours * (FOURS_BLOCK * blocks + real.four) + copying)
+        if group.asymmetric:
+            cycles += pixels * (summing(group, SIXTEEN, FOURS_SUMMED) + fours * real.around)
         room = {"window": padded(numbers, QUAD)} if copied else {}
         plan = RealPlan("convolve_fours", sixteens=True)
     else:
-        quads, few = -(-numbers // QUAD), math.prod(group.out_size) < PIXELS
+        quads, few = panel_quads(group, numbers), math.prod(group.out_size) < PIXELS
         panels, pairs = pixels if few else -(-pixels // PIXELS), -(-group_c // 2)
         cycles = panels * pairs * (quads * core.tile + real.tile)
         packed = PIXELS * pixels if few else pixels
         gathered = gathering(group, core.windows, apart=problem.groups > 1)
         cycles += packed * (quads * core.widened + gathered)
+        cycles += packed * summing(group, QUAD, core.summed) if group.asymmetric else 0.0
         room, plan = {"panel": 2 * PIXELS * QUAD * quads}, RealPlan("convolve")
     return _found(problem, plan, room, problem.groups * cycles)
 
@@ -150,6 +170,7 @@ def _depthwise(problem: ConvProblem, target: Target) -> ConvCandidate[RealPlan]:
     if not problem.is_depthwise:
         fours, lone = 0, problem.out_c
     cycles = fours * (real.window + taps * real.tap) + lone * (real.lone + taps * real.lone_tap)
+    cycles *= 2 if problem.asymmetric else 1  # inputs are summed as products are
     return _found(problem, RealPlan("depthwise"), {}, windows * cycles)
 
 
@@ -183,9 +204,11 @@ def lower_real(
     """The kernel call of a Conv or Dense node, or of one with scales of run time."""
     problem, plan, call = candidate.problem, candidate.plan, Call(node, graph, target)
     dense, run_time = plan.kernel == "dense", node.op in DYNAMIC.values()
+    apart = problem.asymmetric and plan.kernel != "convolve"  # in a panel the sum is a number
     filters = _filters(plan, node, graph)
     room = _room(problem.out_c)
-    blobs = (filters, *(_run_time(node, graph) if run_time else _channels(node, graph)))
+    made = _run_time(node, graph) if run_time else _channels(node, graph)
+    blobs = filters, *(_with_by_sum(made, node, graph, room) if apart else made)
     bias = node.inputs[2] if len(node.inputs) > 2 else ""
     padding = STORED.zero[0] if run_time else graph[node.inputs[0]].storage.zero[0]
     return Layer(
@@ -210,10 +233,12 @@ def lower_real(
             "has_bias": bool(bias),
             "each_unit": run_time and graph[node.inputs[4]].size > 1,
             "window_at": 3 * room if run_time else 0,
+            "sums_of_inputs": 0 if dense else sums_behind(problem),
+            "by_sum_at": room if apart else 0,
             "workspace": bool(candidate.workspace_bytes),
         },
         args=_arguments(candidate, node, graph, blobs),
-        headers=_headers(plan, node, run_time=run_time),
+        headers=(*zero_points_header(problem), *_headers(plan, node, run_time=run_time)),
         work=_with_results(candidate.work, call),
         blobs=blobs,
         aliases=residual_overwritten(node, graph),
@@ -251,7 +276,9 @@ def _filters(plan: RealPlan, node: Node, graph: Graph) -> Blob:
         return filters_blob(node, graph, elements, taps_first)
     if plan.sixteens:
         return filters_in_sixteens(node, graph, groups)
-    return filters_in_quads(node, graph, FOUR if plan.kernel == "dense" else 2, groups)
+    if plan.kernel == "dense":
+        return filters_in_quads(node, graph, FOUR, groups)
+    return filters_in_quads(node, graph, PAIR, groups, in_panel=True)
 
 
 def taps_first(weights: Floats) -> Floats:
@@ -282,6 +309,18 @@ def _channels(node: Node, graph: Graph) -> tuple[Blob, Blob]:
         Blob("start", room, words, dtype="int32"),
         Blob("scaling", 2 * room, scaling),
     )
+
+
+def _with_by_sum(blobs: tuple[Blob, ...], node: Node, graph: Graph, room: int) -> tuple[Blob, ...]:
+    """``blobs``, behind the first of which are the zero points of filters, negative."""
+    first, *others = blobs
+    by_sum = by_sum_of(node, graph)
+    assert by_sum is not None, node.name
+
+    def words() -> npt.NDArray[np.generic]:
+        return np.concatenate([first.pack(), _filled(by_sum.astype(np.int32), room)])
+
+    return replace(first, elements=2 * room, pack=words), *others
 
 
 def _filled(values: npt.NDArray[Number], room: int) -> npt.NDArray[Number]:
