@@ -153,8 +153,8 @@ _RULES: tuple[_Rule, ...] = (
     (
         Reason(
             "filter-bits",
-            "its filters less their zero points need more than 8 bits",
-            "quantise weights symmetrically",
+            "its filters need more than 8 bits",
+            "quantise weights to int8 or uint8",
         ),
         lambda layer: _filter_bits(layer) > INT8.bits,
     ),

@@ -56,7 +56,7 @@ def zero_points(filters: Integers) -> Integers | None:
     Products with -128 are the only ones of int8 of which two might not be added in 16 bits.
     """
     flat = filters.reshape(len(filters), -1)
-    least, most = flat.min(axis=1, initial=0), flat.max(axis=1, initial=0)
+    least, most = flat.min(axis=1), flat.max(axis=1)
     if (most - least > INT8.high - INT8.low).any():
         return None
     low = np.where(most - least > INT8.high - INT8.low - 1, INT8.low, INT8.low + 1)
@@ -81,7 +81,9 @@ def _found(node: Node, graph: Graph, stored: Encoding) -> tuple[int, ...] | None
     units = np.asarray(stored.scale).reshape(-1, *(1,) * (weights.ndim - 1))
     with np.errstate(all="ignore"):
         whole = np.rint(weights / units)
-    if not np.isfinite(whole).all() or np.abs(whole).max(initial=0) > INT8.high - INT8.low:
+    if not whole.size or not np.isfinite(whole).all():
+        return None
+    if np.abs(whole).max() > INT8.high - INT8.low:
         return None
     zeros = zero_points(whole.astype(np.int64))
     return None if zeros is None else tuple(map(int, zeros))

@@ -111,7 +111,7 @@ class _Asking:
             return _FILTERS_ASKED
         if node.inputs[0] in self._run_time:
             return _RUN_TIME
-        asked = widened(node) or node  # which kernels are offered as well
+        asked = widened(node, self._stored) or node  # which kernels are offered as well
         return no_integers(asked, self._stored, self._roundings) or self._left(asked)
 
     def _left(self, node: Node) -> Reason:

@@ -1,4 +1,5 @@
-"""Filters of two or four bits: int8 of the same numbers where these are multiplied."""
+"""Filters of two or four bits, and of nine less their zero points: int8 of the same numbers where
+these are multiplied."""
 
 from __future__ import annotations
 
@@ -10,9 +11,11 @@ import onnx
 import pytest
 
 from edgeconv import board, choose, frontend, passes
-from edgeconv.algorithms.sums import multiples
+from edgeconv.algorithms.sums import multiples, stored_filters
+from edgeconv.algorithms.widening import zero_points
 from edgeconv.choose.prices import algorithms_of
 from edgeconv.choose.storage import EVERY_RESULT, store_weights
+from edgeconv.encoding import INT8
 from edgeconv.ir.candidate import INTEGERS
 from edgeconv.ir.choice import Layer
 from edgeconv.ir.graph import Graph
@@ -71,6 +74,32 @@ def test_computed_in_integers(tmp_path: Path, dtype: str, zero: int, board_name:
         assert layer.node.attrs["exact"]
         own = net.weights[name].T if name == "dense" else net.weights[name]
         np.testing.assert_array_equal(multiples(layer.node, graph), own)
+
+
+@pytest.mark.parametrize("board_name", ["mps2-an500", "mps3-an547", "raspberry-pi-5"])
+@pytest.mark.parametrize(("dtype", "zero"), [("uint8", 0), ("uint8", 201), ("int8", -128)])
+def test_zero_points_are_multiplied_apart(
+    tmp_path: Path, dtype: str, zero: int, board_name: str
+) -> None:
+    model, net = network(dtype, zero)
+    graph = optimised(model, tmp_path)
+    for layer, name in zip(weighted(graph, board_name), LAYERS, strict=True):
+        assert computes_in_integers(layer), name
+        assert layer.node.attrs["storage"].element == INT8
+        assert layer.node.attrs["exact"]
+        own = net.weights[name].T if name == "dense" else net.weights[name]
+        np.testing.assert_array_equal(multiples(layer.node, graph), own)
+        stored = stored_filters(layer.node, graph)
+        assert INT8.low <= stored.min() <= stored.max() <= INT8.high
+
+
+def test_zero_points_of_channels() -> None:
+    """As near to 0 as they can be, and without -128 unless all of 256 numbers are there."""
+    filters = np.array([[-255, -1], [-127, 127], [0, 254], [0, 255], [-128, 126], [-128, 127]])
+    zeros = zero_points(filters)
+    assert zeros is not None
+    np.testing.assert_array_equal(zeros, [128, 0, -127, -128, 1, 0])
+    assert zero_points(np.array([[0, 256]])) is None
 
 
 def test_four_bits_where_flash_is_short(tmp_path: Path) -> None:
