@@ -19,7 +19,7 @@ from onnx import helper
 
 from edgeconv import limits
 from edgeconv.errors import EdgeconvError
-from edgeconv.frontend import inlining, walking
+from edgeconv.frontend import inlining, scans, walking
 from edgeconv.frontend.counted import Counting
 from edgeconv.frontend.definitions import DEFINED_IN
 from edgeconv.frontend.sequences import Sequences
@@ -35,7 +35,7 @@ _AT_RUN_TIME = "its condition is computed at run time"
 class Walking(walking.Walking, Protocol):
     """What is asked of the walk besides."""
 
-    def prefix_of(self, visit: Visit) -> str: ...
+    def free_prefix(self, prefix: str, inner: Collection[str]) -> str: ...
 
     @property
     def sequences(self) -> Sequences: ...
@@ -85,17 +85,21 @@ class ControlFlow:
             branch = branches["then_branch" if condition.all() else "else_branch"]
             self._branch(visit, branch)
             return
-        prefix = self._walk.prefix_of(visit)
         with self._told(visit):
             both = [
                 self._body(
-                    visit, branches[f"{which}_branch"], (), f"{prefix}/{which}", visit.node.output
+                    visit,
+                    branches[f"{which}_branch"],
+                    (),
+                    f"{visit.name}/{which}",
+                    visit.node.output,
                 )
                 for which in ("then", "else")
             ]
+        results = zip(*both, strict=False)  # as many at least as the node has outputs
         scalar = self._scalar(visit, name)
         held, counting = self._walk.sequences.elements, self._walk.counting
-        for pair, output in zip(zip(*both, strict=True), visit.node.output, strict=True):
+        for pair, output in zip(results, visit.node.output, strict=False):
             if not output or counting.chosen(visit, scalar, pair, output):
                 continue
             parts = self._alike(pair)
@@ -127,7 +131,7 @@ class ControlFlow:
 
     def _branch(self, visit: Visit, graph: onnx.GraphProto) -> None:
         """The one that is known to be taken: its own nodes are what is refused of it."""
-        prefix = self._walk.prefix_of(visit)
+        prefix = self._walk.free_prefix(visit.name, inlining.inner_names(graph))
         for name, tensor in inlining.branch_constants(graph, prefix).items():
             self._walk.define(name, self._weights.array(tensor))
         nodes = inlining.inlined_branch(graph, visit.node, prefix)
@@ -141,49 +145,55 @@ class ControlFlow:
             got = f"num_scan_inputs {most} of {len(node.input)} inputs"
             raise visit.invalid(got, "something is scanned, an input")
         if visit.schema is not None and visit.schema.since_version < 9:
-            self._scan_each(visit, attrs)
+            self._scanscans.each(visit, attrs)
             return
         count, body = int(attrs["num_scan_inputs"]), attrs["body"]
         states, scanned = [*node.input[: len(node.input) - count]], node.input[-count:]
-        shapes = [self._shape(name) for name in scanned]
-        if None in shapes:
+        shapes = [shape for name in scanned if (shape := self._shape(name)) is not None]
+        if len(shapes) < count:
             raise _RefusedError("the shapes of what it scans are not known")
-        given = attrs.get("scan_input_axes") or [0] * count
-        axes = [axis % len(shape or (0,)) for axis, shape in zip(given, shapes, strict=True)]
-        trips = {(shape or ())[axis] for axis, shape in zip(axes, shapes, strict=True)}
+        axes = scans.each(visit, attrs, "scan_input_axes", count)
+        for axis, shape in zip(axes, shapes, strict=True):
+            if not -len(shape) <= axis < len(shape):
+                got = f"scan_input_axes {axis} of {list(shape)}"
+                raise visit.invalid(got, "it is an axis of what is scanned")
+        trips = {shape[axis] for axis, shape in zip(axes, shapes, strict=True)}
         if len(trips) != 1:
             raise visit.invalid(f"scans of {sorted(trips)} steps", "all have as many")
         (number,) = trips
-        back = attrs.get("scan_input_directions") or [0] * count
+        back = scans.each(visit, attrs, "scan_input_directions", count)
+        outputs = max(0, len(node.output) - len(states))
+        out_axes = scans.each(visit, attrs, "scan_output_axes", outputs)
+        out_back = scans.each(visit, attrs, "scan_output_directions", outputs)
         kept: list[list[str]] = []
-        prefix = self._walk.prefix_of(visit)
+        least = len(states) + outputs
         for i in range(number):
-            where = f"{prefix}/{i}"
+            where = f"{visit.name}/{i}"
             self._held(visit, number)
             slices = [
                 self._taken(visit, name, axis, number - 1 - i if turned else i)
                 for name, axis, turned in zip(scanned, axes, back, strict=True)
             ]
-            results = self._body(visit, body, (*states, *slices), where)
+            results = self._body(visit, body, (*states, *slices), where, least=least)
             states = results[: len(states)]
             kept.append(results[len(states) :])
-        outputs = len(node.output) - len(states)
-        out_axes = attrs.get("scan_output_axes") or [0] * outputs
-        out_back = attrs.get("scan_output_directions") or [0] * outputs
         self._finish(visit, states, kept, out_axes, out_back)
 
     def _scan_each(self, visit: Visit, attrs: Mapping[str, Any]) -> None:
         """Before opset 9: the first dimension of everything is that of as many scans."""
         lengths, *given = visit.node.input
         count = int(attrs["num_scan_inputs"])
-        shapes = [self._shape(name) for name in given]
-        if lengths or not all(shapes):
+        if count > len(given):
+            got = f"num_scan_inputs {count} of {len(given)} behind sequence_lens"
+            raise visit.invalid(got, "something is scanned, an input")
+        shapes = [shape for name in given if (shape := self._shape(name)) is not None]
+        if lengths or len(shapes) < len(given):
             raise _RefusedError("how long its sequences are is not known")
-        batch, steps = (shapes[-1] or ())[:2]
+        batch, steps = scans.batch_of(visit, shapes, count)
         if not batch or not steps:
             raise _RefusedError("it is never run")
-        back = attrs.get("directions") or [0] * count
-        prefix = self._walk.prefix_of(visit)
+        back = scans.each(visit, attrs, "directions", count)
+        least = len(visit.node.output)
         each: list[list[str]] = []
         for b in range(batch):
             mine = [self._taken(visit, name, 0, b) for name in given]
@@ -194,10 +204,11 @@ class ControlFlow:
                     self._taken(visit, name, 0, steps - 1 - i if turned else i)
                     for name, turned in zip(mine[-count:], back, strict=True)
                 ]
-                results = self._body(visit, attrs["body"], (*states, *slices), f"{prefix}/{b}/{i}")
+                where = f"{visit.name}/{b}/{i}"
+                results = self._body(visit, attrs["body"], (*states, *slices), where, least=least)
                 states, rows = results[: len(states)], [*rows, results[len(states) :]]
             each.append([*states, *(self._stacked(visit, row) for row in zip(*rows, strict=True))])
-        for output, parts in zip(visit.node.output, zip(*each, strict=True), strict=True):
+        for output, parts in zip(visit.node.output, zip(*each, strict=True), strict=False):
             if output:
                 self._nodes(visit, [("Identity", [self._stacked(visit, parts)], output, {})])
 
@@ -215,7 +226,6 @@ class ControlFlow:
             got = f"a trip count of shape {list(known.shape)}"
             raise visit.invalid(got, "the count of trips is one number")
         most = None if known is None else max(int(known.reshape(-1)[0]), 0)
-        prefix = self._walk.prefix_of(visit)
         active = condition  # "": as long as there are trips
         goes = self._walk.constant(condition) if condition else np.True_
         stated = None if most is not None and goes is not None else self._stated_trips(visit)
@@ -224,17 +234,19 @@ class ControlFlow:
         elif trips and known is None:
             raise _RefusedError("its trip count is computed at run time")
         kept: list[list[str]] = []
+        least = 1 + max(len(states), len(node.output))  # the condition is a result, too
         while most is None or len(kept) < most:
             goes_on = self._walk.constant(active) if active else np.True_
             if goes_on is not None and not np.all(goes_on):
                 break
             if goes_on is None and most is None:
                 raise _RefusedError(f"{_AT_RUN_TIME}, and nothing bounds its trip count")
-            where = f"{prefix}/{len(kept)}"
+            where = f"{visit.name}/{len(kept)}"
             self._held(visit, len(kept) + 1 if goes_on is not None else most or 0)
             number = self._constant(visit, np.int64(len(kept)))
             truth = self._constant(visit, np.True_)
-            after, *results = self._body(visit, body, (number, truth, *states), where)
+            given = (number, truth, *states)
+            after, *results = self._body(visit, body, given, where, least=least)
             made, scanned = results[: len(states)], results[len(states) :]
             if goes_on is None:
                 if scanned and any(node.output[len(states) :]):
@@ -267,9 +279,19 @@ class ControlFlow:
         given: Sequence[str],
         prefix: str,
         called: Sequence[str] = (),
+        *,
+        least: int = 0,
     ) -> list[str]:
         """The names of its results, of which ``given`` are the inputs; ``called``: what they are
-        outside, if that is all that reads them."""
+        outside, if that is all that reads them.  Rejects a body of other inputs, and one of less
+        results than ``called``, or ``least`` and as many as carry on what was ``given``."""
+        if len(graph.input) != len(given):
+            got = f"a body of {len(graph.input)} inputs that is given {len(given)}"
+            raise visit.invalid(got, "it has an input for each")
+        if len(graph.output) < (needed := max(least, len(called))):
+            got = f"a body of {len(graph.output)} results where {needed} are read"
+            raise visit.invalid(got, "it has a result for each")
+        prefix = self._walk.free_prefix(prefix, inlining.inner_names(graph))
         for name, tensor in inlining.branch_constants(graph, prefix).items():
             self._walk.define(name, self._weights.array(tensor))
         nodes, results = inlining.inlined_body(graph, given, prefix)
@@ -362,7 +384,7 @@ class ControlFlow:
     def _hint(self, visit: Visit) -> str:
         """Of a name that no value of a body has."""
         self._count += 1
-        return f"{self._walk.prefix_of(visit)}.control/{self._count}"
+        return f"{visit.name}.control/{self._count}"
 
     def _same(self, pair: Sequence[str], what: str) -> None:
         shapes = [self._shape(name) for name in pair]

@@ -47,6 +47,14 @@ def inlined_body(
     return nodes, [mapping.get(value.name, value.name) for value in graph.output]
 
 
+def inner_names(body: onnx.FunctionProto | onnx.GraphProto) -> set[str]:
+    """Of the values that the nodes of ``body`` write, and of its constants: those that are called
+    otherwise where it is inlined."""
+    own = body.initializer if isinstance(body, onnx.GraphProto) else ()
+    written = (name for node in body.node for name in node.output if name)
+    return {*written, *(tensor.name for tensor in own)}
+
+
 def branch_constants(graph: onnx.GraphProto, prefix: str) -> dict[str, onnx.TensorProto]:
     """The constants of a branch under the names that its inlined nodes use."""
     return {f"{prefix}/{tensor.name}": tensor for tensor in graph.initializer}

@@ -61,6 +61,8 @@ class LatePads:
         if modes not in ([], [b"constant"]) or data is None or (inputs[3] and axes is None):
             return False
         named = _along(axes, len(data))
+        if named is None:
+            return False
         self._visits[node.output[0]] = visit
         self._padded[node.output[0]] = _Padded(inputs[0], data, named, inputs[1], inputs[2])
         return True
@@ -120,7 +122,7 @@ class LatePads:
         steps = self._walk.constant(inputs[4]) if inputs[4] else np.ones(1)
         along = _along(axes, len(padded.shape))
         known = (axes is not None or not inputs[3]) and along == padded.axes
-        if out is None or not known or steps is None or (steps != 1).any():
+        if out is None or along is None or not known or steps is None or (steps != 1).any():
             return False
         nodes = _Nodes(self._walk, visit)
         sizes = np.array([padded.shape[axis] for axis in along])
@@ -174,6 +176,8 @@ class _Nodes:
         return not self._walk.run_inside(self._visit, self._nodes, opsets, outputs)
 
 
-def _along(axes: tuple[int, ...] | None, rank: int) -> tuple[int, ...]:
-    """Counted from the front; all where none are named."""
-    return tuple(range(rank)) if axes is None else tuple(axis % rank for axis in axes)
+def _along(axes: tuple[int, ...] | None, rank: int) -> tuple[int, ...] | None:
+    """Counted from the front; all where none are named, None where one is none of ``rank``."""
+    named = tuple(range(rank)) if axes is None else axes
+    known = all(-rank <= axis < rank for axis in named)
+    return tuple(axis % rank for axis in named) if known else None

@@ -7,11 +7,15 @@ from collections.abc import Mapping
 from functools import lru_cache
 from types import MappingProxyType
 
+import numpy as np
 import onnx
 from onnx import TensorProto
 
+from edgeconv.frontend.weights import Values
+
 _VARIADIC = onnx.defs.OpSchema.FormalParameterOption.Variadic
 _GRAPH, _TENSOR = onnx.AttributeProto.GRAPH, onnx.AttributeProto.TENSOR
+_INT = onnx.AttributeProto.INT
 
 
 # Attributes that are 0 or 1.  Of other numbers engines differ in the meaning.
@@ -19,8 +23,14 @@ _FLAGS = frozenset(
     {
         *("keepdims", "noop_with_empty_axes", "transA", "transB", "ceil_mode", "training_mode"),
         *("count_include_pad", "antialias", "exclude_outside", "exclusive", "reverse", "allowzero"),
+        *("align_corners", "center_point_box", "detect_negative", "detect_positive", "fmod"),
+        *("input_forget", "interleaved", "inverse", "is_causal", "largest", "layout", "new_axis"),
+        *("linear_before_reset", "onesided", "periodic", "saturate", "select_last_index", "sorted"),
+        *("storage_order", "upper"),
     }
 )
+# Attributes that stand for one of several ways.
+_CHOICES = MappingProxyType({"qk_matmul_output_mode": range(4)})
 # Attributes that are one of several words.  "" is what engines take for the first.
 _PADDED = ("NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID", "")
 _SUMMED = ("none", "mean", "sum")
@@ -46,6 +56,9 @@ _WORDS: Mapping[tuple[str, str], tuple[str, ...]] = MappingProxyType(
     }
 )
 _ONNX = ("", "ai.onnx")
+_OF_STEPS = ("QuantizeLinear", "DequantizeLinear")
+_SMALL_FLOATS = ("float4", "float8")
+_SPLIT_INTO = "num_outputs"  # with less than there are, onnx's shape inference crashes
 _TERM = r"[A-Za-z ]*(\.\.\.)?[A-Za-z ]*"
 # Of Einsum.  Other characters keep onnx's shape inference busy for ever.
 _EQUATION = re.compile(rf"{_TERM}(,{_TERM})*(->{_TERM})?")
@@ -60,9 +73,15 @@ def check(node: onnx.NodeProto, opsets: Mapping[str, int]) -> None:
         values = attribute.ints if attribute.ints else (attribute.i,)
         if attribute.name in _FLAGS and not set(values) <= {0, 1}:
             raise ValueError(f"{attribute.name} {values[0]}, which is neither 0 nor 1")
+        if attribute.i not in (ways := _CHOICES.get(attribute.name, (attribute.i,))):
+            got = f"{attribute.name} {attribute.i}"
+            raise ValueError(f"{got}, which is none of {', '.join(map(str, ways))}")
         if attribute.name in _AXES and max(map(abs, values)) > _MOST_AXIS:
             raise ValueError(f"{attribute.name} {max(values, key=abs)}, which no tensor has")
         if node.domain in _ONNX and not attribute.ref_attr_name:
+            if attribute.name == _SPLIT_INTO and attribute.i != len(node.output):
+                got = f"{_SPLIT_INTO} {attribute.i} of a node with {len(node.output)} outputs"
+                raise ValueError(got)
             _check_text(node.op_type, attribute.name, attribute.s.decode(errors="replace"))
     context = onnx.checker.C.CheckerContext()
     context.ir_version = onnx.IR_VERSION
@@ -78,6 +97,37 @@ def _check_text(op_type: str, name: str, text: str) -> None:
     if (op_type, name) == ("Einsum", "equation") and not _EQUATION.fullmatch(text):
         rule = "letters name dimensions, '...' those left, '->' the result"
         raise ValueError(f"{name} {text!r}; {rule}")
+
+
+def misvalued(node: onnx.NodeProto, known: Mapping[str, Values | None]) -> str:
+    """What is wrong about the ``known`` values of the inputs; "" for nothing.
+
+    By ONNX's text a float of few bits may have a zero point; engines refuse one that is not 0, or
+    leave it out.
+    """
+    if node.op_type not in _OF_STEPS or len(node.input) < 3:
+        return ""
+    zero = known.get(node.input[2])
+    if zero is None or not zero.dtype.name.startswith(_SMALL_FLOATS):
+        return ""
+    wrong = zero[zero.astype(np.float32) != 0]
+    return f"a zero point {wrong[0]} of {zero.dtype.name}, where it is 0" if wrong.size else ""
+
+
+def misplaced(attributes: Mapping[str, onnx.AttributeProto], kind: onnx.TypeProto) -> str:
+    """An axis among ``attributes``, given or a default, that a first input of ``kind`` does not
+    have; "" for none.
+
+    Neither checker nor inference tell where onnx defines an operator by others.
+    """
+    if not kind.tensor_type.HasField("shape"):
+        return ""
+    rank = len(kind.tensor_type.shape.dim)
+    for attribute in (attributes[name] for name in ("axis", "axes") if name in attributes):
+        for axis in (attribute.i,) if attribute.type == _INT else attribute.ints:
+            if not -rank <= axis < rank:
+                return f"{attribute.name} {axis} of an input of {rank} dimensions"
+    return ""
 
 
 def mistyped(

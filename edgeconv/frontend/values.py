@@ -49,9 +49,10 @@ class Values:
         self.dequantised = Dequantised()
         self.rounded: set[str] = set()  # int32 of which float32 may have the nearest only
         self._whole: set[str] = set()
-        self._reserved = reserved
+        self._awaited: set[str] = set()  # values of nodes that are yet to be imported
         self._types: dict[str, onnx.TypeProto] = {}  # of values known at run time only
         self._unknown: set[str] = set()  # values whose type or shape could not be worked out
+        self._taken = (self.tensors, self._types, self._unknown, reserved, self._awaited)
 
     def tensor(self, name: str) -> Tensor:
         """The tensor ``name``."""
@@ -119,8 +120,11 @@ class Values:
         return computed
 
     def fresh(self, hint: str) -> str:
-        """A name that no value has."""
-        return untaken(hint, self.tensors, self._types, self._reserved)
+        """A name that no value has, and none will have that the nodes at hand write."""
+        return untaken(hint, *self._taken)
+
+    def _is_taken(self, name: str) -> bool:
+        return any(name in names for names in self._taken)
 
     def type_of(self, name: str) -> onnx.TypeProto | None:
         """The type of a value known at run time only; None where it could not be worked out."""

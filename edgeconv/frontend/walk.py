@@ -69,7 +69,6 @@ class Walk(Values):
         self._stated = dict(stated)
         self._functions = {function_key(f): f for f in functions}
         self._names: set[str] = set()
-        self._prefixes: dict[str, str] = {}  # by node
         self.own: list[Visit] = []
         self.stated_otherwise = StatedOtherwise()
         self._widening = Widening(self)
@@ -81,6 +80,7 @@ class Walk(Values):
     def run(self, nodes: Sequence[onnx.NodeProto], scope: Scope, outputs: Collection[str]) -> None:
         """Import those of ``nodes`` that ``outputs`` depend on."""
         self._written = limits.held("model-nodes", self._written + len(nodes), "the model")
+        self._awaited.update(name for node in nodes for name in node.output)
         known = {*self.tensors, *self._types, *self._unknown}
         known.update(self._without_tensors())
         nodes = ordered(nodes, known)
@@ -110,14 +110,12 @@ class Walk(Values):
         self._names.add(name)
         return name
 
-    def prefix_of(self, visit: Visit) -> str:
-        """What the values inside of ``visit`` are named under; no value of the model is."""
-        if visit.name not in self._prefixes:
-            prefix = visit.name
-            while any(name.startswith(f"{prefix}/") for name in self._reserved):
-                prefix += ".body"
-            self._prefixes[visit.name] = prefix
-        return self._prefixes[visit.name]
+    def free_prefix(self, prefix: str, inner: Collection[str]) -> str:
+        """What values named ``inner`` within a node are to be named under: ``prefix``, or that with
+        more behind it where a value has one of these names."""
+        while any(self._is_taken(f"{prefix}/{name}") for name in inner):
+            prefix += ".body"
+        return prefix
 
     def _take(self, visit: Visit) -> None:
         """The first way that applies."""
@@ -202,7 +200,8 @@ class Walk(Values):
             if value is not None and value.size <= _INFERENCE_ELEMENTS
         }
         kinds = {name: self._kind_of(name) for name in names}
-        if wrong := signature.mistyped(schema, visit.node, kinds):
+        wrong = signature.mistyped(schema, visit.node, kinds)
+        if wrong := wrong or signature.misvalued(visit.node, known):
             raise visit.invalid(wrong, "inputs are of the types that the operator takes")
         shape = static_shape(kinds[names[0]]) if names else None
         try:
@@ -239,7 +238,8 @@ class Walk(Values):
         if key in scope.calls:
             raise visit.invalid("a function that calls itself", "functions must not be recursive")
         attributes = {a.name: a for a in (*function.attribute_proto, *node.attribute)}
-        nodes = inlining.inlined_function(function, node, attributes, self.prefix_of(visit))
+        prefix = self.free_prefix(visit.name, inlining.inner_names(function))
+        nodes = inlining.inlined_function(function, node, attributes, prefix)
         opsets = {**scope.opsets, **opset_versions(function.opset_import)}
         inner = Scope(opsets, scope.origin or visit.name, (*scope.calls, key))
         self.run(nodes, inner, visit.live)
@@ -432,7 +432,12 @@ class Walk(Values):
             if attribute.default_value.type
         }
         attributes |= {attribute.name: attribute for attribute in visit.node.attribute}
-        nodes = inlining.inlined_function(function, visit.node, attributes, self.prefix_of(visit))
+        first = next(iter(visit.node.input), "")
+        kind = self._kind_of(first) if first else onnx.TypeProto()
+        if wrong := signature.misplaced(attributes, kind):
+            raise visit.invalid(wrong, "it is an axis of the first input")
+        prefix = self.free_prefix(visit.name, inlining.inner_names(function))
+        nodes = inlining.inlined_function(function, visit.node, attributes, prefix)
         opsets = {**visit.scope.opsets, **opset_versions(function.opset_import)}
         inside = self.run_inside(visit, nodes, opsets, visit.live)
         if inside:

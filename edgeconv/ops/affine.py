@@ -16,7 +16,7 @@ from edgeconv.lowering.nest import is_blocked
 from edgeconv.lowering.work import Call
 from edgeconv.ops.base import ImportContext, Operator, Source
 from edgeconv.ops.formula import Formula, Term
-from edgeconv.ops.importing import Values, constant_input
+from edgeconv.ops.importing import Values, constant_input, with_channels
 from edgeconv.ops.normalising import (
     centred_by,
     import_group_normalization,
@@ -29,9 +29,7 @@ from edgeconv.targets import Target
 
 def _parameters(source: Source, ctx: ImportContext, names: Sequence[str]) -> list[Values]:
     """The constant inputs after the data in float64, each of one value per channel."""
-    shape = ctx.tensor(source.inputs[0]).shape
-    if len(shape) < 2:
-        raise ctx.reject(source, f"input {list(shape)}", "the data must be [N, C, ...]")
+    shape = with_channels(source, ctx)
     found: list[Values] = []
     for index, name in enumerate(names, start=1):
         value = constant_input(source, ctx, index, name)
@@ -102,6 +100,7 @@ def _in_training(source: Source, ctx: ImportContext) -> Sequence[Node]:
 def _columns(x: Term, given: Sequence[Term]) -> list[Term]:
     """Vectors of one number per channel, to be broadcast."""
     source, ctx = x.formula.source, x.formula.ctx
+    with_channels(source, ctx)
     for term in given:
         if term.shape != x.shape[1:2]:
             got = f"{term.name} {list(term.shape)}"

@@ -9,7 +9,7 @@ from itertools import accumulate
 from edgeconv.element_types import FLOAT32
 from edgeconv.ir.choice import Alias, Blob, Layer
 from edgeconv.ir.graph import Graph, Node
-from edgeconv.ir.layout import ROW_MAJOR, Layout, Order
+from edgeconv.ir.layout import ROW_MAJOR, Layout, Order, Shape
 from edgeconv.lowering.calls import c_format, constant_blob, element_bytes, kernel_layer
 from edgeconv.lowering.images import layouts_of, padding
 from edgeconv.lowering.options import LayoutOption
@@ -17,6 +17,17 @@ from edgeconv.lowering.work import Call
 from edgeconv.ops.base import ImportContext, Operator, Source
 from edgeconv.ops.importing import axis_of, make_node
 from edgeconv.targets import Target
+
+
+def _shape(source: Source, ctx: ImportContext) -> Shape:
+    """Rejects inputs that differ beside the axis."""
+    shapes = [ctx.tensor(name).shape for name in source.inputs]
+    axis = axis_of(source, ctx, source.attrs["axis"], len(shapes[0]))
+    if len({(len(shape), *shape[:axis], *shape[axis + 1 :]) for shape in shapes}) > 1:
+        got = f"inputs of {', '.join(str(list(shape)) for shape in shapes)}, axis {axis}"
+        raise ctx.reject(source, got, "sizes are equal but along the axis")
+    size = sum(shape[axis] for shape in shapes)
+    return (*shapes[0][:axis], size, *shapes[0][axis + 1 :])
 
 
 def _import_concat(source: Source, ctx: ImportContext) -> Sequence[Node]:
@@ -97,4 +108,10 @@ def lower(node: Node, graph: Graph, target: Target) -> Layer:
     )
 
 
-OPERATOR = Operator(name="Concat", onnx={"Concat": _import_concat}, lower=lower, layouts=layouts)
+OPERATOR = Operator(
+    name="Concat",
+    onnx={"Concat": _import_concat},
+    shapes={"Concat": _shape},
+    lower=lower,
+    layouts=layouts,
+)

@@ -85,6 +85,14 @@ def axes_of(source: Source, ctx: ImportContext, values: Iterable[int], rank: int
     return axes
 
 
+def with_channels(source: Source, ctx: ImportContext) -> Shape:
+    """The shape of the first input.  Rejects one without channels."""
+    shape = ctx.tensor(source.inputs[0]).shape
+    if len(shape) < 2:
+        raise ctx.reject(source, f"input {list(shape)}", "the data must be [N, C, ...]")
+    return shape
+
+
 def check_stated(
     source: Source, ctx: ImportContext, output: str = "", axes: Iterable[int] | None = None
 ) -> None:
@@ -191,7 +199,7 @@ def _same_padding(
 
 def window_of(source: Source, ctx: ImportContext, kernel: Shape) -> Window:
     """Strides, dilations and explicit padding of ``source`` over its first input."""
-    spatial = ctx.tensor(source.inputs[0]).shape[2:]
+    spatial = with_channels(source, ctx)[2:]
     rank = len(spatial)
     strides = ints(source.attrs.get("strides") or [1] * rank)
     dilations = ints(source.attrs.get("dilations") or [1] * rank)

@@ -12,7 +12,7 @@ from edgeconv.lowering.calls import FLOAT_BYTES, kernel_layer, residual_in_place
 from edgeconv.lowering.images import pixels, same_everywhere
 from edgeconv.lowering.work import Call
 from edgeconv.ops.base import ImportContext, Operator, Source
-from edgeconv.ops.importing import make_node
+from edgeconv.ops.importing import make_node, with_channels
 from edgeconv.targets import Target
 
 _SLOTS = 16  # of a vector, beside one for each of its neighbours: by counting in ec_lrn.h
@@ -21,6 +21,7 @@ _POWERS = {0.75: "three_quarters", 0.5: "half", 1.0: "one"}
 
 
 def _import_lrn(source: Source, ctx: ImportContext) -> Sequence[Node]:
+    with_channels(source, ctx)
     size = int(source.attrs["size"])
     if size < 1:
         raise ctx.reject(source, f"size {size}", "size must be positive")

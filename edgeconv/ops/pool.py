@@ -24,7 +24,7 @@ from edgeconv.ops import integer_pool
 from edgeconv.ops.base import ImportContext, Operator, Source
 from edgeconv.ops.conv import convolution
 from edgeconv.ops.formula import Formula, Term
-from edgeconv.ops.importing import Window, flag, ints, make_node, window_of
+from edgeconv.ops.importing import Window, flag, ints, make_node, window_of, with_channels
 from edgeconv.ops.max_indices import largest_at
 from edgeconv.targets import Target
 
@@ -139,7 +139,7 @@ def _import_lp(source: Source, ctx: ImportContext) -> Sequence[Node]:
     x = Term(formula, source.inputs[0])
     if p <= 0:
         raise ctx.reject(source, f"p {p:g}", "p is positive")
-    kernel, channels = source.attrs.get("kernel_shape"), x.shape[1]
+    kernel, channels = source.attrs.get("kernel_shape"), with_channels(source, ctx)[1]
     window = _reaching(source, ctx, ints(kernel) if kernel else x.shape[2:])
     ones = formula.constant(np.ones((channels, 1, *window.kernel), np.float32), "ones")
     size = x.apply("abs")
@@ -162,7 +162,7 @@ def _reaching(source: Source, ctx: ImportContext, kernel: Shape) -> Window:
 
 
 def _global(source: Source, ctx: ImportContext, mode: str) -> Sequence[Node]:
-    kernel = ctx.tensor(source.inputs[0]).shape[2:]
+    kernel = with_channels(source, ctx)[2:]
     ones = (1,) * len(kernel)
     window = Window(kernel, ones, ones, (0,) * (2 * len(kernel)))
     return [make_node(source, "Pool", mode=mode, **window.attrs(), count_include_pad=False)]

@@ -42,6 +42,9 @@ def _import_compress(source: Source, ctx: ImportContext) -> Sequence[Node]:
         check_stated(source, ctx, axes=(axis,))
     if len(out) != len(x.shape):
         raise ctx.reject(source, f"{list(x.shape)} to {list(out)}", "without an axis it is one row")
+    if len(condition.shape) != 1 or not out[axis] <= condition.shape[0] <= x.shape[axis]:
+        got = f"a condition {list(condition.shape)} for {out[axis]} of {x.shape[axis]}"
+        raise ctx.reject(source, got, "a condition has an element for each that may be chosen")
     places = _first_true(condition, out[axis])
     return formula.finish(formula.add("Pick", (x, places), out, "chosen", axis=axis))
 

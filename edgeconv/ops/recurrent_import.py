@@ -112,7 +112,11 @@ def _layer(source: Source, ctx: ImportContext, formula: Formula) -> _Layer:
         rule = f"direction is {', '.join(_DIRECTIONS)}"
         raise ctx.reject(source, f"direction {direction!r}", rule)
     directions = _DIRECTIONS[direction]
-    hidden = ctx.tensor(source.inputs[2]).shape[-1]
+    recurrence = ctx.tensor(source.inputs[2]).shape
+    if len(recurrence) != 3 or not recurrence[-1]:
+        rule = "R is [directions, gates * hidden_size, hidden_size]"
+        raise ctx.reject(source, f"R {list(recurrence)}", rule)
+    hidden = recurrence[-1]
     given = int(source.attrs.get("hidden_size", hidden))
     if given != hidden:
         rule = "the last dimension of R is hidden_size"

@@ -16,6 +16,7 @@ from edgeconv.ops.formula import Formula, Term
 from edgeconv.ops.importing import axis_of, optional_input
 
 _REAL = Tensor("", ())
+_SUFFIX = "numbers"  # of the real numbers that integers stand for
 _BYTES = frozenset({"int8", "uint8", "int16", "uint16", "int32"})
 
 
@@ -68,10 +69,10 @@ def _real(formula: Formula, name: str) -> Term:
     if tensor.dtype == _REAL.dtype:
         return Term(formula, name)
     if tensor.data is not None:
-        return Term(formula, ctx.add_constant(f"{name}/real", tensor.data.astype(np.float32)))
+        return Term(formula, ctx.add_constant(f"{name}/{_SUFFIX}", tensor.data.astype(np.float32)))
     if tensor.dtype not in _BYTES:
         return elementwise(formula, COPY, (name,), _REAL.dtype)
-    output = ctx.add_tensor(f"{name}/real", tensor.shape, _REAL)
+    output = ctx.add_tensor(f"{name}/{_SUFFIX}", tensor.shape, _REAL)
     node = f"{formula.source.name}/real{len(formula.nodes)}"
     encoding = {"encoding": integers(tensor.dtype)}
     formula.nodes.append(Node(node, "Dequantise", (name,), (output,), encoding))

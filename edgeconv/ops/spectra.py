@@ -86,6 +86,9 @@ def _import_dft(source: Source, ctx: ImportContext) -> Sequence[Node]:
     """An axis of run time picks one of the results that have the shape that the model states."""
     formula, out = Formula(source, ctx), ctx.tensor(source.outputs[0]).shape
     x, rank = Term(formula, source.inputs[0]), len(out)
+    if len(x.shape) != rank or x.shape[-1:] not in ((1,), (2,)):
+        got = f"{list(x.shape)} to {list(out)}"
+        raise ctx.reject(source, got, "the last dimension is that of real and imaginary parts")
     inverse, half = flag(source, ctx, "inverse"), flag(source, ctx, "onesided")
     at = optional_input(source, 2) if source.version >= 20 else ""
     known = ctx.constant(at) if at else np.asarray(source.attrs.get("axis", -2))

@@ -56,6 +56,24 @@ def twice_function() -> onnx.FunctionProto:
     )
 
 
+def test_values_named_after_the_node_beside_them(loaded: Load) -> None:
+    """Of a function within another one: what it is called within the outer one is not taken."""
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("local", 1)]
+    outer = [
+        make("Relu", ["x"], ["inner/t"]),
+        make("Inner", ["inner/t"], ["h"], name="inner", domain="local"),
+        make("Add", ["h", "inner/t"], ["y"]),
+    ]
+    inner = [make("Neg", ["x"], ["t"]), make("Exp", ["t"], ["y"])]
+    made = model([make("Outer", ["x"], ["z"], domain="local")], {"x": (2,)}, {"z": None})
+    made.functions.append(helper.make_function("local", "Outer", ["x"], ["y"], outer, opsets))
+    made.functions.append(helper.make_function("local", "Inner", ["x"], ["y"], inner, opsets))
+    made.opset_import.append(opsets[1])
+    x = np.array([1.0, -2.0])
+    want = np.exp(-np.maximum(x, 0)) + np.maximum(x, 0)
+    np.testing.assert_allclose(evaluate(loaded(made), {"x": x})["z"], want)
+
+
 def test_functions_of_the_model(loaded: Load) -> None:
     nodes = [
         make("Leaky", ["x"], ["a"], domain="local", name="first"),

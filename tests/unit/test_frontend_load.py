@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
@@ -160,6 +161,19 @@ def test_values_of_a_definition_avoid_those_of_the_model(loaded: Load) -> None:
     x = np.array([1.0, -2.0])
     want = x * np.tanh(np.log1p(np.exp(x)))
     np.testing.assert_allclose(evaluate(graph, {"x": x})["y"], want, rtol=1e-6)
+
+
+def test_made_up_names_avoid_those_of_a_definition(loaded: Load) -> None:
+    """Its operands, the same integers twice, both become real numbers."""
+    made = model(
+        [make("ConvInteger", ["x", "x", "zero"], ["y"])],
+        {"x": (1, 1, 2, 2), "zero": ()},
+        {"y": None},
+        input_type=onnx.TensorProto.UINT8,
+    )
+    x, zero = np.array([[[[3, 200], [7, 90]]]], np.uint8), np.array(5, np.uint8)
+    want = ((x.astype(int) - 5) * x).sum()
+    assert evaluate(loaded(made), {"x": x, "zero": zero})["y"].item() == want
 
 
 def test_dead_branches_do_not_matter(loaded: Load) -> None:

@@ -255,3 +255,13 @@ def test_defaults_written_out_change_no_shape() -> None:
                 wrong.add((node.op_type, name))
     assert len(tried) > 150
     assert not wrong
+
+
+@pytest.mark.parametrize("axis", [0, -3])
+def test_concat_is_as_large_as_its_inputs(axis: int, tmp_path: Path) -> None:
+    """Of a negative axis onnx's inference of older opsets says nothing."""
+    source = node_model("Concat", 10, [(7, 2, 2), (2, 2, 2)], [], axis=axis)
+    source.graph.output[0].type.CopyFrom(
+        onnx.helper.make_tensor_type_proto(onnx.TensorProto.FLOAT, (4, 2, 2))
+    )
+    assert shape_of(source, tmp_path) == (9, 2, 2)

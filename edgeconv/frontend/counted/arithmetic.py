@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from onnx import TensorProto, helper
 
-from edgeconv.frontend.counted.node import Work
+from edgeconv.frontend.counted.node import Work, placed
 from edgeconv.frontend.counted.sizes import Dim, Size, Sizes, least, most, sizes_of, times
 
 _INTEGERS = (TensorProto.INT64, TensorProto.INT32)
@@ -102,7 +102,7 @@ def _product(values: Sizes) -> Sizes | None:
 
 def _axes(work: Work, given: list[Sizes], rank: int) -> list[int]:
     stated = work.attrs.get("axes", given[1].reshape(-1) if len(given) > 1 else range(rank))
-    return [int(axis) % rank for axis in stated]
+    return [placed(axis, rank) for axis in stated]
 
 
 def _reduced(function: Callable[[Work, Dim, Dim], Dim | None]) -> Evaluate:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from edgeconv.frontend.counted.node import Counted, RefusedError, Work
+from edgeconv.frontend.counted.node import Counted, RefusedError, Work, placed
 from edgeconv.frontend.counted.sizes import Dim, Dims, Size, highest, largest, lowest, most
 
 Rule = Callable[[Work], list[Counted]]
@@ -94,7 +94,7 @@ def _first_only(work: Work, name: str) -> None:
 def _along(work: Work, axis: int) -> None:
     """Refuse what mixes the elements of the dimension that is counted."""
     dims = work.dims(work.inputs[0])
-    if isinstance(dims[axis % len(dims)], Size):
+    if isinstance(dims[placed(axis, len(dims))], Size):
         raise RefusedError("it reads along a dimension whose size is counted at run time")
 
 
@@ -102,7 +102,7 @@ def _softmax(work: Work) -> list[Counted]:
     dims = work.dims(work.inputs[0])
     newest = 13  # before, all dimensions from the axis on
     old = work.visit.scope.opsets.get("", newest) < newest
-    first = int(work.attrs.get("axis", 1 if old else -1)) % len(dims)
+    first = placed(work.attrs.get("axis", 1 if old else -1), len(dims))
     if any(isinstance(dim, Size) for dim in (dims[first:] if old else dims[first : first + 1])):
         work.replace(0, work.masked(work.inputs[0], -math.inf))
     return [Counted(work.add_own()[0], dims)]
@@ -110,7 +110,7 @@ def _softmax(work: Work) -> list[Counted]:
 
 def _layer_normalization(work: Work) -> list[Counted]:
     dims = work.dims(work.inputs[0])
-    first = int(work.attrs.get("axis", -1)) % len(dims)
+    first = placed(work.attrs.get("axis", -1), len(dims))
     for axis in range(first, len(dims)):
         _along(work, axis)
     result, *statistics = work.add_own(len(work.node.output))
@@ -121,7 +121,7 @@ def _layer_normalization(work: Work) -> list[Counted]:
 def _cumulative(work: Work) -> list[Counted]:
     dims = work.dims(work.inputs[0])
     axis = int(work.one(1, "axis"))
-    if work.attrs.get("reverse", 0) and isinstance(dims[axis % len(dims)], Size):
+    if work.attrs.get("reverse", 0) and isinstance(dims[placed(axis, len(dims))], Size):
         neutral = int(work.node.op_type == "CumProd")
         work.replace(0, work.masked(work.inputs[0], neutral))
     return [Counted(work.add_own()[0], dims)]
@@ -144,7 +144,7 @@ def _axes(work: Work) -> list[int] | None:
 def _unsqueeze(work: Work) -> list[Counted]:
     dims, axes = work.dims(work.inputs[0]), _axes(work) or []
     rank = len(dims) + len(axes)
-    ones, left = {axis % rank for axis in axes}, iter(dims)
+    ones, left = {placed(axis, rank) for axis in axes}, iter(dims)
     made = tuple(1 if axis in ones else next(left) for axis in range(rank))
     return [Counted(work.add_own()[0], made)]
 
@@ -154,7 +154,7 @@ def _squeeze(work: Work) -> list[Counted]:
     if axes is None:
         gone = {axis for axis, dim in enumerate(dims) if dim == 1}
     else:
-        gone = {axis % len(dims) for axis in axes}
+        gone = {placed(axis, len(dims)) for axis in axes}
     if any(isinstance(dims[axis], Size) for axis in gone):
         raise RefusedError("it takes a dimension away whose size is counted at run time")
     name = work.add("Squeeze", work.plain(work.inputs[0]), work.constant(sorted(gone)))
@@ -163,7 +163,7 @@ def _squeeze(work: Work) -> list[Counted]:
 
 def _split(work: Work) -> list[Counted]:
     dims = work.dims(work.inputs[0])
-    axis = int(work.attrs.get("axis", 0)) % len(dims)
+    axis = placed(work.attrs.get("axis", 0), len(dims))
     _along(work, axis)
     if work.given(1):
         work.needed(1, "sizes")
@@ -208,7 +208,11 @@ def _reduce(op_type: str) -> Rule:
     def rule(work: Work) -> list[Counted]:
         name, given = work.inputs[0], _axes(work)
         dims = work.dims(name)
-        axes = range(len(dims)) if given is None or not given else [a % len(dims) for a in given]
+        axes = (
+            range(len(dims))
+            if given is None or not given
+            else [placed(a, len(dims)) for a in given]
+        )
         keep = bool(work.attrs.get("keepdims", 1))
         if not given and work.attrs.get("noop_with_empty_axes", 0):
             axes = []
@@ -258,7 +262,7 @@ def _arg(op_type: str) -> Rule:
     def rule(work: Work) -> list[Counted]:
         name = work.inputs[0]
         dims = work.dims(name)
-        axis = int(work.attrs.get("axis", 0)) % len(dims)
+        axis = placed(work.attrs.get("axis", 0), len(dims))
         if isinstance(dims[axis], Size):
             reduction = "ReduceMax" if op_type == "ArgMax" else "ReduceMin"
             work.replace(0, work.masked(name, _neutral(reduction, work.dtype(work.plain(name)))))

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from edgeconv.frontend.counted.carried import Rule, together
-from edgeconv.frontend.counted.node import Counted, RefusedError, Work
+from edgeconv.frontend.counted.node import Counted, RefusedError, Work, placed
 from edgeconv.frontend.counted.sizes import Dim, Dims, Size, most, sizes_of
 
 
@@ -36,7 +36,7 @@ def _from_front(work: Work, name: str, index: str, sizes: Sequence[Dim]) -> str:
 def _gather(work: Work) -> list[Counted]:
     data, index = work.inputs
     dims, places = work.dims(data), work.dims(index)
-    axis = int(work.attrs.get("axis", 0)) % len(dims)
+    axis = placed(work.attrs.get("axis", 0), len(dims))
     made = (*dims[:axis], *places, *dims[axis + 1 :])
     at = work.plain(index)
     if isinstance(dims[axis], Size):
@@ -55,7 +55,7 @@ def _within(work: Work, places: Dims, dims: Dims, axis: int) -> Dims:
 def _gather_elements(work: Work) -> list[Counted]:
     data, index = work.inputs
     dims = work.dims(data)
-    axis = int(work.attrs.get("axis", 0)) % len(dims)
+    axis = placed(work.attrs.get("axis", 0), len(dims))
     made = _within(work, work.dims(index), dims, axis)
     at = work.cut_to(index, made)
     if isinstance(dims[axis], Size):
@@ -104,7 +104,7 @@ def _scatter_nd(work: Work) -> list[Counted]:
 def _scatter_elements(work: Work) -> list[Counted]:
     data, index, updates = work.inputs
     dims = work.dims(data)
-    axis = int(work.attrs.get("axis", 0)) % len(dims)
+    axis = placed(work.attrs.get("axis", 0), len(dims))
     both = together(work, [work.dims(index), work.dims(updates)])
     wide = _within(work, both, dims, axis)
     larger, at, rows = work.plain(data), work.cut_to(index, wide), work.cut_to(updates, wide)

@@ -9,14 +9,14 @@ from types import MappingProxyType
 import numpy as np
 
 from edgeconv.frontend.counted.carried import Rule, together
-from edgeconv.frontend.counted.node import Counted, RefusedError, Work
+from edgeconv.frontend.counted.node import Counted, RefusedError, Work, placed
 from edgeconv.frontend.counted.sizes import Dim, Dims, Size, largest, least, most, times
 from edgeconv.frontend.counted.sources import places
 
 
 def _concat(work: Work) -> list[Counted]:
     dims = [work.dims(name) for name in work.inputs]
-    axis = int(work.attrs["axis"]) % len(dims[0])
+    axis = placed(work.attrs["axis"], len(dims[0]))
     rest = together(work, [(*each[:axis], 1, *each[axis + 1 :]) for each in dims])
     if any(isinstance(dim, Size) for dim in rest):
         sizes = [each[axis] for each in dims]
@@ -164,7 +164,7 @@ def _slice(work: Work) -> list[Counted]:
     moves = list(work.needed(4, "steps").reshape(-1)) if work.given(4) else [1] * len(starts)
     made, plain = list(dims), work.plain(name)
     for axis, start, end, move in zip(axes, starts, ends, moves, strict=True):
-        at = int(axis) % len(dims)
+        at = placed(axis, len(dims))
         size = dims[at]
         if not any(isinstance(each, Size) for each in (size, start, end, move)):
             bounds = (work.constant([bound]) for bound in (start, end, at, move))

@@ -45,6 +45,14 @@ class RefusedError(Exception):
     """Why the node is not compiled."""
 
 
+def placed(axis: Any, rank: int) -> int:
+    """``axis`` of a tensor of ``rank``, counted from the front.  Raises RefusedError where it has
+    no such axis."""
+    if not -rank <= axis < rank:
+        raise RefusedError(f"axis {int(axis)} of {rank} dimensions")
+    return int(axis) % rank
+
+
 @dataclass(frozen=True, slots=True)
 class Counted:
     """``name``: a tensor as large as it may get, of which elements behind ``dims`` mean nothing."""

@@ -10,7 +10,7 @@ import numpy as np
 from onnx import TensorProto
 
 from edgeconv.frontend.counted.carried import Rule, together
-from edgeconv.frontend.counted.node import INT64, Counted, RefusedError, Work
+from edgeconv.frontend.counted.node import INT64, Counted, RefusedError, Work, placed
 from edgeconv.frontend.counted.sizes import Dim, Size, highest, largest, lowest, most
 from edgeconv.ir.graph import Node
 
@@ -71,8 +71,12 @@ def _compress(work: Work) -> list[Counted]:
             raise RefusedError("it reads a tensor as a vector whose size is counted at run time")
         plain, axis = work.add("Reshape", plain, work.constant([-1])), 0
         dims = (math.prod(largest(dims)),)
-    axis = int(axis) % len(dims)
+    axis = placed(axis, len(dims))
     mask = work.masked(condition, 0) if work.is_counted(condition) else condition
+    if len(work.dims(condition)) != 1:
+        raise RefusedError(
+            f"a condition of {len(work.dims(condition))} dimensions, where it is one"
+        )
     (length,) = largest(work.dims(condition))
     at, count = places(work, mask, work.limit(min(length, most(dims[axis]))))
     picked = work.add("Gather", plain, at, axis=axis)
@@ -118,7 +122,7 @@ def _top(work: Work) -> list[Counted]:
     """As many as there are, where it asks for no more."""
     name = work.inputs[0]
     dims = work.dims(name)
-    axis = int(work.attrs.get("axis", -1)) % len(dims)
+    axis = placed(work.attrs.get("axis", -1), len(dims))
     known = work.known(work.given(1))
     if known is not None:
         k = work.one(1, "count")

@@ -140,7 +140,10 @@ def _simplified_layer_norm(d: Definition) -> None:
     axis, shape = d.integer("axis", -1), d.shape(0)
     if axis != -1 and shape is None:
         raise d.rejected(f"axis {axis} of an unknown rank", "the rank is known")
-    axes = [-1] if axis == -1 else list(range(axis % len(shape or (1,)), len(shape or (1,))))
+    rank = 1 if shape is None else len(shape)  # of an unknown one the axis is -1
+    if not -rank <= axis < rank:
+        raise d.rejected(f"axis {axis} of {list(shape or ())}", "it is an axis of the data")
+    axes = [-1] if axis == -1 else list(range(axis % rank, rank))
     _rms_norm(d, d.input(0), d.input(1), d.number("epsilon", 1e-5), axes)
 
 
