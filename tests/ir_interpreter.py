@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from edgeconv.array_types import array_type
+from edgeconv.element_types import SCALES
 from edgeconv.ir.activation import Activation
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.pointwise import Applied
@@ -349,9 +350,19 @@ _ELEMENTWISE: dict[str, Callable[..., Any]] = {
 }
 
 
+def _powers(values: Values) -> Values:
+    """The next power of two, up to the largest; ONNX says nothing of negative numbers, of which
+    this is that of their magnitude."""
+    fractions, exponents = np.frexp(np.abs(values.astype(np.float64)))
+    nearest = np.clip(exponents - (fractions == 0.5), -127, 127)
+    return np.where(np.isnan(values), np.nan, np.where(np.isinf(values), 2.0**127, 2.0**nearest))
+
+
 def _elementwise(inputs: Inputs, attrs: Mapping[str, Any], shape: tuple[int, ...]) -> Values:
     values = np.asarray(_ELEMENTWISE[attrs["function"]](*map(_need, inputs)))
-    if attrs["to"].startswith(("float4", "float8")):  # what is too large becomes the largest
+    if attrs["to"] == SCALES:
+        values = _powers(values)
+    elif attrs["to"].startswith(("float4", "float8")):  # what is too large becomes the largest
         largest = float(ml_dtypes.finfo(attrs["to"]).max)
         values = np.clip(values, -largest, largest)
     return np.broadcast_to(_as_float(values.astype(array_type(attrs["to"]))), shape)

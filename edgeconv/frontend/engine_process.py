@@ -119,8 +119,8 @@ def _evaluated(evaluator: Any, data: bytes, constants: Values, names: Sequence[s
 
 
 def _mended(model: Any) -> list[Any]:
-    """Operators of older opsets that the evaluator (of onnx 1.23) does not have or has otherwise
-    than ONNX does, by what their newer ones are."""
+    """Operators that the evaluator (of onnx 1.23) does not have or has otherwise than ONNX does:
+    those of older opsets by what their newer ones are."""
     from onnx.defs import get_schema  # noqa: PLC0415 - the one engine that is asked for
     from onnx.reference.ops import op_batch_normalization, op_dequantize_linear  # noqa: PLC0415
 
@@ -134,7 +134,39 @@ def _mended(model: Any) -> list[Any]:
         kernel = getattr(module, f"{name}_{newer}", None)
         if first <= opset < newer and kernel is not None:
             found.append(type(name, (kernel,), {"op_schema": get_schema(name, newer)}))
+    if any(node.op_type == "Loop" for node in model.graph.node):
+        found.append(_loop())
     return found
+
+
+def _loop() -> Any:
+    """Loop, which stacks what it collects along a dimension of its own; the evaluator's joins
+    matrices along their first dimension, and makes columns of numbers."""
+    import numpy as np  # noqa: PLC0415 - the one engine that is asked for
+    from onnx.defs import get_schema  # noqa: PLC0415
+    from onnx.reference.ops.op_loop import Loop as Joining  # noqa: PLC0415
+
+    class Loop(Joining):  # type: ignore[misc]  # onnx has no types
+        """Stacking."""
+
+        op_schema = get_schema("Loop")
+
+        def __init__(self, *given: Any) -> None:
+            super().__init__(*given)
+            self._body, self._run_body = self._run_body, self._of_trip
+
+        def _of_trip(self, *given: Any, **more: Any) -> Any:
+            found = self._body(*given, **more)
+            self._shapes = [np.shape(each) for each in found]
+            return found
+
+        def _run(self, *given: Any, **more: Any) -> Any:
+            found = list(super()._run(*given, **more))
+            for k in range(1, self.K + 1):
+                found[-k] = np.reshape(found[-k], (-1, *self._shapes[-k]))
+            return tuple(found)
+
+    return Loop
 
 
 ENGINES = {

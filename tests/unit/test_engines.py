@@ -11,12 +11,13 @@ import time
 from pathlib import Path
 
 import numpy as np
+import onnx
 import pytest
 from onnx import helper
 
 from edgeconv import limits
 from edgeconv.errors import EdgeconvError
-from edgeconv.frontend import AS_WRITTEN, engine_process, engines, reference_outputs
+from edgeconv.frontend import AS_WRITTEN, IN_FLOAT64, engine_process, engines, reference_outputs
 from edgeconv.frontend.engines import RefusedError, Session
 from tests import onnx_models
 
@@ -71,6 +72,29 @@ def test_where_one_engine_fails_the_other_is_asked_and_named(
     assert found.refused.startswith("ONNX Runtime refuses the model")
     assert said in found.refused
     assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("shape", [(), (3,), (2, 3)])
+def test_the_evaluator_stacks_what_a_loop_collects(shape: tuple[int, ...], tmp_path: Path) -> None:
+    declared = f"float[{', '.join(map(str, shape))}]" if shape else "float"
+    source = onnx.parser.parse_model(
+        f"""<ir_version: 8, opset_import: ["" : 17]> g ({declared} x) => ({declared} y, float z)
+        <int64 n = {{4}}, bool c = {{1}}> {{
+            y, z = Loop(n, c, x) <body = b (int64 i, bool k, {declared} v)
+                => (bool m, {declared} w, {declared} s) {{
+                m = Identity(k)  w = Add(v, x)  s = Neg(w)
+            }}>
+        }}"""
+    )
+    source.graph.output[1].type.tensor_type.ClearField("shape")
+    path = onnx_models.save(source, tmp_path / "net.onnx")
+    x = np.arange(np.prod(shape, dtype=int), dtype=np.float32).reshape(shape) + 1
+    want = np.stack([-x * trips for trips in range(2, 6)])
+    for engine in (AS_WRITTEN, IN_FLOAT64):
+        found = reference_outputs(path, {"x": x}, engine=engine).values
+        np.testing.assert_array_equal(found["y"], 5 * x)
+        np.testing.assert_array_equal(found["z"], want, strict=False)
+        assert found["z"].shape == want.shape
 
 
 def test_where_all_fail_the_error_names_them(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
