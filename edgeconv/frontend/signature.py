@@ -56,7 +56,7 @@ _WORDS: Mapping[tuple[str, str], tuple[str, ...]] = MappingProxyType(
     }
 )
 _ONNX = ("", "ai.onnx")
-_OF_STEPS = ("QuantizeLinear", "DequantizeLinear")
+_OF_INTEGERS = ("QuantizeLinear", "DequantizeLinear")
 _SMALL_FLOATS = ("float4", "float8")
 _SPLIT_INTO = "num_outputs"  # with less than there are, onnx's shape inference crashes
 _TERM = r"[A-Za-z ]*(\.\.\.)?[A-Za-z ]*"
@@ -105,7 +105,7 @@ def misvalued(node: onnx.NodeProto, known: Mapping[str, Values | None]) -> str:
     By ONNX's text a float of few bits may have a zero point; engines refuse one that is not 0, or
     leave it out.
     """
-    if node.op_type not in _OF_STEPS or len(node.input) < 3:
+    if node.op_type not in _OF_INTEGERS or len(node.input) < 3:
         return ""
     zero = known.get(node.input[2])
     if zero is None or not zero.dtype.name.startswith(_SMALL_FLOATS):

@@ -15,6 +15,9 @@ from tests.onnx_models import save
 _HEAD = '<ir_version: 9, opset_import: ["" : 20]>'
 _NEWER = '<ir_version: 11, opset_import: ["" : 23]>'
 
+# Of a Scan: what is summed up so far.
+_SUMS = "b (float[2] a, float[2] n) => (float[2] t, float[2] o) { t = Add(a, n)  o = Identity(t) }"
+
 # What is between inputs and result, and what is said of it.
 CASES = {
     "value of Pad": (
@@ -128,7 +131,7 @@ CASES = {
         (
             "(float[2] s, float[3,2] x) => (float[2] y, float[3,2] z)"
             " { y, z = Scan(s, x) <num_scan_inputs = 4294967296,"
-            " body = b (float[2] a, float[2] n) => (float[2] t, float[2] o) { t = Add(a, n)  o = Identity(t) }> }"
+            f" body = {_SUMS}> }}"
         ),
         "num_scan_inputs 4294967296 of 2 inputs",
     ),
@@ -136,7 +139,7 @@ CASES = {
         (
             "(float[2] s, float[3,2] x) => (float[2] y, float[3,2] z)"
             " { y, z = Scan(s, s, x) <num_scan_inputs = 1,"
-            " body = b (float[2] a, float[2] n) => (float[2] t, float[2] o) { t = Add(a, n)  o = Identity(t) }> }"
+            f" body = {_SUMS}> }}"
         ),
         "a body of 2 inputs that is given 3",
     ),
@@ -144,7 +147,7 @@ CASES = {
         (
             "(float[2] s, float[3,2] x) => (float[2] y, float[3,2] z)"
             " { y, z = Scan(s, x) <num_scan_inputs = 1, scan_input_axes = [0, 0],"
-            " body = b (float[2] a, float[2] n) => (float[2] t, float[2] o) { t = Add(a, n)  o = Identity(t) }> }"
+            f" body = {_SUMS}> }}"
         ),
         "2 scan_input_axes of 1",
     ),
@@ -152,7 +155,7 @@ CASES = {
         (
             "(float[2] s, float[3,2] x) => (float[2] y, float[3,2] z)"
             " { y, z = Scan(s, x) <num_scan_inputs = 1, scan_input_axes = [2],"
-            " body = b (float[2] a, float[2] n) => (float[2] t, float[2] o) { t = Add(a, n)  o = Identity(t) }> }"
+            f" body = {_SUMS}> }}"
         ),
         "scan_input_axes 2 of [3, 2]",
     ),
@@ -160,7 +163,7 @@ CASES = {
         (
             "(float[2] s, float x) => (float[2] y, float[3,2] z)"
             " { y, z = Scan(s, x) <num_scan_inputs = 1,"
-            " body = b (float[2] a, float[2] n) => (float[2] t, float[2] o) { t = Add(a, n)  o = Identity(t) }> }"
+            f" body = {_SUMS}> }}"
         ),
         "scan_input_axes 0 of []",
     ),
@@ -168,7 +171,7 @@ CASES = {
         (
             "(float[2] s, float[3,2] x) => (float[2] y, float[3,2] z)"
             " { y, z = Scan(s, x) <num_scan_inputs = 1, scan_output_directions = [0, 0],"
-            " body = b (float[2] a, float[2] n) => (float[2] t, float[2] o) { t = Add(a, n)  o = Identity(t) }> }"
+            f" body = {_SUMS}> }}"
         ),
         "2 scan_output_directions of 1",
     ),
