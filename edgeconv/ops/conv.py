@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from edgeconv import algorithms
 from edgeconv.ir.graph import Graph, Node
@@ -59,10 +60,19 @@ def _require_fitting(window: Window, pixels: Shape, source: Source, ctx: ImportC
 
 
 def convolution(
-    formula: Formula, operands: Sequence[str], bias: str, window: Window, groups: int
+    formula: Formula,
+    operands: Sequence[str],
+    bias: str,
+    window: Window,
+    groups: int,
+    stored: Mapping[str, Any] | None = None,
 ) -> Term:
     """The convolution of two operands, input and filters, and a bias, "" for none: by a Conv node
-    where filters and bias are constants."""
+    where filters and bias are constants.
+
+    ``stored``: the attributes that say which integers constant filters are, of filters that were
+    made of others; None: those of a DequantizeLinear.
+    """
     source, ctx = formula.source, formula.ctx
     x, filters = (Term(formula, name) for name in operands)
     shape = (x.shape[0], filters.shape[0], *window.counts(x.shape[2:]))
@@ -70,7 +80,8 @@ def convolution(
     if ctx.constant(filters.name) is None:
         y = convolved(x, filters, window, groups, shape)
         return with_bias(y, Term(formula, bias)) if bias else y
-    stored = ctx.stored_as(filters.name, 0, source.name)
+    if stored is None:
+        stored = ctx.stored_as(filters.name, 0, source.name)
     attrs = {**window.attrs(), "groups": groups, **stored}
     y = formula.add("Conv", (x, filters, added), shape, **attrs)
     return y if added == bias else with_bias(y, Term(formula, bias))

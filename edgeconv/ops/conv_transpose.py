@@ -4,7 +4,9 @@ With stride s, output i = q s + r of a dimension is the sum over j of x[q - j] w
 phase r a convolution with every s-th tap of the kernel, in reverse order.  All phases are filters
 of one convolution with stride 1, which every algorithm computes; their results are interleaved
 behind it, as by DepthToSpace (Shi et al., "Real-time single image and video super-resolution using
-an efficient sub-pixel convolutional neural network", 2016).
+an efficient sub-pixel convolutional neural network", 2016).  A bias is that of every phase, and
+filters that are integers remain the same integers: whatever a Conv can be fused with or computed
+by, a transposed one can.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -133,6 +136,25 @@ def _constant_phases(w: Values, of: _Transposed) -> Values:
     return flipped.reshape(-1, w.shape[0] // of.groups, *of.taps).astype(np.float32)
 
 
+def _phases_stored(source: Source, ctx: ImportContext, of: _Transposed) -> dict[str, Any]:
+    """Which integers the phases of constant filters are: a unit for each of their channels."""
+    stored = ctx.stored_as(source.inputs[1], 1, source.name)
+    if "storage" not in stored:
+        return stored
+    units = np.tile(stored["storage"].scale, of.groups * math.prod(of.strides))
+    return {**stored, "storage": stored["storage"].scaled(units)}
+
+
+def _phases_bias(bias: str, ctx: ImportContext, of: _Transposed) -> str:
+    """The bias of all phases: that of a group's channels again for each of its phases."""
+    value = ctx.constant(bias)
+    if value is None:
+        return ""
+    channels = np.reshape(value, (of.groups, 1, -1))
+    repeated = np.repeat(channels, math.prod(of.strides), axis=1)
+    return ctx.add_constant(f"{bias}/phases", repeated.reshape(-1))
+
+
 def _phases(w: Term, of: _Transposed) -> Term:
     """The same of filters that are known at run time."""
     formula, rank = w.formula, len(of.kernel)
@@ -187,23 +209,30 @@ def _interleaved(y: Term, of: _Transposed, out_c: int) -> Term:
 
 def _import_conv_transpose(source: Source, ctx: ImportContext) -> Sequence[Node]:
     formula, of = Formula(source, ctx), _geometry(source, ctx)
-    w, out = ctx.constant(source.inputs[1]), of.out
-    if w is not None:
-        filters = ctx.add_constant(f"{source.inputs[1]}/phases", _constant_phases(w, of))
-    else:
-        filters = _phases(Term(formula, source.inputs[1]), of).name
+    w, out, bias = ctx.constant(source.inputs[1]), of.out, optional_input(source, 2)
+    if bias and (have := ctx.tensor(bias).shape) != (out[1],):
+        raise ctx.reject(source, f"bias {list(have)}", f"bias is [{out[1]}]")
     around = tuple(t - 1 for t in of.taps)
     ones = (1,) * len(of.taps)
     window = Window(of.taps, ones, ones, (*around, *around))
-    y = convolution(formula, (source.inputs[0], filters), "", window, of.groups)
-    y = _interleaved(y, of, out[1])
-    ends = (c + size - have for c, size, have in zip(of.crop, out[2:], y.shape[2:], strict=True))
-    y = _padded(y, (0, 0, *(max(0, end) for end in ends)))
+    reached = (
+        size + t - 1
+        for size, t in zip(ctx.tensor(source.inputs[0]).shape[2:], of.taps, strict=True)
+    )
+    each = zip(of.crop, out[2:], reached, of.strides, strict=True)
+    ends = tuple(max(0, crop + size - count * stride) for crop, size, count, stride in each)
+    # What no kernel reaches is the bias alone, which then is added behind.
+    inside = _phases_bias(bias, ctx, of) if bias and w is not None and not any(ends) else ""
+    if w is not None:
+        filters = ctx.add_constant(f"{source.inputs[1]}/phases", _constant_phases(w, of))
+        stored = _phases_stored(source, ctx, of)
+        y = convolution(formula, (source.inputs[0], filters), inside, window, of.groups, stored)
+    else:
+        filters = _phases(Term(formula, source.inputs[1]), of).name
+        y = convolution(formula, (source.inputs[0], filters), "", window, of.groups)
+    y = _padded(_interleaved(y, of, out[1]), (0, 0, *ends))
     y = _sliced(y, out, (0, 0, *of.crop))
-    bias = optional_input(source, 2)
-    if bias and (have := ctx.tensor(bias).shape) != (out[1],):
-        raise ctx.reject(source, f"bias {list(have)}", f"bias is [{out[1]}]")
-    return formula.finish(with_bias(y, Term(formula, bias)) if bias else y)
+    return formula.finish(with_bias(y, Term(formula, bias)) if bias and not inside else y)
 
 
 OPERATOR = Operator(

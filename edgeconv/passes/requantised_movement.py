@@ -17,15 +17,31 @@ from edgeconv.passes.remove_requantisation import rounding
 # Movement that leaves no element out: rounding costs as much in front of a Slice's larger input or
 # of a max Pool's, or more.  A Resize that enlarges repeats elements.
 _MOVES = frozenset({"Concat", "Reshape", "Transpose"})
+# Computed with the rounding in the epilogue, where it costs next to nothing.
+_PRODUCTS = frozenset({"Conv", "Dense"})
 
 
-def _keeps_all(node: Node, grid: Activation, editor: Editor) -> bool:
+def _is_cheaper_in_front(node: Node, grid: Activation, editor: Editor) -> bool:
+    if (
+        node.op == "Slice"
+    ):  # as of a transposed convolution, whose first and last rows it leaves out
+        return _is_of_products(node, editor)
     if node.op == "Pad":  # whose number stays what it is
         return _adds_zero(node) and grid.beta <= 0 <= grid.gamma
     if node.op != "Resize":
         return node.op in _MOVES
     sizes = zip(editor.shape(node.inputs[0]), editor.shape(node.output), strict=True)
     return moves(node) and all(size <= out for size, out in sizes)
+
+
+def _is_of_products(node: Node, editor: Editor) -> bool:
+    """Whether ``node`` moves nothing but the results of a Conv or Dense that no other reads."""
+    while node.op in (*_MOVES, "Slice") and node.epilogue.is_empty and len(node.inputs) == 1:
+        writer = editor.producer(node.inputs[0])
+        if writer is None or editor.sole_reader(node.inputs[0]) is None:
+            return False
+        node = writer
+    return node.op in _PRODUCTS
 
 
 def _adds_zero(pad: Node) -> bool:
@@ -56,7 +72,7 @@ def run(position: int, editor: Editor) -> None:
     if writer is None or grid is None:
         return
     node = editor.node(writer)
-    if not _keeps_all(node, grid, editor) or not node.epilogue.is_empty:
+    if not _is_cheaper_in_front(node, grid, editor) or not node.epilogue.is_empty:
         return
     # A Concat with a constant in it is float32 (encodings_of), unlike the result of the Unary.
     if any(editor.constant(name) is not None for name in node.inputs):
@@ -71,7 +87,8 @@ PASS = Pass(
     name="requantised_movement",
     run=run,
     requires="a Unary that only rounds to a grid and alone reads the result of a Concat, Reshape, "
-    "Transpose, Pad with zeros or enlarging Resize to the nearest of run-time tensors",
+    "Transpose, Pad with zeros or enlarging Resize to the nearest of run-time tensors, or of a "
+    "Slice of what a Conv or Dense computes for nothing else",
     ensures="each of them goes through such a Unary first; the one behind is gone",
     after=("remove_requantisation",),
 )

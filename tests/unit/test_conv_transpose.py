@@ -11,6 +11,7 @@ import onnxruntime as ort
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
+from edgeconv import passes
 from edgeconv.frontend import load
 from tests.ir_interpreter import evaluate
 
@@ -46,3 +47,64 @@ def test_phases(case: dict[str, Any], tmp_path: Path) -> None:
     loaded = load(tmp_path / "m.onnx")
     assert [node.op for node in loaded.nodes].count("Conv") == 1
     np.testing.assert_allclose(evaluate(loaded, {"x": x})["y"], want, 1e-5, 1e-5)
+
+
+@pytest.mark.parametrize("group", [1, 2])
+@pytest.mark.parametrize("per_channel", [False, True])
+def test_integers_remain_integers(per_channel: bool, group: int, tmp_path: Path) -> None:
+    """Filters of DequantizeLinear are multiples of the same scales in every phase; bias and
+    rounding are the convolution's, in front of what is cropped."""
+    rng = np.random.default_rng(0)
+    count = 4 if per_channel else 1
+    scale = np.ldexp(np.float32(1), -np.arange(count) - 5)  # sums are exact in float32
+    constants = {
+        "w": rng.integers(-127, 128, (6, 4, 4, 4)).astype(np.int8),
+        "ws": scale if per_channel else scale[0],
+        "wz": np.zeros(scale.shape if per_channel else (), np.int8),
+        "b": np.ldexp(rng.integers(-999, 999, 4 * group).astype(np.float32), -8),
+        "one": np.float32(1),
+        "grid": np.float32(0.125),
+        "zero": np.int8(3),
+    }
+    nodes = [
+        helper.make_node("QuantizeLinear", ["x", "one", "zero"], ["xq"]),
+        helper.make_node("DequantizeLinear", ["xq", "one", "zero"], ["xd"]),
+        helper.make_node("DequantizeLinear", ["w", "ws", "wz"], ["wd"], axis=1),
+        helper.make_node(
+            "ConvTranspose",
+            ["xd", "wd", "b"],
+            ["t"],
+            strides=[2, 2],
+            pads=[1, 1, 1, 1],
+            group=group,
+        ),
+        helper.make_node("QuantizeLinear", ["t", "grid", "zero"], ["tq"]),
+        helper.make_node("DequantizeLinear", ["tq", "grid", "zero"], ["y"]),
+    ]
+    graph = helper.make_graph(
+        nodes,
+        "quantised",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, (1, 6, 5, 3))],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
+        [numpy_helper.from_array(np.asarray(v), name) for name, v in constants.items()],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 19)], ir_version=9)
+    onnx.save(model, tmp_path / "m.onnx")
+    optimised = passes.optimise(load(tmp_path / "m.onnx"))
+    (conv,) = (node for node in optimised.nodes if node.op == "Conv")
+    units = np.asarray(conv.attrs["storage"].scale, np.float32)
+    assert conv.attrs["exact"]
+    np.testing.assert_array_equal(units, np.tile(scale, 4 * group * (4 // count)))
+    filters = optimised[conv.inputs[1]].data
+    assert filters is not None
+    steps = filters / units.reshape(-1, 1, 1, 1)
+    np.testing.assert_array_equal(steps, np.rint(steps))
+    assert conv.inputs[2]
+    assert conv.epilogue.before.kind == "grid"
+    assert [node.op for node in optimised.nodes if node.op in ("Affine", "Binary")] == []
+    x = {"x": rng.normal(0, 40, (1, 6, 5, 3)).astype(np.float32)}
+    options = ort.SessionOptions()
+    options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
+    written, providers = model.SerializeToString(), ["CPUExecutionProvider"]
+    session = ort.InferenceSession(written, options, providers=providers)
+    np.testing.assert_array_equal(evaluate(optimised, x)["y"], session.run(None, x)[0])

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from edgeconv.ir.activation import Activation
+from edgeconv.ir.activation import Activation, grid
 from edgeconv.ir.graph import Epilogue
 from edgeconv.ops.base import Operator
 from edgeconv.passes.fuse_activation import run
 from tests.ir_builder import GraphBuilder, assert_same_results, ops
 
 RELU, TANH = Activation("relu"), Activation("tanh")
+
+
+def rounded(b: GraphBuilder, x: str, to: Activation) -> str:
+    return b.node("Unary", (x,), b.shape(x), epilogue=Epilogue(before=to))
 
 
 @pytest.fixture(autouse=True)
@@ -84,3 +88,20 @@ def test_what_must_stay() -> None:
         b.node("Unary", (b.conv(x, 2),), (1, 2, 4, 4), {}, Epilogue(RELU, x)),
     )
     assert run(before) is before
+
+
+@pytest.mark.parametrize("steps", [255, 300])
+def test_a_second_rounding_to_eight_bits(steps: int) -> None:
+    """Integers that a Binary rounds to are a table's index, provided that they have eight bits."""
+    one, two = grid(0.5, -100, 155), grid(0.7, -80, steps - 80)
+    b = GraphBuilder()
+    x, y = (rounded(b, b.input(1, 2, 4, 4), one) for _ in range(2))
+    sums = rounded(b, rounded(b, b.binary("add", x, y), one), two)
+    products = rounded(b, rounded(b, b.conv(x, 3), one), two)
+    before = b.graph(sums, products)
+    after = run(before)
+    added, *_ = (node for node in after.nodes if node.op == "Binary")
+    assert added.epilogue == (Epilogue(one) if steps == 255 else Epilogue(one, after=two))
+    (computed,) = (node for node in after.nodes if node.op == "Conv")
+    assert computed.epilogue == Epilogue(one, after=two)
+    assert_same_results(before, after)

@@ -135,3 +135,18 @@ def test_a_pad_with_a_number_that_rounding_changes() -> None:
     )
     before = b.graph(rounded(b, b.pad(x, pads, 0.3)), over)
     assert run(before) is before
+
+
+def test_what_crops_a_convolution_alone() -> None:
+    """As that of a transposed one does, whose phases it lays side by side; not a part of a sum."""
+    b = GraphBuilder()
+    x = b.input(1, 3, 5, 5)
+    phases = b.transpose(b.reshape(conv(b, x), 1, 2, 2, 5, 5), 0, 1, 3, 2, 4)
+    cropped = b.slice(b.reshape(phases, 1, 2, 10, 5), 2, 1, 8)
+    summed = b.slice(b.binary("add", x, x), 2, 1, 3)
+    before = b.graph(rounded(b, cropped), rounded(b, summed))
+    after = fuse_activation(run(before))
+    assert ops(after).count("Unary") == 1
+    (computed,) = (node for node in after.nodes if node.op == "Conv")
+    assert computed.epilogue == Epilogue(before=THEN)
+    assert_same_results(before, after)
