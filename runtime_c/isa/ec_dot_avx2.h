@@ -5,6 +5,7 @@
 
 #define EC_DOT_ROWS 2
 #define EC_DOT_SHIFT 0
+#define EC_DOT_PIXELS 2
 typedef __m256i ec_dot_words;
 EC_INLINE ec_dot_words ec_dot_load(const void *p) { return _mm256_loadu_si256(p); }
 EC_INLINE ec_ivec ec_dot_add(ec_ivec sum, ec_dot_words a, ec_dot_words b)

@@ -8,6 +8,11 @@
 
 #define EC_DOT_ROWS 4
 #define EC_DOT_SHIFT 0
+#ifdef __aarch64__
+#define EC_DOT_PIXELS 4
+#else
+#define EC_DOT_PIXELS 2
+#endif
 typedef int8x16_t ec_dot_words;
 EC_INLINE ec_dot_words ec_dot_load(const void *p) { return vld1q_s8(p); }
 EC_INLINE ec_ivec ec_dot_add(ec_ivec sum, ec_dot_words a, ec_dot_words b)

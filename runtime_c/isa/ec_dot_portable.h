@@ -1,9 +1,9 @@
 /* Products of int8 for convolutions that have one filter per channel: in plain C, and what it means
    elsewhere.  Included after ec_integers_portable.h.
 
-   A word holds, of one channel, what lies in EC_DOT_ROWS rows of the input one below the other, and of its
-   filter what they are multiplied by; a vector has words of EC_VL channels.  EC_DOT_SHIFT: so much more is stored of inputs, and
-   sums must begin with as much less.
+   A word holds, of one channel, EC_DOT_ROWS neighbouring elements of the input, and of its filter what they are multiplied by; a
+   vector has words of EC_VL channels.  EC_DOT_SHIFT: so much more is stored of inputs, and sums must begin with as much less.
+   EC_DOT_PIXELS: pixels that are summed together, as many as registers hold beside what four vectors of results take.
 
    ec_dot_pack makes nv vectors of words from bytes at row[0], row[1], ..., of which there are `rows`; others
    count as nothing.  Either nv is 4, and all channels exist, in the order of ec_istore_s8_four; or it
@@ -13,6 +13,7 @@
 
 #define EC_DOT_ROWS 4
 #define EC_DOT_SHIFT 0
+#define EC_DOT_PIXELS 2
 typedef struct ec_dot_words {
     int8_t of[4];
 } ec_dot_words;

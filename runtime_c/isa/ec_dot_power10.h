@@ -7,6 +7,7 @@
 
 #define EC_DOT_ROWS 4
 #define EC_DOT_SHIFT 128
+#define EC_DOT_PIXELS 4
 typedef __vector unsigned char ec_dot_words;
 EC_INLINE ec_dot_words ec_dot_load(const void *p) { return vec_xl(0, (const unsigned char *)p); }
 EC_INLINE ec_ivec ec_dot_add(ec_ivec sum, ec_dot_words a, ec_dot_words b)

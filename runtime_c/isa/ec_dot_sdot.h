@@ -9,6 +9,7 @@
 
 #define EC_DOT_ROWS 4
 #define EC_DOT_SHIFT 0
+#define EC_DOT_PIXELS 4
 typedef int8x16_t ec_dot_words;
 EC_INLINE ec_dot_words ec_dot_load(const void *p) { return vld1q_s8(p); }
 

@@ -11,13 +11,14 @@
 
 #define EC_DOT_ROWS 4
 #define EC_DOT_SHIFT 128
+#define EC_DOT_PIXELS 4
 typedef __m512i ec_dot_words;
 EC_INLINE ec_dot_words ec_dot_load(const void *p) { return _mm512_loadu_si512(p); }
 
 /* In place: GCC 12 gives the sums of _mm512_dpbusd_epi32 new registers, moves them and spills. */
 EC_INLINE ec_ivec ec_dot_add(ec_ivec sum, ec_dot_words a, ec_dot_words b)
 {
-    __asm__("vpdpbusd %2, %1, %0" : "+v"(sum) : "v"(a), "vm"(b));
+    __asm__("vpdpbusd %2, %1, %0" : "+v"(sum) : "v"(a), "v"(b));
     return sum;
 }
 

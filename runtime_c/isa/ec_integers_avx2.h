@@ -54,9 +54,12 @@ EC_INLINE void ec_istore_s8(int8_t *p, ec_ivec v, int n)
 }
 EC_INLINE void ec_istore_s8_four(int8_t *p, const ec_ivec v[4], int low, int high)
 {
-    const __m256i bytes = _mm256_packs_epi16(_mm256_packs_epi32(v[0], v[1]), _mm256_packs_epi32(v[2], v[3]));
-    const __m256i bounded = _mm256_max_epi8(bytes, _mm256_set1_epi8((char)low));
-    _mm256_storeu_si256((__m256i *)(void *)p, _mm256_min_epi8(bounded, _mm256_set1_epi8((char)high)));
+    __m256i bytes = _mm256_packs_epi16(_mm256_packs_epi32(v[0], v[1]), _mm256_packs_epi32(v[2], v[3]));
+    if (low > -128)
+        bytes = _mm256_max_epi8(bytes, _mm256_set1_epi8((char)low));
+    if (high < 127)
+        bytes = _mm256_min_epi8(bytes, _mm256_set1_epi8((char)high));
+    _mm256_storeu_si256((__m256i *)(void *)p, bytes);
 }
 EC_INLINE void ec_iload_s8_run(const int8_t *p, ec_ivec v[4])
 {

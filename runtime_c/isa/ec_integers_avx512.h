@@ -48,9 +48,12 @@ EC_INLINE void ec_istore_s8(int8_t *p, ec_ivec v, int n)
 }
 EC_INLINE void ec_istore_s8_four(int8_t *p, const ec_ivec v[4], int low, int high)
 {
-    const __m512i bytes = _mm512_packs_epi16(_mm512_packs_epi32(v[0], v[1]), _mm512_packs_epi32(v[2], v[3]));
-    const __m512i bounded = _mm512_max_epi8(bytes, _mm512_set1_epi8((char)low));
-    _mm512_storeu_si512(p, _mm512_min_epi8(bounded, _mm512_set1_epi8((char)high)));
+    __m512i bytes = _mm512_packs_epi16(_mm512_packs_epi32(v[0], v[1]), _mm512_packs_epi32(v[2], v[3]));
+    if (low > -128)
+        bytes = _mm512_max_epi8(bytes, _mm512_set1_epi8((char)low));
+    if (high < 127)
+        bytes = _mm512_min_epi8(bytes, _mm512_set1_epi8((char)high));
+    _mm512_storeu_si512(p, bytes);
 }
 
 /* Four vectors, bounded, as bytes: `nv` of a row side by side, rows `row` bytes apart. */

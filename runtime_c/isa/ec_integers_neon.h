@@ -42,8 +42,12 @@ EC_INLINE void ec_istore_s8_four(int8_t *p, const ec_ivec v[4], int low, int hig
 {
     const int16x8_t first = vcombine_s16(vqmovn_s32(v[0]), vqmovn_s32(v[1]));
     const int16x8_t second = vcombine_s16(vqmovn_s32(v[2]), vqmovn_s32(v[3]));
-    const int8x16_t bytes = vcombine_s8(vqmovn_s16(first), vqmovn_s16(second));
-    vst1q_s8(p, vminq_s8(vmaxq_s8(bytes, vdupq_n_s8((int8_t)low)), vdupq_n_s8((int8_t)high)));
+    int8x16_t bytes = vcombine_s8(vqmovn_s16(first), vqmovn_s16(second));
+    if (low > -128)
+        bytes = vmaxq_s8(bytes, vdupq_n_s8((int8_t)low));
+    if (high < 127)
+        bytes = vminq_s8(bytes, vdupq_n_s8((int8_t)high));
+    vst1q_s8(p, bytes);
 }
 EC_INLINE void ec_iload_s8_run(const int8_t *p, ec_ivec v[4])
 {

@@ -39,8 +39,12 @@ EC_INLINE void ec_istore_s8(int8_t *p, ec_ivec v, int n)
 }
 EC_INLINE void ec_istore_s8_four(int8_t *p, const ec_ivec v[4], int low, int high)
 {
-    const __vector signed char bytes = vec_packs(vec_packs(v[0], v[1]), vec_packs(v[2], v[3]));
-    vec_xst(vec_min(vec_max(bytes, vec_splats((signed char)low)), vec_splats((signed char)high)), 0, p);
+    __vector signed char bytes = vec_packs(vec_packs(v[0], v[1]), vec_packs(v[2], v[3]));
+    if (low > -128)
+        bytes = vec_max(bytes, vec_splats((signed char)low));
+    if (high < 127)
+        bytes = vec_min(bytes, vec_splats((signed char)high));
+    vec_xst(bytes, 0, p);
 }
 EC_INLINE void ec_iload_s8_run(const int8_t *p, ec_ivec v[4])
 {

@@ -2,23 +2,35 @@
 
    EC_VL channels at a time, or four times as many, and some pixels of a row: the columns that their windows
    read become words (ec_dot_portable.h) one behind the other, with the input's zero point for what lies
-   outside.  So the loop over pixels knows no border, and a word is made once for all windows that
-   meet it.  Slices of a kernel count as rows.  Where filters have zero points, w = (q - zero[channel]) * unit[channel],
-   the inputs of a window are summed beside, by words of ones, for their product with that.
+   outside.  So the loop over pixels knows no border, and a word is made once for all windows of a row that
+   meet it.  A word has `down` rows of `across` columns; a window is sets of `down` kernel rows.  Slices of a kernel
+   count as rows.
+
+   A word row, the words of one set, is also what output rows further down read in a set before: of these only `fresh`
+   sets are packed, the others are still there.  Output rows of a tensor of one column, `turned`, are computed
+   as the pixels of a row.
+
+   Where filters have zero points, w = (q - zero[channel]) * unit[channel], the inputs of a window are summed beside, by
+   a filter of ones, for their product with that.
 
    Needs ec_requantise.h, ec_window.h, and ec_dot_<isa>.h; without that there is nothing here. */
 #ifdef EC_DOT_H
 #ifndef EC_CONV_DEPTHWISE_INT8_H
 #define EC_CONV_DEPTHWISE_INT8_H
 
-enum { EC_DEPTHWISE_WORD = 4 }; /* bytes */
+/* Bytes of a word; words of a kernel row that are multiplied in one straight line; sets, at most, of which word rows
+   serve further output rows. */
+enum { EC_DEPTHWISE_WORD = 4, EC_DEPTHWISE_VECTOR = EC_VL * EC_DEPTHWISE_WORD, EC_DEPTHWISE_LINE = 4, EC_DEPTHWISE_SETS = 8 };
 
 /* Constants at the call. */
 typedef struct ec_depthwise_int8 {
     ec_window window;
     int images, channels;
-    int zero;   /* what stands for zero in the input */
-    int pixels; /* whose columns are packed at a time */
+    int zero;         /* what stands for zero in the input */
+    int pixels;       /* whose columns are packed at a time */
+    int down, across; /* elements of a word */
+    int every, fresh; /* output rows that share word rows are so far apart; sets that the next one packs, all of them if none do */
+    int turned;
 #ifdef EC_ZERO_POINTS
     int around; /* filters have zero points */
 #endif
@@ -26,10 +38,11 @@ typedef struct ec_depthwise_int8 {
 } ec_depthwise_int8;
 
 /* words: of every 4 * EC_VL channels, and of every EC_VL of those that are left (of all, where results
-   are not int8 that is rounded once), what sums start with, scalings (ec_scaling.h), and filters by kernel columns and sets of EC_DOT_ROWS rows.
-   Where filters have zero points, these are in front of the filters, negative, and behind them, for EC_VL channels and
-   every set, a word of ones, zeros where rows are missing.
-   panel: room for the columns of the first of them. */
+   are not int8 that is rounded once), what sums start with, scalings (ec_scaling.h), and filters, vector by vector, by
+   sets and the words across them.
+   Where filters have zero points, these are in front of the filters, negative, and behind them is a filter of ones for
+   EC_VL channels, zeros where rows or columns are missing.
+   panel: room for the word rows of the first of them. */
 typedef struct ec_depthwise_int8_operands {
     const int8_t *in;
     const int32_t *words;
@@ -39,45 +52,134 @@ typedef struct ec_depthwise_int8_operands {
     ptrdiff_t at; /* the element of residual and output to begin with */
 } ec_depthwise_int8_operands;
 
-EC_INLINE int ec_depthwise_int8_sets(const ec_window window)
+/* Pixels [x0, x1) of the output rows [y0, y1). */
+typedef struct ec_depthwise_area {
+    int y0, y1, x0, x1;
+} ec_depthwise_area;
+
+EC_INLINE int ec_depthwise_int8_sets(const ec_depthwise_int8 spec)
 {
-    return ec_ceil_div(window.kernel_d * window.kernel_h, EC_DOT_ROWS);
+    return ec_ceil_div(spec.window.kernel_d * spec.window.kernel_h, spec.down);
 }
 
-/* Input columns [column, column + count), of rows that `met` names and one set of kernel rows meets: n
-   channels of nv vectors from `in` on. */
+/* Words of a kernel row. */
+EC_INLINE int ec_depthwise_int8_in_row(const ec_depthwise_int8 spec)
+{
+    return ec_ceil_div(spec.window.kernel_w, spec.across);
+}
+
+/* Elements of a word that are more than zeros: with words that serve another set later, all. */
+EC_INLINE int ec_depthwise_int8_elements(const ec_depthwise_int8 spec, int set)
+{
+    const ec_window window = spec.window;
+    if (spec.across > 1)
+        return spec.down > 1 ? EC_DOT_ROWS : ec_min_i(window.kernel_w, EC_DOT_ROWS);
+    if (spec.fresh < ec_depthwise_int8_sets(spec))
+        return EC_DOT_ROWS;
+    return ec_min_i(window.kernel_d * window.kernel_h - set * EC_DOT_ROWS, EC_DOT_ROWS);
+}
+
+/* Bytes of the columns of a word row. */
+EC_INLINE ptrdiff_t ec_depthwise_int8_room(const ec_depthwise_int8 spec, int nv)
+{
+    const ec_window window = spec.window;
+    const int reach = (ec_depthwise_int8_in_row(spec) - 1) * spec.across * window.dilation_w;
+    return ((spec.pixels - 1) * window.stride_w + reach + 1) * (ptrdiff_t)nv * EC_DEPTHWISE_VECTOR;
+}
+
+/* The row of the input, from column 0 on, under kernel row `row` of all slices; NULL outside of the input. */
+EC_INLINE const int8_t *ec_depthwise_int8_line(const ec_depthwise_int8 spec, const ec_rows met, int row, const int8_t *in)
+{
+    const ec_window window = spec.window;
+    const int kz = window.kernel_d > 1 ? row / window.kernel_h : 0, ky = row - kz * window.kernel_h;
+    const int z = met.z + kz * window.dilation_d, y = met.y + ky * window.dilation_h;
+    if (z < 0 || z >= window.in_d || y < 0 || y >= window.in_h || (window.kernel_d > 1 && kz >= window.kernel_d))
+        return NULL;
+    return in + ec_row_in(window, met, kz, ky) * window.in_w * spec.channels;
+}
+
+/* Words that begin at input columns [column, column + count), of rows that `met` names and one set of kernel rows
+   meets: n channels of nv vectors from `in` on. */
 EC_INLINE void ec_depthwise_int8_pack(const ec_depthwise_int8 spec, const ec_rows met, int set, const int8_t *in,
                                       char *panel, int column, int count, int n, int nv)
 {
     const ec_window window = spec.window;
-    const int from = ec_min_i(ec_max_i(-column, 0), count); /* of the columns, inside of the input */
-    const int to = ec_max_i(ec_min_i(window.in_w - column, count), from);
-    const int rows = ec_min_i(window.kernel_d * window.kernel_h - set * EC_DOT_ROWS, EC_DOT_ROWS);
-    const ptrdiff_t far = (ptrdiff_t)ec_depthwise_int8_sets(window) * nv * EC_VL * EC_DEPTHWISE_WORD;
-    const int8_t *border[EC_DOT_ROWS], *row[EC_DOT_ROWS];
+    const int reach = (spec.across - 1) * window.dilation_w, elements = ec_depthwise_int8_elements(spec, set);
+    const int from = ec_min_i(ec_max_i(-column, 0), count); /* of the words, inside of the input */
+    const int to = ec_max_i(ec_min_i(window.in_w - reach - column, count), from);
+    const ptrdiff_t far = (ptrdiff_t)nv * EC_DEPTHWISE_VECTOR;
+    const int8_t *line[EC_DOT_ROWS], *row[EC_DOT_ROWS];
     ptrdiff_t stride[EC_DOT_ROWS];
     int8_t outside[4 * EC_VL];
     memset(outside, spec.zero, sizeof outside);
     EC_UNROLL
-    for (int y = 0; y < EC_DOT_ROWS; y++) {
-        const int kz = (set * EC_DOT_ROWS + y) / window.kernel_h, ky = (set * EC_DOT_ROWS + y) % window.kernel_h;
-        const int inside = kz >= met.kz.from && kz < met.kz.to && ky >= met.ky.from && ky < met.ky.to;
-        border[y] = row[y] = outside;
-        stride[y] = inside ? spec.channels : 0;
-        if (inside)
-            row[y] = in + (ec_row_in(window, met, kz, ky) * window.in_w + column + from) * spec.channels;
-    }
-    for (int i = 0; i < count - (to - from); i++)
-        ec_dot_pack(panel + (i < from ? i : i + to - from) * far, border, rows, n, nv);
-    for (int i = from; i < to; i++) {
-        ec_dot_pack(panel + i * far, row, rows, n, nv);
+    for (int i = 0; i < EC_DOT_ROWS; i++)
+        line[i] = ec_depthwise_int8_line(spec, met, set * spec.down + i / spec.across, in);
+    EC_NO_UNROLL
+    for (int i = from ? 0 : to; i < count; i = i + 1 == from ? to : i + 1) {
         EC_UNROLL
-        for (int y = 0; y < rows; y++)
+        for (int y = 0; y < EC_DOT_ROWS; y++) {
+            const int x = column + i + y % spec.across * window.dilation_w;
+            row[y] = line[y] && x >= 0 && x < window.in_w ? line[y] + x * (ptrdiff_t)spec.channels : outside;
+        }
+        ec_dot_pack(panel + i * far, row, elements, n, nv);
+    }
+    EC_UNROLL
+    for (int y = 0; y < EC_DOT_ROWS; y++) {
+        const ptrdiff_t x = column + from + y % spec.across * window.dilation_w;
+        row[y] = line[y] ? line[y] + x * spec.channels : outside;
+        stride[y] = line[y] ? spec.channels : 0;
+    }
+    for (int i = from; i < to; i++) {
+        ec_dot_pack(panel + i * far, row, elements, n, nv);
+        EC_UNROLL
+        for (int y = 0; y < EC_DOT_ROWS; y++)
             row[y] += stride[y];
     }
 }
 
-/* Words of n channels that are taken at once, and those in front of their filters. */
+/* Adds `count` words of a kernel row to the sums of mr pixels; bytes from one pixel and from one word to the next. */
+EC_INLINE void ec_depthwise_int8_line_add(ec_ivec *sums, const char *columns, const char *filter, ptrdiff_t pixel,
+                                          ptrdiff_t next, int mr, int count)
+{
+    EC_UNROLL
+    for (int k = 0; k < count; k++) {
+        const ec_dot_words w = ec_dot_load(filter + k * EC_DEPTHWISE_VECTOR);
+        EC_UNROLL
+        for (int p = 0; p < mr; p++)
+            sums[p] = ec_dot_add(sums[p], ec_dot_load(columns + p * pixel + k * next), w);
+    }
+}
+
+/* Where the word row of a set is: by set if they serve further output rows, else one behind the other. */
+typedef struct ec_depthwise_rows {
+    const char *first, *of[EC_DEPTHWISE_SETS];
+} ec_depthwise_rows;
+
+/* The sums of one vector of channels of mr pixels side by side, `at` bytes behind where word rows begin. */
+EC_INLINE void ec_depthwise_int8_sum(const ec_depthwise_int8 spec, ec_ivec *sums, const ec_depthwise_rows *rows,
+                                     ptrdiff_t at, const char *filter, int mr, int nv)
+{
+    const int sets = ec_depthwise_int8_sets(spec), in_row = ec_depthwise_int8_in_row(spec);
+    const int whole = in_row / EC_DEPTHWISE_LINE * EC_DEPTHWISE_LINE, rest = in_row % EC_DEPTHWISE_LINE;
+    const ptrdiff_t far = (ptrdiff_t)nv * EC_DEPTHWISE_VECTOR, room = ec_depthwise_int8_room(spec, nv);
+    const ptrdiff_t pixel = spec.window.stride_w * far, next = spec.across * spec.window.dilation_w * far;
+    for (int set = 0; set < sets; set++, filter += in_row * EC_DEPTHWISE_VECTOR) {
+        const char *const columns = (spec.fresh < sets ? rows->of[set] : rows->first + set * room) + at;
+        const char *const last = columns + whole * next, *const filters = filter + whole * EC_DEPTHWISE_VECTOR;
+        for (int k = 0; k < whole; k += EC_DEPTHWISE_LINE)
+            ec_depthwise_int8_line_add(sums, columns + k * next, filter + k * EC_DEPTHWISE_VECTOR, pixel, next, mr,
+                                       EC_DEPTHWISE_LINE);
+        if (rest == 1)
+            ec_depthwise_int8_line_add(sums, last, filters, pixel, next, mr, 1);
+        else if (rest == 2)
+            ec_depthwise_int8_line_add(sums, last, filters, pixel, next, mr, 2);
+        else if (rest == 3)
+            ec_depthwise_int8_line_add(sums, last, filters, pixel, next, mr, 3);
+    }
+}
+
+/* Words of n channels that are taken at once: those in front of their filters, and all. */
 EC_INLINE int ec_depthwise_int8_before(const ec_depthwise_int8 spec, int n)
 {
 #ifdef EC_ZERO_POINTS
@@ -89,133 +191,165 @@ EC_INLINE int ec_depthwise_int8_before(const ec_depthwise_int8 spec, int n)
 }
 EC_INLINE int ec_depthwise_int8_words(const ec_depthwise_int8 spec, int n)
 {
-    const int sets = ec_depthwise_int8_sets(spec.window), all = ec_depthwise_int8_before(spec, n) + spec.window.kernel_w * sets * n;
+    const int each = ec_depthwise_int8_sets(spec) * ec_depthwise_int8_in_row(spec);
+    const int all = ec_depthwise_int8_before(spec, n) + each * n;
 #ifdef EC_ZERO_POINTS
-    return all + (spec.around ? sets * EC_VL : 0);
+    return all + (spec.around ? each * EC_VL : 0);
 #else
     return all;
 #endif
 }
 
 #ifdef EC_ZERO_POINTS
-/* Adds to the sums of mr pixels what zero points of filters make of their inputs. */
-EC_INLINE void ec_depthwise_int8_around(const ec_depthwise_int8 spec, const int32_t *words, const char *panel,
-                                        ec_ivec *sums, int mr, int nv)
+/* Adds to the sums of vector j of the channels what zero points of filters make of their inputs. */
+EC_INLINE void ec_depthwise_int8_around(const ec_depthwise_int8 spec, ec_ivec *sums, const ec_depthwise_rows *rows,
+                                        ptrdiff_t at, const int32_t *words, int j, int mr, int nv)
 {
-    const ec_window window = spec.window;
-    const int sets = ec_depthwise_int8_sets(window), vector = EC_VL * EC_DEPTHWISE_WORD;
-    const char *const ones = (const char *)(words + ec_depthwise_int8_words(spec, nv * EC_VL) - sets * EC_VL);
-    ec_ivec inputs[2 * 4];
+    const ec_ivec by_sum = ec_iload(words + (EC_SCALING_WORDS * nv + j) * EC_VL);
+    const int behind = ec_depthwise_int8_sets(spec) * ec_depthwise_int8_in_row(spec) * EC_VL;
+    const char *const ones = (const char *)(words + ec_depthwise_int8_words(spec, nv * EC_VL) - behind);
+    ec_ivec inputs[EC_DOT_PIXELS];
     EC_UNROLL
-    for (int i = 0; i < mr * nv; i++)
-        inputs[i] = ec_iset1(0);
-    for (int kx = 0; kx < window.kernel_w; kx++) {
-        for (int set = 0; set < sets; set++) {
-            const ec_dot_words one = ec_dot_load(ones + set * vector);
-            EC_UNROLL
-            for (int i = 0; i < mr * nv; i++) {
-                const int column = i / nv * window.stride_w + kx * window.dilation_w;
-                const ptrdiff_t word = ((ptrdiff_t)(column * sets + set) * nv + i % nv) * vector;
-                inputs[i] = ec_dot_add(inputs[i], ec_dot_load(panel + word), one);
-            }
-        }
-    }
+    for (int p = 0; p < mr; p++)
+        inputs[p] = ec_iset1(0);
+    ec_depthwise_int8_sum(spec, inputs, rows, at, ones, mr, nv);
     EC_UNROLL
-    for (int i = 0; i < mr * nv; i++) {
-        const ec_ivec by_sum = ec_iload(words + (EC_SCALING_WORDS * nv + i % nv) * EC_VL);
-        sums[i] = ec_iadd(sums[i], ec_imul(by_sum, inputs[i]));
-    }
+    for (int p = 0; p < mr; p++)
+        sums[p] = ec_iadd(sums[p], ec_imul(by_sum, inputs[p]));
 }
 #endif
 
-/* Results of mr pixels side by side, whose first column is at `panel`, of which the first goes to element
-   `at` of the output. */
+/* Results of mr pixels side by side, whose first column is `from` bytes behind where word rows begin, of which the first
+   goes to element `at` of the output. */
 EC_INLINE void ec_depthwise_int8_pixels(const ec_depthwise_int8 spec, const ec_depthwise_int8_operands of,
-                                        const char *panel, ptrdiff_t at, int mr, int n, int nv)
+                                        const ec_depthwise_rows *rows, ptrdiff_t from, ptrdiff_t at, int mr, int n, int nv)
 {
-    const ec_window window = spec.window;
-    const int sets = ec_depthwise_int8_sets(window), vector = EC_VL * EC_DEPTHWISE_WORD;
+    const int words = ec_depthwise_int8_sets(spec) * ec_depthwise_int8_in_row(spec);
     const int32_t *const multiplier = of.words + nv * EC_VL;
-    const char *filter = (const char *)(of.words + ec_depthwise_int8_before(spec, nv * EC_VL));
+    const char *const filter = (const char *)(of.words + ec_depthwise_int8_before(spec, nv * EC_VL));
     ec_requantise as = spec.requantise;
-    ec_ivec sums[2 * 4];
+    ec_ivec results[EC_DOT_PIXELS][4];
     as.apart = nv * EC_VL;
     EC_UNROLL
-    for (int i = 0; i < mr * nv; i++)
-        sums[i] = ec_iload(of.words + i % nv * EC_VL);
-    for (int kx = 0; kx < window.kernel_w; kx++) {
-        for (int set = 0; set < sets; set++) {
-            EC_UNROLL
-            for (int j = 0; j < nv; j++, filter += vector) {
-                const ec_dot_words w = ec_dot_load(filter);
-                EC_UNROLL
-                for (int p = 0; p < mr; p++) {
-                    const int column = p * window.stride_w + kx * window.dilation_w;
-                    const ptrdiff_t word = ((ptrdiff_t)(column * sets + set) * nv + j) * vector;
-                    sums[p * nv + j] = ec_dot_add(sums[p * nv + j], ec_dot_load(panel + word), w);
-                }
-            }
-        }
-    }
+    for (int j = 0; j < nv; j++) {
+        const ec_scaling by = ec_scaling_at(multiplier + j * EC_VL, as.apart);
+        ec_ivec sums[EC_DOT_PIXELS];
+        EC_UNROLL
+        for (int p = 0; p < mr; p++)
+            sums[p] = ec_iload(of.words + j * EC_VL);
+        ec_depthwise_int8_sum(spec, sums, rows, from + j * EC_DEPTHWISE_VECTOR, filter + j * words * EC_DEPTHWISE_VECTOR,
+                              mr, nv);
 #ifdef EC_ZERO_POINTS
-    if (spec.around)
-        ec_depthwise_int8_around(spec, of.words, panel, sums, mr, nv);
+        if (spec.around)
+            ec_depthwise_int8_around(spec, sums, rows, from + j * EC_DEPTHWISE_VECTOR, of.words, j, mr, nv);
 #endif
-    EC_UNROLL
-    for (int p = 0; p < mr; p++, at += spec.channels) {
-        if (nv == 4)
-            ec_requantise_four(as, sums + p * nv, multiplier, (int8_t *)of.out + at);
-        else
-            ec_requantise_lanes(as, sums[p], ec_scaling_at(multiplier, as.apart), of.residual, of.out, at, n);
+        EC_UNROLL
+        for (int p = 0; p < mr; p++) {
+            if (nv == 4)
+                results[p][j] = ec_scaled(sums[p], by, as.offset, as.right);
+            else
+                ec_requantise_lanes(as, sums[p], by, of.residual, of.out, at + p * (ptrdiff_t)spec.channels, n);
+        }
+        EC_IN_ORDER(); /* what is left of a vector is its results, whatever can be loaded of the next one */
+    }
+    if (nv == 4) {
+        EC_UNROLL
+        for (int p = 0; p < mr; p++)
+            ec_istore_s8_four((int8_t *)of.out + at + p * (ptrdiff_t)spec.channels, results[p], as.low, as.high);
     }
 }
 
-/* Row (z, y) of the output, of n channels of nv vectors; operands: of the first of them. */
-EC_INLINE void ec_depthwise_int8_row(const ec_depthwise_int8 spec, const ec_depthwise_int8_operands of, int z, int y,
-                                     int n, int nv)
+/* Pixels [x, x + pixels) of row (z, y), whose word rows are there, the first set's in `place` of the panel. */
+EC_INLINE void ec_depthwise_int8_row(const ec_depthwise_int8 spec, const ec_depthwise_int8_operands of, int place, int z, int y,
+                                     int x, int pixels, int n, int nv)
 {
     const ec_window window = spec.window;
-    const int sets = ec_depthwise_int8_sets(window);
-    const ptrdiff_t vectors = (ptrdiff_t)nv * EC_VL * EC_DEPTHWISE_WORD; /* bytes */
-    const ec_rows met = ec_rows_read(window, z, y);
-    for (int x = 0; x < window.out_w; x += spec.pixels) {
-        const ptrdiff_t at = of.at + (ec_row_out(window, z, y) * window.out_w + x) * spec.channels;
-        const int pixels = ec_min_i(spec.pixels, window.out_w - x);
-        const int columns = (pixels - 1) * window.stride_w + (window.kernel_w - 1) * window.dilation_w + 1;
-        int p = 0;
+    const ptrdiff_t far = (ptrdiff_t)window.stride_w * nv * EC_DEPTHWISE_VECTOR, next = spec.channels;
+    const ptrdiff_t at = of.at + (ec_row_out(window, z, y) * window.out_w + x) * next;
+    const int sets = ec_depthwise_int8_sets(spec);
+    ec_depthwise_rows rows = {.first = of.panel};
+    int p = 0;
+    if (spec.fresh < sets)
         for (int set = 0; set < sets; set++)
-            ec_depthwise_int8_pack(spec, met, set, of.in, of.panel + set * vectors,
-                                   x * window.stride_w - window.pad_w, columns, n, nv);
-        for (; p + 2 <= pixels; p += 2)
-            ec_depthwise_int8_pixels(spec, of, of.panel + p * window.stride_w * sets * vectors,
-                                     at + p * spec.channels, 2, n, nv);
-        if (p < pixels)
-            ec_depthwise_int8_pixels(spec, of, of.panel + p * window.stride_w * sets * vectors,
-                                     at + p * spec.channels, 1, n, nv);
+            rows.of[set] = of.panel + (place + set < sets ? place + set : place + set - sets) * ec_depthwise_int8_room(spec, nv);
+    for (; p + EC_DOT_PIXELS <= pixels; p += EC_DOT_PIXELS)
+        ec_depthwise_int8_pixels(spec, of, &rows, p * far, at + p * next, EC_DOT_PIXELS, n, nv);
+    if (EC_DOT_PIXELS > 2 && p + 2 <= pixels) {
+        ec_depthwise_int8_pixels(spec, of, &rows, p * far, at + p * next, 2, n, nv);
+        p += 2;
     }
+    if (p < pixels)
+        ec_depthwise_int8_pixels(spec, of, &rows, p * far, at + p * next, 1, n, nv);
+}
+
+/* An area of slice z of the output, of n channels of nv vectors; operands: of the first of them. */
+EC_INLINE void ec_depthwise_int8_area(const ec_depthwise_int8 spec, const ec_depthwise_int8_operands of, int z,
+                                      const ec_depthwise_area area, int n, int nv)
+{
+    const ec_window window = spec.window;
+    const int sets = ec_depthwise_int8_sets(spec);
+    const int reach = (ec_depthwise_int8_in_row(spec) - 1) * spec.across * window.dilation_w;
+    for (int x = area.x0; x < area.x1; x += spec.pixels) {
+        const int pixels = ec_min_i(spec.pixels, area.x1 - x);
+        const int column = x * window.stride_w - window.pad_w, columns = (pixels - 1) * window.stride_w + reach + 1;
+        for (int first = area.y0; first < ec_min_i(area.y0 + spec.every, area.y1); first++) {
+            int place = 0;
+            for (int y = first; y < area.y1; y += spec.every) {
+                const ec_rows met = ec_rows_read(window, z, y);
+                for (int set = y == first ? 0 : sets - spec.fresh; set < sets; set++)
+                    ec_depthwise_int8_pack(spec, met, set, of.in,
+                                           of.panel + (place + set < sets ? place + set : place + set - sets) *
+                                                          ec_depthwise_int8_room(spec, nv),
+                                           column, columns, n, nv);
+                ec_depthwise_int8_row(spec, of, place, z, y, x, pixels, n, nv);
+                place = place + spec.fresh < sets ? place + spec.fresh : place + spec.fresh - sets;
+            }
+        }
+    }
+}
+
+/* The window of a tensor of one column whose rows are taken for the pixels of one. */
+EC_INLINE ec_window ec_depthwise_int8_turned(const ec_window window)
+{
+    ec_window turned = window;
+    turned.in_h = window.in_w, turned.in_w = window.in_h;
+    turned.out_h = window.out_w, turned.out_w = window.out_h;
+    turned.kernel_h = window.kernel_w, turned.kernel_w = window.kernel_h;
+    turned.stride_h = window.stride_w, turned.stride_w = window.stride_h;
+    turned.dilation_h = window.dilation_w, turned.dilation_w = window.dilation_h;
+    turned.pad_h = window.pad_w, turned.pad_w = window.pad_h;
+    return turned;
 }
 
 /* The output rows [row0, row1). */
-EC_NEST void ec_conv_depthwise_int8(const ec_depthwise_int8 spec, const ec_depthwise_int8_operands operands,
+EC_NEST void ec_conv_depthwise_int8(const ec_depthwise_int8 given, const ec_depthwise_int8_operands operands,
                                     int row0, int row1)
 {
+    ec_depthwise_int8 spec = given;
+    if (given.turned)
+        spec.window = ec_depthwise_int8_turned(given.window);
     const ec_window window = spec.window;
     const int once = !spec.requantise.sum_right && !spec.requantise.as_float;
     const int wide = once ? spec.channels / (4 * EC_VL) * 4 * EC_VL : 0;
+    const int sets = ec_depthwise_int8_sets(spec);
     const ptrdiff_t in_image = ec_rows_held_in(window) * window.in_w * spec.channels;
     const ptrdiff_t out_image = ec_rows_held_out(window) * window.out_w * spec.channels;
+    const int y0 = spec.turned ? 0 : row0, y1 = spec.turned ? window.out_h : row1;
+    const int rows = spec.fresh < sets ? ec_max_i(y1 - y0, 1) : 1; /* of which all channels are computed in turn */
     for (int i = 0; i < spec.images * window.out_d; i++) {
         const int image = i / window.out_d, z = i % window.out_d;
-        for (int y = row0; y < row1; y++) {
+        for (int y = y0; y < y1; y += rows) {
+            const ec_depthwise_area area = {.y0 = y, .y1 = y + rows,
+                                            .x0 = spec.turned ? row0 : 0, .x1 = spec.turned ? row1 : window.out_w};
             ec_depthwise_int8_operands of = operands;
             of.in += image * in_image;
             of.at = image * out_image;
             for (int c = 0; c < spec.channels;) {
                 const int channels = c < wide ? 4 * EC_VL : EC_VL, left = spec.channels - c;
                 if (c < wide)
-                    ec_depthwise_int8_row(spec, of, z, y, EC_VL, 4);
+                    ec_depthwise_int8_area(spec, of, z, area, EC_VL, 4);
                 else
-                    ec_depthwise_int8_row(spec, of, z, y, spec.channels % EC_VL ? ec_min_i(left, EC_VL) : EC_VL, 1);
+                    ec_depthwise_int8_area(spec, of, z, area, spec.channels % EC_VL ? ec_min_i(left, EC_VL) : EC_VL, 1);
                 c += channels;
                 of.in += channels;
                 of.at += channels;

@@ -35,17 +35,6 @@ EC_INLINE void ec_requantise_lanes(const ec_requantise as, ec_ivec sum, const ec
         ec_istore_s8((int8_t *)out + at, q, n);
 }
 
-/* Four vectors of sums, rounded once, their multipliers one behind the other, to bytes in the order of
-   ec_istore_s8_four. */
-EC_INLINE void ec_requantise_four(const ec_requantise as, const ec_ivec *sums, const int32_t *multiplier, int8_t *out)
-{
-    ec_ivec q[4];
-    EC_UNROLL
-    for (int j = 0; j < 4; j++)
-        q[j] = ec_scaled(sums[j], ec_scaling_at(multiplier + j * EC_VL, as.apart), as.offset, as.right);
-    ec_istore_s8_four(out, q, as.low, as.high);
-}
-
 #ifdef EC_STORES_ROWS
 /* Whole vectors of `rows` rows of nv, which divides four or is a multiple of it, by fours, to bytes: as
    ec_requantise_tile.  How many rows that were. */

@@ -75,6 +75,27 @@ def test_against_rationals(build: Build, folder: Path) -> None:
     check(build, [case for each in made for case in depthwise(each, build)], folder)
 
 
+def test_long_windows(build: Build, folder: Path) -> None:
+    """Words of rows, of columns and of both; word rows that serve output rows further down, by
+    strides and dilations that bring them there at once, later and never; tensors of one row and of
+    one column; more words of a kernel row than are multiplied in one line."""
+    lanes = build.target.lanes
+    made = [of(4 * lanes + 1, (11, 5), (9, 1), {"pads": (4, 0, 4, 0)})]
+    made += [of(3, (3, 12), (2, 9), {"pads": (0, 4, 1, 4)}), of(4 * lanes, (2, 9), (2, 2), {})]
+    for stride, dilation in ((1, 2), (2, 1), (3, 1), (2, 3), (4, 2)):
+        window = {"strides": (stride, 1), "dilations": (dilation, 1)}
+        made.append(of(3, (8 * dilation + 9, 3), (9, 2), {**window, "pads": (1, 0, 2, 1)}))
+        window = {"strides": (1, stride), "dilations": (1, dilation)}
+        made.append(of(lanes + 2, (3, 4 * dilation + 9), (3, 5), {**window, "pads": (1, 2, 1, 3)}))
+        window = {"strides": (stride, 1), "dilations": (dilation, 1)}
+        made.append(of(3, (4 * dilation + 17, 1), (5, 1), {**window, "pads": (2, 0, 2, 0)}, 2))
+    made += [
+        of(4 * lanes, (19, 1), (9, 3), {"pads": (4, 1, 4, 1)}),
+        of(5, (9, 70), (1, 65), {"pads": (0, 1, 0, 0)}),
+    ]
+    check(build, [case for each in made for case in depthwise(each, build)], folder)
+
+
 def test_rows_in_parts(build: Build, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Columns are packed for a few pixels at a time where all of a row would take too much."""
     lanes = build.target.lanes
@@ -82,6 +103,8 @@ def test_rows_in_parts(build: Build, folder: Path, monkeypatch: pytest.MonkeyPat
     made = [
         of(4 * lanes + 1, (3, 29), (3, 3), SAME),
         of(2 * lanes, (4, 41), (3, 3), {"pads": (1, 0, 0, 1), "strides": (1, 2)}),
+        of(2 * lanes, (12, 41), (5, 5), {"pads": (2, 2, 2, 2)}),
+        of(4 * lanes, (43, 1), (3, 1), {"pads": (2, 0, 0, 0)}),
     ]
     cases = [case for each in made for case in depthwise(each, build)]
     assert all(case.layer.params["pixels"] in range(1, 20) for case in cases)

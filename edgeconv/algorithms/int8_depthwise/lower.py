@@ -10,6 +10,7 @@ from edgeconv.algorithms.int8_depthwise.packing import (
     has_zero_points,
     word_count,
 )
+from edgeconv.algorithms.int8_depthwise.words import turned
 from edgeconv.algorithms.layer import integer_layer
 from edgeconv.algorithms.scaling import scaling_words
 from edgeconv.algorithms.sums import filter_zeros, multiples
@@ -26,14 +27,15 @@ def lower(
     """The kernel call of a Conv node whose layouts are decided."""
     problem, plan, lanes = candidate.problem, candidate.plan, target.lanes
     each = scaling_words(graph)
+    seen = turned(problem) if plan.turned else problem
+    around = has_zero_points(problem, plan.row)
     once = node.epilogue.is_only_before and graph[node.output].storage.affine
 
-    around = has_zero_points(problem, plan.row)
-
     def words(form: Form) -> Words:
-        zeros = filter_zeros(node, graph) if around else None
         filters = multiples(node, graph)
-        return channel_words(filters, form, plan.row, lanes, four=once, zeros=zeros)
+        filters = filters.swapaxes(-1, -2) if plan.turned else filters
+        zeros = filter_zeros(node, graph) if around else None
+        return channel_words(filters, form, plan.row, plan.shape, lanes, four=once, zeros=zeros)
 
     return integer_layer(
         candidate,
@@ -43,6 +45,9 @@ def lower(
             "images": problem.batch,
             "channels": problem.in_c,
             "pixels": plan.pixels,
+            "word": (plan.shape.down, plan.shape.across),
+            "sharing": (plan.sharing.every, plan.sharing.fresh),
+            "turned": plan.turned,
             "around": int(around),
             **problem.window,
             **problem.rings,
@@ -53,8 +58,13 @@ def lower(
             *plan.row.headers,
             *("ec_requantise.h", "ec_conv_depthwise_int8.h"),
         ),
-        words=(word_count(problem, plan.row, lanes, each, four=once), words),
+        words=(word_count(seen, plan.row, plan.shape, lanes, each, four=once), words),
         divides=problem.divides,
         workspace="panel",
-        plan={"nr": lanes, "pixels_per_panel": plan.pixels, "compute": candidate.compute},
+        plan={
+            "nr": lanes,
+            "word": f"{plan.shape.down}x{plan.shape.across}",
+            "pixels_per_panel": plan.pixels,
+            "compute": candidate.compute,
+        },
     )
