@@ -145,7 +145,7 @@ class ControlFlow:
             got = f"num_scan_inputs {most} of {len(node.input)} inputs"
             raise visit.invalid(got, "something is scanned, an input")
         if visit.schema is not None and visit.schema.since_version < 9:
-            self._scanscans.each(visit, attrs)
+            self._scan_each(visit, attrs)
             return
         count, body = int(attrs["num_scan_inputs"]), attrs["body"]
         states, scanned = [*node.input[: len(node.input) - count]], node.input[-count:]

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import onnx
 
+from edgeconv import limits
 from edgeconv.frontend.names import qualified
 from edgeconv.frontend.sources import source_of
 from edgeconv.frontend.values import static_shape
@@ -22,10 +23,13 @@ def by_definition(
     """The shapes of all outputs of ``node``, which is called ``name``, by the formula that its
     importer has; none where it has none, or only what is computed at run time tells.
 
-    Raises RejectedNodeError for a node that its definition gives no shape.
+    Raises RejectedNodeError for a node that its definition gives no shape; EdgeconvError for sizes
+    beyond what is compiled, which may be beyond what a model can state.
     """
     rule = shape_rules().get(qualified(node))
     shape = rule(source_of(node, name, schema, node.output), ctx) if rule else None
+    where = f"node {name!r} ({node.op_type})"
+    limits.held("tensor-elements", max(shape or (0,)), where, "too large to compile")
     return {} if shape is None else {name: shape for name in node.output if name}
 
 

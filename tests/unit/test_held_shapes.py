@@ -265,3 +265,9 @@ def test_concat_is_as_large_as_its_inputs(axis: int, tmp_path: Path) -> None:
         onnx.helper.make_tensor_type_proto(onnx.TensorProto.FLOAT, (4, 2, 2))
     )
     assert shape_of(source, tmp_path) == (9, 2, 2)
+
+
+def test_sizes_that_no_model_can_state(tmp_path: Path) -> None:
+    source = node_model("Resize", 19, [(1, 1, 4, 4)], [None, np.array([1, 1, 1, 1e30], np.float32)])
+    with pytest.raises(EdgeconvError, match="too large to compile"):
+        shape_of(source, tmp_path)
