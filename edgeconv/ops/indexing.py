@@ -45,9 +45,28 @@ def _importer(op: str) -> Importer:
             attrs["function"] = _REDUCTIONS[source.attrs.get("reduction", "none")]
         if "batch_dims" in source.attrs:
             attrs["batch"] = int(source.attrs["batch_dims"])
+        _check_operands(source, ctx, op)
         return [make_node(source, op, **attrs)]
 
     return importer
+
+
+def _check_operands(source: Source, ctx: ImportContext, op: str) -> None:
+    """Reject indices of another number of dimensions than what they are indices of, and updates
+    that are not as many as the indices say: kernels take them as they are."""
+    data, index, *updates = (ctx.tensor(name).shape for name in source.inputs)
+    if op.endswith("ND"):
+        left = len(data) - int(source.attrs.get("batch_dims", 0))
+        fits = bool(index) and 0 < index[-1] <= left
+        want = (*index[:-1], *data[index[-1] :]) if fits else ()
+    else:
+        fits, want = len(index) == len(data), index
+    if not fits:
+        got = f"indices {list(index)} of {list(data)}"
+        raise ctx.reject(source, got, "indices have as many dimensions as what they index")
+    if updates and updates[0] != want:
+        got = f"updates {list(updates[0])}"
+        raise ctx.reject(source, got, f"they are {list(want)}, as many as the indices say")
 
 
 def _common(node: Node, graph: Graph) -> dict[str, Param]:

@@ -62,6 +62,10 @@ def compared(path: Path, graph: Graph) -> str:
         return "zero points of small floats"  # which both engines leave out
     if not run.engine.startswith("ONNX Runtime") and any(map(_of_integers(graph), graph.nodes)):
         return "integers resized"  # which the evaluator rounds, see docs/readings.md
+    if not run.engine.startswith("ONNX Runtime") and any(
+        _of_fractions(node, values) for node in _read(path).graph.node
+    ):
+        return "fractions as indices"  # which are cast by ONNX's text, and not by the evaluator
     try:
         return _judged(path, graph, values, run)
     except AssertionError as error:
@@ -106,6 +110,12 @@ def _zero_point_of_floats(node: onnx.NodeProto, values: Mapping[str, np.ndarray]
         return False
     zero = values.get(node.input[2])
     return zero is not None and zero.dtype.kind == "f" and bool(zero.any())
+
+
+def _of_fractions(node: onnx.NodeProto, values: Mapping[str, np.ndarray]) -> bool:
+    """Whether it is a OneHot of numbers that are not whole."""
+    indices = values.get(node.input[0]) if node.op_type == "OneHot" and node.input else None
+    return indices is not None and bool((indices != np.rint(indices)).any())
 
 
 def _of_integers(graph: Graph) -> Callable[[Node], bool]:

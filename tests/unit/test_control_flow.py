@@ -94,6 +94,22 @@ def _scan() -> onnx.ModelProto:
     return _model([node], inputs, [_value("last", [2]), _value("squares", [2, 5])])
 
 
+def _scans() -> onnx.ModelProto:
+    """Two scans, as opsets before 9 have them."""
+    scan = _scan()
+    scan.opset_import[0].version = 8
+    scan.ir_version = 3
+    (node,) = scan.graph.node
+    node.input.insert(0, "")
+    kept = [each for each in node.attribute if each.name in ("body", "num_scan_inputs")]
+    del node.attribute[:]
+    node.attribute.extend([*kept, helper.make_attribute("directions", [1])])
+    for value, shape in ((0, (2, 2)), (1, (2, 5, 2))):
+        scan.graph.input[value].CopyFrom(_value(scan.graph.input[value].name, shape))
+        scan.graph.output[value].CopyFrom(_value(scan.graph.output[value].name, shape))
+    return scan
+
+
 def _if(rows: int) -> onnx.ModelProto:
     """A condition of run time; the other branch has a result of so many rows, 0: the transposed."""
     other = ("Concat", ["x"] * rows) if rows else ("Transpose", ["x"])
@@ -141,8 +157,8 @@ _COUNTED = [  # until a sum that it makes is large
 
 @pytest.mark.parametrize(
     "model",
-    [_loop(_GOES_ON), _loop(_COUNTED, collects=False), _scan(), _if(1), _sequence("y")],
-    ids=["loop", "bounded loop", "scan", "if", "sequence"],
+    [_loop(_GOES_ON), _loop(_COUNTED, collects=False), _scan(), _scans(), _if(1), _sequence("y")],
+    ids=["loop", "bounded loop", "scan", "scans", "if", "sequence"],
 )
 def test_what_is_written_out_computes_the_same(model: onnx.ModelProto, tmp_path: Path) -> None:
     onnx.save(model, tmp_path / "net.onnx")

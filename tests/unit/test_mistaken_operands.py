@@ -229,6 +229,21 @@ CASES = {
         ),
         "axis 3 of 2 dimensions",
     ),
+    "indices of ScatterND": (
+        "(float[3] x, int64 i, float u) => (float[3] y) { y = ScatterND(x, i, u) }",
+        "indices [] of [3]",
+    ),
+    "updates of ScatterND": (
+        "(float[3,4] x, int64[2,1] i, float[2,3] u) => (float[3,4] y) { y = ScatterND(x, i, u) }",
+        "they are [2, 4]",
+    ),
+    "updates of ScatterElements": (
+        (
+            "(float[3,4] x, int64[2,2] i, float[2,1] u) => (float[3,4] y)"
+            " { y = ScatterElements(x, i, u) }"
+        ),
+        "they are [2, 2]",
+    ),
     "parts of DFT": (
         "(float[2,0] x, int64 a) => (float[2,2] y) { y = DFT(x, , a) }",
         "the last dimension is that of real and imaginary parts",
