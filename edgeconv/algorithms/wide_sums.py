@@ -12,8 +12,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from edgeconv.algorithms.sums import bounds_in, filter_rows, rounds_to, sums_in
-from edgeconv.algorithms.widening import is_asymmetric
+from edgeconv.algorithms.sums import (
+    bounds_in,
+    filter_zeros,
+    rounds_to,
+    stored_filters,
+    sums_in,
+)
 from edgeconv.encoding import INT8, INT16, Encoding
 from edgeconv.ir.channel_scales import CHANNEL_SCALES
 from edgeconv.ir.graph import Graph, Node
@@ -43,7 +48,7 @@ def wide_sums_of(node: Node, graph: Graph) -> WideSums | None:
     """Of a Conv or Dense node; None where it is not as above, or nothing is proven."""
     x, y = graph[node.inputs[0]].storage, graph[node.output].storage
     stored: Encoding | None = node.attrs.get("storage")
-    if stored is None or stored.element != INT8 or not stored.scale or is_asymmetric(stored):
+    if stored is None or stored.element != INT8 or not stored.scale:
         return None
     if graph.requantise != EXACT and not _is_of_16_bits(node, graph):
         return None
@@ -99,8 +104,10 @@ def _form(node: Node, graph: Graph, y: Encoding) -> Wide | None:
 
 
 def _chunk(node: Node, graph: Graph) -> int:
-    """`WideSums.chunk`: by the largest number of an input and of a filter."""
-    low, w = -graph[node.inputs[0]].storage.low, np.abs(filter_rows(node, graph))
+    """`WideSums.chunk`: by the largest number of an input and of a filter, zero points apart."""
+    low = -graph[node.inputs[0]].storage.low
+    stored, zeros = np.abs(stored_filters(node, graph)), np.abs(filter_zeros(node, graph))
+    w = stored.reshape(len(stored), -1) + zeros[:, None]
     if int(w.sum(axis=1).max(initial=0)) * low <= _LARGEST:
         return 0
     return _LARGEST // (low * int(w.max(initial=1)))

@@ -50,13 +50,14 @@ def is_asymmetric(stored: Encoding | None) -> bool:
 
 
 def zero_points(filters: Integers) -> Integers | None:
-    """Of each output channel (first axis) of ``filters`` the number nearest to 0 that brings them
-    into int8 when it is added, without -128 where that can be; None where they span more.
+    """Of each output channel (first axis) of ``filters`` the number nearest to 0 that brings them,
+    and 0, into int8 when it is added, without -128 where that can be; None where they span more.
 
-    Products with -128 are the only ones of int8 of which two might not be added in 16 bits.
+    So it is in int8 itself.  Products with -128 are the only ones of int8 of which two might not
+    be added in 16 bits.
     """
     flat = filters.reshape(len(filters), -1)
-    least, most = flat.min(axis=1), flat.max(axis=1)
+    least, most = flat.min(axis=1, initial=0), flat.max(axis=1, initial=0)
     if (most - least > INT8.high - INT8.low).any():
         return None
     low = np.where(most - least > INT8.high - INT8.low - 1, INT8.low, INT8.low + 1)

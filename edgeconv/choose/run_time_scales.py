@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from edgeconv.algorithms.int8_packed.run_time import STORED
+from edgeconv.algorithms.widening import widened
 from edgeconv.choose.prices import Prices
 from edgeconv.encoding import INT8
 from edgeconv.ir.activation import Activation, grid
@@ -104,7 +105,7 @@ def _with_integers(graph: Graph, name: str, target: Target, may: May) -> Graph |
     stored = editor.fresh(f"{found.quantised}/int8")
     done = False
     for position in list(editor.readers(name)):
-        last = _product(position, name, stored, found, editor, may)
+        last = _product(position, name, stored, found, editor, graph, may)
         if last is None:
             continue
         tensors = {**editor.tensors, stored: replace(like, name=stored, storage=STORED)}
@@ -135,14 +136,22 @@ def _chain(position: int, editor: Editor) -> Iterator[Node]:
 
 
 def _product(
-    position: int, name: str, stored: str, found: _Integers, editor: Editor, may: May
+    position: int,
+    name: str,
+    stored: str,
+    found: _Integers,
+    editor: Editor,
+    graph: Graph,
+    may: May,
 ) -> Node | None:
     """The product at ``position`` that reads ``name``, with the unit and the bias behind it, as one
     node of integers; None where it is none."""
     chain = _chain(position, editor)
-    product, storage = next(chain), editor.node(position).attrs.get("storage")
+    product = next(chain)
     if product.op not in DYNAMIC or product.inputs[0] != name or any(product.inputs[2:]):
         return None
+    product = widened(product, graph) or product
+    storage = product.attrs.get("storage")
     if storage is None or storage.element != INT8 or set(storage.scale) != {1.0}:
         return None
     scaled = next(chain, None)

@@ -23,7 +23,7 @@ EC_INLINE void ec_int16_sums(const int16_t *pixel, const int8_t *filters, int nu
                      "vldrb.s16 q1, [%[filters], #-8]\n"
                      "vmladava.s16 %[d], q0, q1\n"
                      "letp lr, 1b\n"
-                     : [pixel] "+r"(pixel), [filters] "+r"(filters), [a] "+r"(a), [b] "+r"(b), [c] "+r"(c), [d] "+r"(d)
+                     : [pixel] "+r"(pixel), [filters] "+l"(filters), [a] "+r"(a), [b] "+r"(b), [c] "+r"(c), [d] "+r"(d)
                      : [n] "r"(numbers)
                      : "lr", "q0", "q1", "q2", "q3", "memory");
     sums[0] = a, sums[1] = b, sums[2] = c, sums[3] = d;

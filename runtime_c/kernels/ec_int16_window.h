@@ -11,6 +11,9 @@ typedef struct ec_int16_conv {
     ec_window window;
     int in_c, out_c, padding, in_bytes, numbers, chunk;
     ptrdiff_t in_row, in_pixel, out_row, out_pixel, apart;
+#ifdef EC_ZERO_POINTS
+    int around; /* filters have zero points, negative behind the other words of all channels */
+#endif
     ec_int16_result result;
 } ec_int16_conv;
 

@@ -7,7 +7,8 @@
 
 #if defined(__ARM_FEATURE_MVE)
 #include <arm_mve.h>
-#elif defined(__ARM_FEATURE_DSP) && defined(__thumb2__)
+#endif
+#if defined(__ARM_FEATURE_DSP) && defined(__thumb2__)
 #include <arm_acle.h>
 #endif
 

@@ -98,7 +98,7 @@ def test_zero_points_of_channels() -> None:
     filters = np.array([[-255, -1], [-127, 127], [0, 254], [0, 255], [-128, 126], [-128, 127]])
     zeros = zero_points(filters)
     assert zeros is not None
-    np.testing.assert_array_equal(zeros, [128, 0, -127, -128, 1, 0])
+    np.testing.assert_array_equal(zeros, [127, 0, -127, -128, 1, 0])
     assert zero_points(np.array([[0, 256]])) is None
 
 

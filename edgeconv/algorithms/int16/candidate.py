@@ -32,7 +32,8 @@ class _Loops:
     takes besides, its results included.  Of a ``window`` that is gathered, of each ``piece`` of it
     that lies together, of every ``quad`` that is copied at once and of every other ``number``.
     Of a depthwise layer a ``product``, and ``result`` for what is around.  ``residual``: of a
-    result that one is added to."""
+    result that one is added to.  Of filters with zero points ``summed``, of four numbers that are
+    added up, and ``around``, of a sum that this counts in."""
 
     block: float
     tile: float
@@ -43,6 +44,8 @@ class _Loops:
     product: float
     result: float
     residual: float
+    summed: float = 8.0
+    around: float = 12.0
 
 
 # Counted as those of `algorithms.integer.cycles` are, in functions that layers of different numbers
@@ -115,6 +118,10 @@ def _plain(problem: ConvProblem, target: Target) -> ConvCandidate[Int16Plan]:
     cycles = strips * tiles * (numbers / block * loops.block + loops.tile)
     if alone and not helium:  # a pixel's products, which load as many filters, and its results
         cycles = strips * tiles * (numbers / block * loops.block / 2 + loops.tile / PIXELS)
+    if problem.asymmetric:
+        results = strips * tiles * together * (1 if alone else PIXELS)
+        cycles += pixels * problem.groups * problem.batch * (numbers / QUAD * loops.summed)
+        cycles += results * loops.around
     if alone and is_plain(problem, numbers):
         room = 0
     else:

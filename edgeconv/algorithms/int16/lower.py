@@ -21,7 +21,7 @@ from edgeconv.algorithms.int16.packing import (
 )
 from edgeconv.algorithms.packing import filters_blob
 from edgeconv.algorithms.problem import ConvProblem
-from edgeconv.algorithms.sums import multiples
+from edgeconv.algorithms.sums import filter_zeros, multiples
 from edgeconv.algorithms.wide_sums import WideSums, wide_sums_of
 from edgeconv.ir.choice import Arg, ArgKind, Blob, Layer, Param
 from edgeconv.ir.graph import Graph, Node
@@ -69,6 +69,7 @@ def lower(candidate: ConvCandidate[Int16Plan], node: Node, graph: Graph, target:
             "numbers": plan.numbers,
             "chunk": plan.chunk,
             "apart": problem.out_c,
+            "around": int(has_zero_points(problem, plan)),
             "result": _result(sums.form, graph[node.output].element_bytes),
             **_added(sums, node, graph),
             "workspace": bool(candidate.workspace_bytes),
@@ -81,7 +82,13 @@ def lower(candidate: ConvCandidate[Int16Plan], node: Node, graph: Graph, target:
             output_arg(node, graph),
             *_workspace(candidate),
         ),
-        headers=(*row[:1], *_HEADERS, *row[1:], _KERNELS[plan.kernel]),
+        headers=(
+            *zero_points_header(problem, plan),
+            *row[:1],
+            *_HEADERS,
+            *row[1:],
+            _KERNELS[plan.kernel],
+        ),
         work=candidate.work,
         blobs=blobs,
         aliases=(*residual_overwritten(node, graph), *overlapping(candidate, node)),
@@ -130,7 +137,20 @@ def _constants(
     each = -(-problem.group_out_c // together) * together
     elements = problem.groups * each * plan.numbers
     filters = filters_blob(node, graph, elements, lambda weights: arrange(weights, problem.groups))
-    return filters, Blob("channels", count, words, dtype="int32")
+    if not has_zero_points(problem, plan):
+        return filters, Blob("channels", count, words, dtype="int32")
+    behind = np.pad(-filter_zeros(node, graph), (0, together)).astype(np.int32)
+    return filters, Blob("channels", count + len(behind), lambda: words(behind), dtype="int32")
+
+
+def has_zero_points(problem: ConvProblem, plan: Int16Plan) -> bool:
+    """What is multiplied are filters with zero points: as int16 they are less these."""
+    return problem.asymmetric and plan.row is None and plan.kernel != "depthwise"
+
+
+def zero_points_header(problem: ConvProblem, plan: Int16Plan) -> tuple[str, ...]:
+    """That of filters that have them."""
+    return ("ec_zero_points.h",) if has_zero_points(problem, plan) else ()
 
 
 def _widened(
