@@ -75,18 +75,20 @@ EC_INLINE int ec_int8_quads(const ec_int8_conv *spec)
 /* Behind the numbers of a window its sum, negative, which filters multiply by their zero points: in parts of so many
    quads as int16 holds.  Zeros fill the last quad. */
 enum { EC_INT8_QUADS_SUMMED = 63 };
-EC_SHARED void ec_int8_put_sums(const ec_int8_conv *spec, int16_t *panel)
+EC_SHARED void ec_int8_put_sums(int16_t *panel, unsigned numbers, unsigned sums)
 {
-    const int numbers = spec->window.kernel_h * spec->window.kernel_w * spec->in_c, quads = ec_ceil_div(numbers, 4);
-    for (int i = spec->sums_of_inputs - 1; i >= 0; i--) { /* the last one first: its quads end where sums begin */
-        const int from = i * EC_INT8_QUADS_SUMMED, end = ec_min_i(from + EC_INT8_QUADS_SUMMED, quads);
+    const unsigned quads = (numbers + 3) / 4;
+    for (unsigned at = numbers + sums; at % 4 != 0; at++)
+        panel[ec_int8_place((int)at)] = 0;
+    for (unsigned i = sums; i-- > 0;) { /* the last one first: its quads end where sums begin */
+        const unsigned from = i * EC_INT8_QUADS_SUMMED, end = i + 1 == sums ? quads : from + EC_INT8_QUADS_SUMMED;
+        const int16_t *quad = panel + from * EC_INT8_QUAD_NUMBERS;
+        const int16_t *const last = panel + end * EC_INT8_QUAD_NUMBERS;
         int32_t sum = 0;
-        for (int k = from; k < end; k++)
-            sum = ec_add_four_inputs(sum, panel + k * EC_INT8_QUAD_NUMBERS);
-        panel[ec_int8_place(numbers + i)] = (int16_t)-sum;
+        for (; quad != last; quad += EC_INT8_QUAD_NUMBERS)
+            sum = ec_add_four_inputs(sum, quad);
+        panel[ec_int8_place((int)(numbers + i))] = (int16_t)-sum;
     }
-    for (int at = numbers + spec->sums_of_inputs; at < 4 * ec_int8_quads(spec); at++)
-        panel[ec_int8_place(at)] = 0;
 }
 #endif
 
@@ -209,6 +211,9 @@ EC_SHARED void ec_int8_pack_panel(const ec_int8_conv *spec, const int8_t *in, co
                                   int y, int first, int apart, int kept)
 {
     const int c = spec->in_c, width = spec->window.out_w;
+#ifdef EC_ZERO_POINTS
+    const int numbers = spec->window.kernel_h * spec->window.kernel_w * c;
+#endif
     panel += 4 * kept;
     for (int p = kept, pixel = first + kept * apart; p < EC_INT8_PIXELS; p++, pixel += apart, panel += 4) {
         if (row)
@@ -217,7 +222,7 @@ EC_SHARED void ec_int8_pack_panel(const ec_int8_conv *spec, const int8_t *in, co
             ec_int8_pack_window(spec, in, panel, y + pixel / width, pixel % width);
 #ifdef EC_ZERO_POINTS
         if (spec->sums_of_inputs)
-            ec_int8_put_sums(spec, panel);
+            ec_int8_put_sums(panel, (unsigned)numbers, (unsigned)spec->sums_of_inputs);
 #endif
     }
 }

@@ -37,9 +37,10 @@ EC_SHARED int32_t ec_sum_of_inputs(const int8_t *in, int n)
 EC_INLINE int32_t ec_add_four_inputs(int32_t sum, const int16_t *four)
 {
 #if defined(__ARM_FEATURE_DSP) && defined(__thumb2__)
-    int16x2_t pairs[2];
-    memcpy(pairs, four, sizeof pairs);
-    return __smlad(pairs[1], 0x00010001, __smlad(pairs[0], 0x00010001, sum));
+    int16x2_t first, second;
+    memcpy(&first, four, sizeof first);
+    memcpy(&second, four + 2, sizeof second);
+    return __smlad(second, 0x00010001, __smlad(first, 0x00010001, sum));
 #else
     return sum + four[0] + four[1] + four[2] + four[3];
 #endif
