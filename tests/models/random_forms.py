@@ -54,7 +54,7 @@ class Maker:
         self.bits16 = self.chance(0.12)
         kind = "int16" if self.bits16 else str(self.rng.choice(["int8", "uint8"]))
         self.dtype = "uint16" if self.bits16 and self.chance(0.4) else kind
-        self.per_channel = 0.0 if self.bits16 else float(self.rng.choice([0.0, 0.5, 1.0]))
+        self.per_channel = float(self.rng.choice([0.0, 0.5, 1.0]))
 
     def chance(self, share: float) -> bool:
         return bool(self.rng.random() < share)
