@@ -13,9 +13,16 @@ from edgeconv.element_types import FLOAT32
 from edgeconv.ir.candidate import FLOAT, IN_WHOLE_NUMBERS
 from edgeconv.ir.choice import Choice
 from edgeconv.ir.filters import WEIGHTED
+from edgeconv.ir.quantisation import AWAY
+from edgeconv.lowering.integers import is_int8, wants_integers
 from edgeconv.measured import Times, kernel_key
 from edgeconv.measured.times import ON_BOARD
 from edgeconv.names import shortened
+from edgeconv.ops.integer_pool import counts_of
+from edgeconv.requantisation import EXACT
+
+_IN_FLOAT32 = "computed in float32; in integers, as those do, with --storage '*:output=int8'"
+_AS_WRITTEN = "as an ONNX file means them; a .tflite file's are TensorFlow Lite's"
 
 
 def integer_notes(choice: Choice, wanted: Mapping[str, str]) -> tuple[str, ...]:
@@ -53,6 +60,30 @@ def float32_notes(choice: Choice, whys: Mapping[str, Reason]) -> tuple[str, ...]
 
 def _more(count: int) -> str:
     return f" and {count} more are" if count else " is"
+
+
+def average_notes(choice: Choice) -> tuple[str, ...]:
+    """Says which averages of int8 round halves of a step to even, where TensorFlow Lite's kernels
+    round them away from 0."""
+    even: dict[str, list[str]] = {_IN_FLOAT32: [], _AS_WRITTEN: []}
+    for layer in choice.layers:
+        node, graph = layer.node, choice.graph
+        if node.op != "Pool" or node.attrs["mode"] != "average" or graph.requantise != EXACT:
+            continue
+        if all(count % 2 for count in counts_of(node, graph)):
+            continue  # nothing lies in the middle
+        whole, follows = wants_integers(node), AWAY in node.attrs
+        x, y = graph[node.inputs[0]].storage, graph[node.output].storage
+        if follows and not whole:
+            even[_IN_FLOAT32].append(node.name)
+        elif whole and not follows and x.scale == y.scale and is_int8(x) and is_int8(y):
+            even[_AS_WRITTEN].append(node.name)
+    return tuple(
+        f"averages round halves of a step to even, TensorFlow Lite's kernels away from 0 "
+        f"({shortened(first)!r}{f' and {len(others)} more' if others else ''}): {why}"
+        for why, names in even.items()
+        for first, *others in [names][: len(names)]
+    )
 
 
 def left_notes(choice: Choice, wanted: Mapping[str, str]) -> tuple[str, ...]:

@@ -13,6 +13,7 @@ from edgeconv.board import Board
 from edgeconv.board.team import team_of
 from edgeconv.budget.tables import Objective
 from edgeconv.choice_notes import (
+    average_notes,
     computing_notes,
     float32_notes,
     integer_notes,
@@ -226,6 +227,7 @@ class Planner:
             *minimal_filter_notes(choice, self.filtering.promised),
             *self.filtering.notes,
             *integer_notes(choice, storage),
+            *average_notes(choice),
             *left_notes(choice, storage),
             *port_notes(choice, self.options.io),
             *thread_notes(choice, self.options.threads),

@@ -14,7 +14,7 @@ from onnx import helper
 
 from edgeconv.element_types import is_element_type
 from edgeconv.errors import EdgeconvError, UsageError
-from edgeconv.frontend import cut, input_values, model_file, rejections, structured
+from edgeconv.frontend import cut, input_values, model_file, rejections, structured, tflite
 from edgeconv.frontend.audit import audit
 from edgeconv.frontend.cut import WHOLE, Cut
 from edgeconv.frontend.input_shapes import Fixed, fix_shapes
@@ -103,6 +103,8 @@ def load(
         *walk.stated_otherwise.notes(),
     ]
     finished = _finished(path, walk, inputs, outputs, notes, digest)
+    if file.translated:
+        finished = tflite.halves_away(finished)
     return replace(finished, counted=tuple(counted))
 
 

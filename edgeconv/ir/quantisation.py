@@ -9,6 +9,9 @@ from edgeconv.ir.graph import Node
 # Element types of run-time tensors besides float32, by numpy name.  Only Quantise, Dequantise and
 # data movement know them.
 INTEGERS = ("int8", "uint8", "int16", "uint16", "int32")
+# Attribute of an average that rounds halves of a step away from 0, as TensorFlow Lite divides sums
+# of integers: their zero point.
+AWAY = "halves_away"
 SUMS = "int32"  # never of inputs: float32 has not all of them
 
 

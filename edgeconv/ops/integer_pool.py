@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import lru_cache
 
 import numpy as np
@@ -13,6 +14,7 @@ from edgeconv.algorithms.sums import bounds_in, rounds_to
 from edgeconv.algorithms.wide_functions import wide_averages
 from edgeconv.ir.choice import Blob, Layer, Param
 from edgeconv.ir.graph import Graph, Node
+from edgeconv.ir.quantisation import AWAY
 from edgeconv.ir.step import Divides
 from edgeconv.ir.work import Work
 from edgeconv.lowering.byte_vectors import byte_vectors
@@ -21,7 +23,7 @@ from edgeconv.lowering.integers import all_int8, in_int16, in_integers, with_int
 from edgeconv.lowering.loops import PerCore
 from edgeconv.lowering.work import Call
 from edgeconv.requantisation import ARITHMETICS, EXACT, Fixed
-from edgeconv.requantisation.averages import Average, Even, Halves, Linear
+from edgeconv.requantisation.averages import WHOLE, Average, Even, Halves, Linear, averages
 from edgeconv.requantisation.forms import Words
 from edgeconv.requantisation.pair import Affine
 from edgeconv.requantisation.tflite_averages import Away, Doubled
@@ -92,6 +94,10 @@ def average_of(node: Node, graph: Graph) -> Average | Wide | None:
         return _wide_average(counts, x, y, low, high) if graph.requantise == EXACT else None
     of_x, of_y = (Affine(each.scale[0], each.zero[0]) for each in (x, y))
     mean = bool(node.attrs.get("mean"))
+    if (zero := node.attrs.get(AWAY)) is not None and graph.requantise == EXACT:
+        if of_x.scale != of_y.scale:
+            return None
+        return _divided(counts, of_x.zero - zero, of_y.zero - zero, low, high)
     return _average(graph.requantise, mean, counts, of_x, of_y, low, high)
 
 
@@ -103,6 +109,13 @@ def _average(
     if mean:  # which may round otherwise than a pool
         return arithmetic.mean(counts[0], x, y, low, high)
     return arithmetic.average(counts, x, y, low, high)
+
+
+@lru_cache(maxsize=4096)
+def _divided(counts: tuple[int, ...], x: int, y: int, low: int, high: int) -> Average | None:
+    """Sums of a model's integers themselves, halves away from 0, where those that are stored are
+    ``x`` and ``y`` more: bounds of an activation may have changed zero points."""
+    return averages(counts, replace(WHOLE, zero=x), replace(WHOLE, zero=y), low, high, away=True)
 
 
 _wide_average = lru_cache(maxsize=4096)(wide_averages)

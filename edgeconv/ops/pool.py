@@ -13,6 +13,7 @@ from edgeconv.errors import EdgeconvError
 from edgeconv.ir.choice import Layer, Param
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.layout import CHANNELS_LAST, Layout, Order, Shape
+from edgeconv.ir.quantisation import AWAY
 from edgeconv.ir.step import Divides
 from edgeconv.ir.work import Work
 from edgeconv.lowering.calls import FLOAT_BYTES, kernel_layer, residual_in_place
@@ -183,7 +184,8 @@ def layouts(node: Node, graph: Graph, target: Target) -> Sequence[LayoutOption]:
     if not integer_pool.applies(node, graph):
         return options
     able = [replace(each, penalty=0.0) for each in options if each.writes[0] == CHANNELS_LAST]
-    return with_integers(options, able)
+    # Which rounding it is says the node, whatever it takes.
+    return with_integers([] if AWAY in node.attrs and able else options, able)
 
 
 def _is_global(node: Node, shape: Shape) -> bool:

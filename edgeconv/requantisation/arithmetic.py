@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from edgeconv.requantisation import tflite, tflite_averages
-from edgeconv.requantisation.averages import Average, averages
+from edgeconv.requantisation.averages import WHOLE, Average, averages
 from edgeconv.requantisation.by_value import ByValue, by_value, product
 from edgeconv.requantisation.exact import Integers, Reals, Sums
 from edgeconv.requantisation.forms import Fixed, fixed
@@ -23,7 +23,6 @@ from edgeconv.requantisation.twice import Twice, twice
 from edgeconv.requantisation.wide import Wide, wide
 
 EXACT, TFLITE = "exact", "tflite"
-_WHOLE = Affine(1.0, 0)
 Form = Fixed | PerChannel | Twice
 
 
@@ -83,7 +82,7 @@ def _tflite_average(
     of an activation may have changed it."""
     if x != y or high - low < 255:
         return None
-    return averages(counts, _WHOLE, _WHOLE, low, high, away=True)
+    return averages(counts, WHOLE, WHOLE, low, high, away=True)
 
 
 def _exact_mean(count: int, x: Affine, y: Affine, low: int, high: int) -> Average | None:

@@ -106,6 +106,7 @@ class Even:
         return found
 
 
+WHOLE = Affine(1.0, 0)  # of sums of the integers themselves
 Average = Away | Doubled | Even | Fixed | Halves | Linear
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from edgeconv.frontend.tflite.averages import halves_away
 from edgeconv.frontend.tflite.translate import DOMAIN, REASON, Translated, translate
 
-__all__ = ["DOMAIN", "REASON", "Translated", "translate"]
+__all__ = ["DOMAIN", "REASON", "Translated", "halves_away", "translate"]

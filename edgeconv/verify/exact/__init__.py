@@ -18,11 +18,12 @@ import numpy.typing as npt
 from edgeconv.ir.filters import WEIGHTED
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.grids import rounded_to
-from edgeconv.ir.quantisation import INTEGERS, integers_of
+from edgeconv.ir.quantisation import AWAY, INTEGERS, integers_of
 from edgeconv.requantisation import TFLITE
 from edgeconv.requantisation.reals import Reals, UndecidedError, multiples, numbers
 from edgeconv.verify.exact import tflite
 from edgeconv.verify.exact.functions import activated, added
+from edgeconv.verify.exact.movement import moves
 from edgeconv.verify.exact.operators import computed
 from edgeconv.verify.exact.value import NoExactValueError, Value, constant, stored
 
@@ -60,7 +61,7 @@ def _result(
     """The output of ``node``; None where it is not to be had."""
     epilogue = node.epilogue
     with suppress(NoExactValueError, UndecidedError, KeyError):
-        if node.op == "Quantise" and graph.requantise == TFLITE:
+        if node.op == "Quantise" and (graph.requantise == TFLITE or _divides(node, writers)):
             return tflite.quantised(node, graph, writers, values)
         weighted = node.op in WEIGHTED  # whose constants are read as what they are multiples of
         names = node.inputs[:1] if weighted else [name for name in node.inputs if name]
@@ -70,6 +71,14 @@ def _result(
             y = added(y, values[epilogue.residual])
         return activated(epilogue.after, y)
     return None
+
+
+def _divides(node: Node, writers: Mapping[str, Node]) -> bool:
+    """Whether an average is in front of a Quantise that rounds halves away from 0."""
+    behind = writers.get(node.inputs[0])
+    while behind is not None and (behind.op == "Unary" or moves(behind)) and behind.op != "Pool":
+        behind = writers.get(behind.inputs[0])
+    return behind is not None and AWAY in behind.attrs
 
 
 def _constant(graph: Graph, name: str) -> Value:
