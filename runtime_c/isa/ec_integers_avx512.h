@@ -92,4 +92,15 @@ EC_INLINE void ec_istore_s8_run(int8_t *p, const ec_ivec v[4], int low, int high
     ec_istore_s8_rows(p, 0, v, 4, low, high);
 }
 
+#ifdef EC_PACKED_ZERO_POINTS
+/* The sum of sixteen bytes: of as many unsigned ones, which are 128 more. */
+#define EC_SUMS_SIXTEEN
+EC_INLINE int32_t ec_isum_s8_sixteen(const int8_t *p)
+{
+    const __m128i bytes = _mm_xor_si128(_mm_loadu_si128((const __m128i *)(const void *)p), _mm_set1_epi8((char)128));
+    const __m128i halves = _mm_sad_epu8(bytes, _mm_setzero_si128());
+    return _mm_cvtsi128_si32(halves) + _mm_extract_epi16(halves, 4) - 16 * 128;
+}
+#endif
+
 #endif

@@ -76,4 +76,14 @@ EC_INLINE void ec_istore_s8_rows(int8_t *p, ptrdiff_t row, const ec_ivec *v, int
         memcpy(p + i / nv * row, bytes + i * 4, (size_t)nv * 4);
 }
 
+#ifdef EC_PACKED_ZERO_POINTS
+/* The sum of sixteen bytes. */
+#define EC_SUMS_SIXTEEN
+EC_INLINE int32_t ec_isum_s8_sixteen(const int8_t *p)
+{
+    const int64x2_t halves = vpaddlq_s32(vpaddlq_s16(vpaddlq_s8(vld1q_s8(p))));
+    return (int32_t)(vgetq_lane_s64(halves, 0) + vgetq_lane_s64(halves, 1));
+}
+#endif
+
 #endif

@@ -136,7 +136,7 @@ EC_NEST void ec_gemm_tile(const ec_gemm spec, const ec_gemm_given given, const e
     ec_vec sums[EC_TILE_VECS];
     const ptrdiff_t at = here.at + (by_filters ? column / EC_VL * spec.out_vec : column * spec.out_row);
 #ifdef EC_PACKED_ZERO_POINTS
-    if (spec.sums_at)
+    if (spec.sums_at && !spec.requantise.asked)
         ec_gemm_start_around(spec, &tile, here, column, pixels, mr, nv);
     else
         ec_row_init(spec.micro_kernel, &tile, here.start, by_filters, mr, nv);
@@ -155,6 +155,10 @@ EC_NEST void ec_gemm_tile(const ec_gemm spec, const ec_gemm_given given, const e
     if (spec.requantise.asked) { /* pixels are the rows */
         int32_t words[EC_TILE_VECS * EC_VL];
         ec_row_save(spec.micro_kernel, &tile, words, mr, nv);
+#ifdef EC_PACKED_ZERO_POINTS
+        if (spec.sums_at)
+            ec_gemm_add_around(words, here, column, rows, nv);
+#endif
         ec_requantise_tile(spec.requantise, words, here.multiplier, given.operands->residual,
                            given.operands->out, at, spec.out_row, spec.out_vec, rows, columns, nv);
         return;

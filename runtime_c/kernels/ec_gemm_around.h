@@ -29,7 +29,12 @@ EC_INLINE int32_t ec_sum_of_channels(const ec_source source, const int8_t *pixel
     int32_t sum = 0;
     if (c % source.block + n <= source.block) {
         const int8_t *const first = pixel + c / source.block * source.block_stride + c % source.block;
-        for (int i = 0; i < n; i++)
+        int i = 0;
+#ifdef EC_SUMS_SIXTEEN
+        for (; i + 16 <= n; i += 16)
+            sum += ec_isum_s8_sixteen(first + i);
+#endif
+        for (; i < n; i++)
             sum += first[i];
     } else {
         for (int i = c; i < c + n; i++)
@@ -78,6 +83,20 @@ EC_NEST void ec_gemm_sum_windows(const ec_gemm spec, const ec_window window, con
                     for (int x = 0; x < wide; x++)
                         sums[x] += of[(x * window.stride_w + kx * window.dilation_w) / spec.panel.column_stride];
                 }
+    }
+}
+
+/* The sums of `pixels` rows of nv vectors, less zero points times inputs. */
+EC_INLINE void ec_gemm_add_around(int32_t *words, const ec_gemm_line here, int column, int pixels, int nv)
+{
+    EC_UNROLL
+    for (int j = 0; j < nv; j++) {
+        const ec_ivec by_sum = ec_iload(here.by_sum + j * EC_VL);
+        EC_NO_UNROLL
+        for (int p = 0; p < pixels; p++) {
+            int32_t *const at = words + (p * nv + j) * EC_VL;
+            ec_istore(at, ec_iadd(ec_iload(at), ec_imul(by_sum, ec_iset1(here.inputs[column + p]))));
+        }
     }
 }
 

@@ -21,7 +21,7 @@ REQUANTISE_SLOTS = 8.0
 AGAIN_SLOTS = 5.0  # what is rounded to another grid: multiplied, offset, shifted and bounded
 BESIDES_SLOTS = {OFFSETS: 1.0, TIES: 5.0}  # an offset is loaded; a bit is taken and added
 # Where filters have zero points: to add a vector of the channels of a pixel to its sum, and of a
-# vector of sums what they start with: a product, an addition, two loads and a store.
+# vector of sums what that adds, a product, through memory.
 _SUM_SLOTS, _START_SLOTS = 2.0, 5.0
 _FINISH_SLOTS = 4.0  # of a vector of sums: to float32, by its unit, the bias, and the store
 RESIDUAL_SLOTS = 9.0  # it is loaded, both are multiplied, added, shifted and bounded
