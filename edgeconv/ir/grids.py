@@ -8,7 +8,7 @@ from dataclasses import replace
 from edgeconv.encoding import INT8, INT16, Encoding, int8, int16
 from edgeconv.ir.activation import NONE, Activation, grid
 from edgeconv.ir.graph import Graph, Node
-from edgeconv.ir.quantisation import integers_of, rounding_to
+from edgeconv.ir.quantisation import DEQUANTISES, integers_of, rounding_to
 
 # Operators whose results are some of their operands' numbers.
 _MOVES = frozenset(
@@ -93,6 +93,8 @@ def _grid(node: Node, graph: Graph, found: dict[str, Activation]) -> Activation 
         if node.op == "Quantise":
             return grid(1.0, float(encoding.low), float(encoding.high))
         return rounding_to(encoding) if encoding.is_per_tensor else _mixed(*encoding.scale)
+    if DEQUANTISES in node.attrs and node.epilogue.is_empty:
+        return _mixed(*node.attrs[DEQUANTISES])
     if not moves(node):
         last = last_activation(node)
         return last if last.kind == "grid" else None

@@ -13,6 +13,8 @@ INTEGERS = ("int8", "uint8", "int16", "uint16", "int32")
 # of integers: their zero point.
 AWAY = "halves_away"
 SUMS = "int32"  # never of inputs: float32 has not all of them
+# Attribute of an Affine that makes real numbers of whole ones: its scales, one per channel.
+DEQUANTISES = "dequantises"
 
 
 def integers_of(node: Node) -> Encoding:

@@ -262,3 +262,30 @@ def test_what_no_layer_makes_is_divided(of_sum: bool, tmp_path: Path) -> None:
     np.testing.assert_array_equal(graph[division.inputs[1]].constant().reshape(-1), SCALES)
     assert division.epilogue.before == grid(1.0, -128, 127)
     assert graph[division.output].storage == int8(1.0, 0)
+
+
+def _read_twice() -> onnx.ModelProto:
+    """A layer whose result, rounded per channel, a depthwise layer reads and one that adds up
+    channels."""
+    net = Network("uint8", opset=17)
+    y = net.node("Conv", [net.pair("x", 0.03, 100), net.filters("w", (C, 4, 1, 1))], "y")
+    y = _pair(net, y, 128)
+    one = net.node("Conv", [y, net.filters("a", (C, 1, 3, 3))], "one", group=C)
+    two = net.node("Conv", [y, net.filters("b", (C, C, 3, 3))], "two")
+    net.node("Add", [net.pair(one, 0.02, 128), net.pair(two, 0.02, 128)], "out")
+    return net.model({"x": ("float32", (1, 4, 5, 7))}, {"out": ("float32", (1, C, 3, 5))})
+
+
+def test_the_layer_in_front_is_in_integers_whoever_reads_it(tmp_path: Path) -> None:
+    """What adds up channels gets them from an Affine of the same int8."""
+    path = onnx_models.save(_read_twice(), tmp_path / "net.onnx")
+    graph = _chosen(path)
+    writers = graph.producers()
+    (two,) = (node for node in graph.nodes if node.name == "two_node")
+    affine = writers[two.inputs[0]]
+    assert affine.op == "Affine"
+    np.testing.assert_array_equal(graph[affine.inputs[1]].constant(), SCALES)
+    assert graph[affine.inputs[0]].storage == int8(1.0, 0)
+    found = held_to_file(path)
+    assert (found.wrong, found.reasons) == ([], {"two_node": "input-scales"})
+    assert not [node for node in graph.nodes if node.op in ("Quantise", "Dequantise")]
