@@ -33,11 +33,17 @@ class Asymmetric(Network):
 
 
 def network(
-    seed: int, dtype: str = "", scales_as: str = "", *, asymmetric: bool = False
+    seed: int,
+    dtype: str = "",
+    scales_as: str = "",
+    *,
+    by_channel: bool = False,
+    asymmetric: bool = False,
 ) -> onnx.ModelProto:
     """``image`` (1, c, n, n) -> ``scores`` (1, 5) of the same type: ``dtype``, int16 or uint16, or
-    one of eight bits.  ``scales_as``: as `Network` has it.  ``asymmetric``: filters have zero
-    points, the extremes among them."""
+    one of eight bits.  ``scales_as``: as `Network` has it.  ``by_channel``: behind each convolution
+    comes a depthwise one, in front of which every channel has its scale.  ``asymmetric``: filters
+    have zero points, the extremes among them."""
     rng = np.random.default_rng(seed)
     own = str(rng.choice(["int8", "uint8"]))
     made = Asymmetric if asymmetric else Network
@@ -56,7 +62,10 @@ def network(
     shape = (channels, size)
     for index in range(int(rng.integers(2, 5))):
         before, kept = x, (shape, scale)
-        x, shape, scale = _convolution(net, rng, f"{index}", x, shape, scale, zero)
+        x, shape, scale = _convolution(net, rng, f"{index}", x, shape, scale, zero, by_channel)
+        if by_channel:
+            x, scale = _depthwise(net, rng, f"{index}", x, shape[0], scale), scale / 2
+            x = net.pair(x, scale, zero())
         if shape == kept[0] and rng.random() < 0.7:
             total = net.node("Add", [x, before] if rng.random() < 0.5 else [before, x], f"s{index}")
             total = net.node("Relu", [total], f"sr{index}") if rng.random() < 0.5 else total
@@ -79,8 +88,10 @@ def _convolution(
     shape: tuple[int, int],
     scale: float,
     zero: Callable[[], int],
+    by_channel: bool,
 ) -> tuple[str, tuple[int, int], float]:
-    """A Conv, maybe a Relu or Clip, and what rounds them: tensor, (channels, size), scale."""
+    """A Conv, maybe a Relu or Clip, and what rounds them unless it is rounded ``by_channel``:
+    tensor, (channels, size), scale."""
     channels, size = shape
     kind = rng.choice(["dense", "dense", "depthwise", "groups"])
     groups = {"dense": 1, "depthwise": channels, "groups": 2}[str(kind)]
@@ -113,4 +124,20 @@ def _convolution(
     if rng.random() < 0.5:
         y = net.node("Relu", [y], f"r{name}")
     scale = float(net.scale(scale * rng.uniform(0.3, 1.0)))
-    return net.pair(y, scale, zero()), (out, (size + 2 * pad - reach) // stride + 1), scale
+    rounded = y if by_channel else net.pair(y, scale, zero())
+    return rounded, (out, (size + 2 * pad - reach) // stride + 1), scale
+
+
+def _depthwise(
+    net: Network, rng: np.random.Generator, name: str, x: str, channels: int, scale: float
+) -> str:
+    """``x`` rounded to a scale near ``scale`` for each channel, and a 3x3 Conv of one filter each;
+    of the same size."""
+    scales = net.scale(scale * rng.uniform(0.3, 1.2, channels))
+    # Without a zero point memory has the integers of the model, which are held to it by name.
+    given = net.scaling(f"c{name}", scales, np.zeros(channels, net.dtype), net.dtype)
+    q = net.node("QuantizeLinear", [x, *given], f"{x}_cq", axis=1)
+    y = net.node("DequantizeLinear", [q, *given], f"{x}_cdq", axis=1)
+    w = net.filters(f"d{name}", (channels, 1, 3, 3))
+    bias = net.bias(f"e{name}", channels, net.scales[f"d{name}"] * scales)
+    return net.node("Conv", [y, w, bias], f"d{name}_y", group=channels, pads=[1, 1, 1, 1])

@@ -57,7 +57,7 @@ def verified(model: Path, folder: Path, board: str = "generic-c") -> Verificatio
     ("seed", "board", "scales_as", "asymmetric"),
     [
         *((seed, "generic-c", "", asymmetric) for seed, asymmetric in ((1, False), (5, True))),
-        (4, "mps2-an386", "fractions", True),
+        (4, "mps2-an386", "fractions by channel", True),
         (5, "mps3-an547", "fractions", False),
         (4, "mps3-an547", "powers", True),
         (5, "mps2-an386", "powers", False),
@@ -65,7 +65,13 @@ def verified(model: Path, folder: Path, board: str = "generic-c") -> Verificatio
             pytest.param(seed, board, scales_as, asymmetric, marks=pytest.mark.slow)
             for board in ("host", "generic-c", "mps2-an386", "mps3-an547", "jetson-tx1", "microbit")
             for seed in range(8)
-            for scales_as in ("", "fractions", "powers")
+            for scales_as in (
+                "",
+                "fractions",
+                "powers",
+                "fractions by channel",
+                "powers by channel",
+            )
             for asymmetric in (False, True)
         ),
     ],
@@ -73,10 +79,11 @@ def verified(model: Path, folder: Path, board: str = "generic-c") -> Verificatio
 def test_random_networks_are_exact(
     seed: int, board: str, scales_as: str, asymmetric: bool, tmp_path: Path
 ) -> None:
-    """Biases may be no whole numbers of units, scales powers of two, and filters have zero
-    points."""
-    net = network(seed, scales_as=scales_as, asymmetric=asymmetric)
-    model = onnx_models.save(net, tmp_path / "net.onnx")
+    """Biases may be no whole numbers of units, scales powers of two, or one per channel in front of
+    depthwise layers, and filters have zero points."""
+    kind, *by_channel = scales_as.split(" by ")
+    made = network(seed, scales_as=kind, by_channel=bool(by_channel), asymmetric=asymmetric)
+    model = onnx_models.save(made, tmp_path / "net.onnx")
     result = verified(model, tmp_path / "p", board)
     assert result.passed, result.first_defect
     assert result.pieces is not None
