@@ -275,20 +275,24 @@ class Maker:
         return Tensor(y, (n, c, 2 * height, 2 * width), x.size, x.scale)
 
     def pair(self, x: Tensor) -> Tensor:
-        """``x`` and a convolution of it, added, multiplied or joined, and rounded."""
+        """``x`` and a convolution of it, or its means, added, multiplied or joined, and rounded."""
         channels = x.shape[1]
-        w, scales = self.filters((channels, channels, 1, 1), channels)
-        each = scales * (np.max(x.scale) if x.scale is not None else 0.01)
-        conv = self.node("Conv", [x.name, w, *self.bias(channels, each, x.size)], "conv")
-        other = self.rounded(Tensor(conv, x.shape, x.size), moves=False)
+        if self.chance(0.3):
+            window = {"kernel_shape": [3, 3], "pads": [1, 1, 1, 1]}
+            made = self.node("AveragePool", [x.name], "means", **window)
+        else:
+            w, scales = self.filters((channels, channels, 1, 1), channels)
+            each = scales * (np.max(x.scale) if x.scale is not None else 0.01)
+            made = self.node("Conv", [x.name, w, *self.bias(channels, each, x.size)], "conv")
+        other = self.rounded(Tensor(made, x.shape, x.size), moves=False)
         op = self.pick("Add", "Add", "Add", "Mul", "Concat")
         if op == "Concat":
             joined = self.node("Concat", [x.name, other.name], "joined", axis=1)
             return self.rounded(Tensor(joined, (1, 2 * channels, *x.shape[2:]), x.size))
         two = Tensor(self.node(op, [x.name, other.name], "two"), x.shape, x.size)
-        made, positive = self.activation(two)
+        y, positive = self.activation(two)
         channels_apart = self.chance(0.4 * self.per_channel)
-        return self.rounded(made, channels=channels_apart, positive=positive)
+        return self.rounded(y, channels=channels_apart, positive=positive)
 
     def block(self, x: Tensor) -> Tensor:
         """Some layers of a network."""
