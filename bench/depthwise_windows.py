@@ -22,7 +22,7 @@ from pathlib import Path
 
 import numpy as np
 from convtime.cases import Candidate
-from counting.firmware import layers_counted
+from counting.firmware import alone_counted
 from counting.program import Counter
 from telling import errors_told
 
@@ -110,13 +110,13 @@ def network(window: Window, channels: int) -> Graph:
 
 
 def in_integers(graph: Graph, target: Target) -> Choice:
-    """By the cheapest algorithm of integers, if there is one, whatever brings the input to its
-    layout."""
+    """By the cheapest algorithm of integers, if there is one, the input in its layout."""
     (node,) = graph.nodes
     found = algorithms.applicable(node, graph, target)
     able = {each.algorithm for each in found if each.compute == INTEGERS}
     asked = next((name for name in algorithms_of(node, graph, target) if name in able), None)
-    return select(graph, target, algorithms={node.name: asked} if asked else None)
+    chosen = {node.name: asked} if asked else None
+    return select(graph, target, algorithms=chosen, any_layout=True, io="arena")
 
 
 def products(window: Window, channels: int) -> int:
@@ -148,10 +148,10 @@ def _of_children() -> float:
     return used.ru_utime + used.ru_stime
 
 
-def costs(board: Board, choices: Sequence[Choice], rounds: int) -> list[float]:
+def costs(board: Board, choices: Sequence[Choice], rounds: int) -> Sequence[float]:
     """Of a call of each layer."""
     if board.run.kind is RunKind.QEMU_SYSTEM:
-        return [_of_firmware(choice, board) for choice in choices]
+        return [alone_counted(each, fit(each, board, None), board) for each in choices]
     layers = [next(each for each in choice.layers if each.candidate) for choice in choices]
     pairs = zip(layers, choices, strict=True)
     found = [Candidate(layer.algorithm, layer, choice.graph) for layer, choice in pairs]
@@ -161,11 +161,6 @@ def costs(board: Board, choices: Sequence[Choice], rounds: int) -> list[float]:
             return [timer.nanoseconds(which, rounds) for which in range(len(found))]
         counter = Counter(board, found, Path(folder))
         return [float(counter.instructions(which)) for which in range(len(found))]
-
-
-def _of_firmware(choice: Choice, board: Board) -> float:
-    counted = layers_counted(choice, fit(choice, board, None), board)
-    return float(sum(each.instructions for each in counted if each.layer.candidate))
 
 
 def print_board(board: Board, channels: int, rounds: int) -> None:
@@ -178,7 +173,7 @@ def print_board(board: Board, channels: int, rounds: int) -> None:
         each = unit * cost / products(window, channels)
         first = first or each
         layer = next(each for each in choice.layers if each.candidate)
-        real = "" if layer.plan.get("compute") == INTEGERS else "  in float32"
+        real = "" if layer.candidate.compute == INTEGERS else "  in float32"
         line = f"  {window.label:20} {layer.algorithm:16}{each:9.3f} ({each / first:.2f})"
         print(line + real, flush=True)
 

@@ -57,6 +57,16 @@ def layers_counted(choice: Choice, memory: MemoryMap, board: Board) -> list[Coun
     ]
 
 
+def alone_counted(choice: Choice, memory: MemoryMap, board: Board) -> int:
+    """Instructions of a network of one layer, in the last of the runs that a short one makes.
+
+    Raises EdgeconvError as `ticking_image` and `printed_ticks`.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        *_, (_, (instructions, _)) = _counts(choice, memory, board, Path(folder))
+    return instructions
+
+
 def _counts(
     choice: Choice, memory: MemoryMap, board: Board, folder: Path
 ) -> Iterator[tuple[int, tuple[int, int]]]:

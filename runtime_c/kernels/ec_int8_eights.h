@@ -2,7 +2,8 @@
    channels at a time, for Helium.
 
    Of every output row the input rows of eight channels are copied side by side, so that a window is one vector after
-   the other, column by column; with dilation windows are copied one by one.  channels: of every eight output channels
+   the other, column by column; with dilation those windows together whose columns lie side by side without others.  Of a
+   tensor of one column that is done for rows of the output.  channels: of every eight output channels
    the starts of the even ones and of the odd ones, their scalings (ec_int8_scaling.h), then the filters, 8
    bytes a number, column by column.  Those beyond the last channel are zeros.  Filters with zero points lie as int16
    less these, which are up to nine bits.  Needs ec_int8_rows.h. */
@@ -60,18 +61,17 @@ EC_INLINE int ec_int8_eights_words(const ec_int8_conv *spec)
 #endif
 }
 
-/* `count` windows, side by side in the panel: out[i * out_pixel + channel]. */
-EC_INLINE void ec_int8_eights(const ec_int8_conv *spec, const int8_t *panel, const int32_t *words, int count,
-                              int8_t *out, int channels)
+/* `count` windows, `skip` bytes of the panel from one to the next: out[i * out_pixel + channel]. */
+EC_INLINE void ec_int8_eights(const ec_int8_conv *spec, const int8_t *panel, const int32_t *words, int count, int skip,
+                              int8_t *out, ptrdiff_t out_pixel, int channels)
 {
     const int taps = spec->window.kernel_h * spec->window.kernel_w;
-    const int skip = spec->window.stride_w * 8 * spec->window.kernel_h;
 #ifdef EC_INT8_HELIUM
     if (channels == 8) {
         const ec_int8_eights_job job = {
-            .panel = panel, .channels = words, .out = out, .out_end = out + count * spec->out_pixel,
+            .panel = panel, .channels = words, .out = out, .out_end = out + count * out_pixel,
             .offset = spec->result.offset, .left = -spec->result.right, .low = spec->result.low,
-            .high = spec->result.high, .out_pixel = spec->out_pixel, .panel_skip = skip, .taps = taps};
+            .high = spec->result.high, .out_pixel = out_pixel, .panel_skip = skip, .taps = taps};
 #ifdef EC_ZERO_POINTS
         if (spec->sums_of_inputs) {
             ec_int8_wide_eights_helium(&job);
@@ -83,7 +83,7 @@ EC_INLINE void ec_int8_eights(const ec_int8_conv *spec, const int8_t *panel, con
     }
 #endif
     const int8_t *const filters = (const int8_t *)(words + 8 * EC_INT8_WORDS);
-    for (int i = 0; i < count; i++, panel += skip, out += spec->out_pixel) {
+    for (int i = 0; i < count; i++, panel += skip, out += out_pixel) {
         for (int c = 0; c < channels; c++) {
             const int lane = c % 2 * 4 + c / 2;
             int32_t sum = words[lane];
@@ -94,24 +94,67 @@ EC_INLINE void ec_int8_eights(const ec_int8_conv *spec, const int8_t *panel, con
     }
 }
 
-/* Rows [row0, row1) of the output.  workspace: the columns that are taken, of eight channels; then a row of the
-   input's size outside of it, unless no window reaches there. */
+/* Bytes of the columns that are taken. */
+EC_INLINE int ec_int8_eights_bytes(const ec_window *window)
+{
+    const ec_int8_side_by_side rows = ec_int8_beside(window->stride_h, window->dilation_h);
+    return 8 * (ec_int8_is_column(window) ? ec_int8_numbers_read(rows, ec_int8_rows_together(window), window->kernel_h)
+                                     : ec_int8_columns_taken(window) * window->kernel_h);
+}
+
+/* Eight channels, from `first` on, of the output rows [y, end) of a tensor of one column. */
+EC_INLINE void ec_int8_eights_column(const ec_int8_conv *spec, const int8_t *in, const int8_t *outside,
+                                     const int32_t *words, int8_t *panel, int y, int end, int first, int8_t *out)
+{
+    const ec_window *w = &spec->window;
+    const ec_int8_side_by_side of = ec_int8_beside(w->stride_h, w->dilation_h);
+    const int some = ec_min_i(spec->out_c - first, 8), each = spec->out_c / spec->in_c;
+    for (int row = y; row < ec_min_i(y + of.every, end); row++) {
+        const int count = ec_ceil_div(end - row, of.every);
+        int8_t *to = panel;
+        for (int ky = 0; ky < (count - 1) * of.stride + w->kernel_h; ky++, to += 8) {
+            const int8_t *const from = ec_int8_row_of(spec, in, outside, row, ky);
+            if (each == 1 && some == 8)
+                memcpy(to, from + first, 8);
+            else
+                for (int c = 0; c < 8; c++)
+                    to[c] = from[ec_min_i(first + c, spec->out_c - 1) / each];
+        }
+        ec_int8_eights(spec, panel, words, count, of.stride * 8, out + row * spec->out_row + first,
+                       of.every * spec->out_row, some);
+    }
+}
+
+/* Eight channels, from `first` on, of output row y. */
+EC_INLINE void ec_int8_eights_row(const ec_int8_conv *spec, const int8_t *in, const int8_t *outside,
+                                  const int32_t *words, int8_t *panel, int y, int first, int8_t *out)
+{
+    const ec_window *w = &spec->window;
+    const ec_int8_side_by_side of = ec_int8_beside(w->stride_w, w->dilation_w);
+    for (int x = 0; x < ec_min_i(of.every, w->out_w); x++) {
+        const int count = ec_ceil_div(w->out_w - x, of.every);
+        ec_int8_copy_eights(spec, in, outside, panel, y, x, (count - 1) * of.stride + w->kernel_w, first);
+        ec_int8_eights(spec, panel, words, count, of.stride * 8 * w->kernel_h, out + x * spec->out_pixel + first,
+                       of.every * spec->out_pixel, ec_min_i(spec->out_c - first, 8));
+    }
+}
+
+/* Rows [row0, row1) of the output.  workspace: the columns that are taken (ec_int8_eights_bytes), of eight channels; then a row of
+   the input's size outside of it, unless no window reaches there. */
 EC_SHARED void ec_int8_depthwise_eights(const ec_int8_conv *spec, const int8_t *in, const int32_t *channels,
                                         int8_t *out, int8_t *workspace, int row0, int row1)
 {
     const ec_window *w = &spec->window;
-    const int together = w->dilation_w > 1 ? 1 : w->out_w, read = ec_int8_columns_taken(w);
-    int8_t *const outside = workspace + read * 8 * w->kernel_h;
+    const int is_column = ec_int8_is_column(w), rows = is_column ? ec_int8_rows_together(w) : 1;
+    int8_t *const outside = workspace + ec_int8_eights_bytes(w);
     ec_int8_pad_row(spec, outside, row0, row1);
-    for (int y = row0; y < row1; y++) {
-        int8_t *const to = out + ec_ring(y, w->out_ring) * spec->out_row;
+    for (int y = row0; y < row1; y += rows) {
         const int32_t *words = channels;
         for (int c = 0; c < spec->out_c; c += 8, words += ec_int8_eights_words(spec)) {
-            for (int x = 0; x < w->out_w; x += together) {
-                ec_int8_copy_eights(spec, in, outside, workspace, y, x, read, c);
-                ec_int8_eights(spec, workspace, words, together, to + x * spec->out_pixel + c,
-                               ec_min_i(spec->out_c - c, 8));
-            }
+            if (is_column)
+                ec_int8_eights_column(spec, in, outside, words, workspace, y, ec_min_i(y + rows, row1), c, out);
+            else
+                ec_int8_eights_row(spec, in, outside, words, workspace, y, c, out + ec_ring(y, w->out_ring) * spec->out_row);
         }
     }
 }

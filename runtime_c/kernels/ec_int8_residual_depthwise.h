@@ -11,8 +11,7 @@ EC_SHARED void ec_int8_depthwise_add(const ec_int8_conv *spec, const ec_int8_res
                                      int row0, int row1)
 {
     const ec_window *w = &spec->window;
-    const int columns = ec_int8_columns_taken(w) * w->kernel_h * EC_INT8_LONE_NUMBERS;
-    int8_t *const sums = (int8_t *)(workspace + columns) + w->in_w * spec->in_pixel;
+    int8_t *const sums = (int8_t *)(workspace + ec_int8_depthwise_numbers(w)) + w->in_w * spec->in_pixel;
     ec_int8_conv one = *spec; /* whose rows lie where the first one does */
     one.out_row = 0;
     for (int y = row0; y < row1; y++) {

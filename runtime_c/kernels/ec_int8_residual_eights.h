@@ -11,7 +11,7 @@ EC_SHARED void ec_int8_depthwise_eights_add(const ec_int8_conv *spec, const ec_i
                                             int8_t *workspace, int row0, int row1)
 {
     const ec_window *w = &spec->window;
-    int8_t *const sums = workspace + ec_int8_columns_taken(w) * w->kernel_h * 8 + w->in_w * spec->in_pixel;
+    int8_t *const sums = workspace + ec_int8_eights_bytes(w) + w->in_w * spec->in_pixel;
     ec_int8_conv one = *spec; /* whose rows lie where the first one does */
     one.out_row = 0;
     for (int y = row0; y < row1; y++) {

@@ -219,6 +219,32 @@ static int32_t *words_of(const layer *of, int together)
     return all;
 }
 
+/* Of one column, of more rows than are computed together. */
+static ec_window window_of_column(void)
+{
+    ec_window w = {.in_h = draw(1, 60), .in_w = 1, .out_w = 1, .kernel_h = draw(2, 10), .kernel_w = 1,
+                   .stride_h = draw(1, 4), .stride_w = 1, .dilation_h = draw(1, 4), .dilation_w = 1};
+    const int reach = (w.kernel_h - 1) * w.dilation_h + 1, beyond = draw(0, reach);
+    w.pad_h = draw(0, reach);
+    while (w.in_h + w.pad_h + beyond < reach)
+        w.in_h++;
+    w.out_h = (w.in_h + w.pad_h + beyond - reach) / w.stride_h + 1;
+    return w;
+}
+
+/* Bytes between result and input where all channels of a block of rows are read while it is written. */
+static ptrdiff_t blocks_apart(const layer *of)
+{
+    const ec_window w = of->spec.window;
+    ptrdiff_t found = 0;
+    for (int y = 0; y < w.out_h; y += EC_INT8_ROWS_TOGETHER) {
+        const ptrdiff_t end = ec_min_i(y + EC_INT8_ROWS_TOGETHER, w.out_h) * of->spec.out_row;
+        const ptrdiff_t first = ec_min_i(ec_max_i(y * w.stride_h - w.pad_h, 0), w.in_h) * of->spec.in_row;
+        found = end - first > found ? end - first : found;
+    }
+    return found < of->out_bytes ? found : of->out_bytes;
+}
+
 typedef void depthwise_kernel(const layer *of, const int8_t *in, const int32_t *words, int8_t *out, void *workspace,
                               int row0, int row1);
 static void run_fours(const layer *of, const int8_t *in, const int32_t *words, int8_t *out, void *workspace, int row0,
@@ -237,7 +263,7 @@ static void depthwise(int in_c, int each, ec_window window)
 {
     const ec_window w = window;
     layer l = layer_of(in_c, in_c * each, in_c, w);
-    const int columns = w.dilation_w > 1 ? w.kernel_w : ec_int8_columns_read(&w), cut = draw(0, w.out_h);
+    const int taken[2] = {2 * ec_int8_depthwise_numbers(&w), ec_int8_eights_bytes(&w)}, cut = draw(0, w.out_h);
     const ec_int8_residual add = {.by_sum = draw(1, 1 << 15), .by_residual = draw(1, 1 << 15),
                                   .result = {.offset = draw(-1000000, 1000000), .right = draw(8, 16),
                                              .low = draw(-128, 0), .high = draw(0, 1) ? 127 : 50}};
@@ -246,14 +272,14 @@ static void depthwise(int in_c, int each, ec_window window)
     define(&l, in_c);
     for (int i = 0; i < 2; i++) {
         int32_t *const words = words_of(&l, 4 << i);
-        int8_t *const workspace = bytes_of((size_t)(8 * columns * w.kernel_h + w.in_w * in_c + w.out_w * l.spec.out_c));
+        int8_t *const workspace = bytes_of((size_t)(taken[i] + w.in_w * in_c + w.out_w * l.spec.out_c));
         memset(l.out, 0, (size_t)l.out_bytes);
         if (cut)
             kernels[i](&l, l.in, words, l.out, workspace, 0, cut);
         if (cut < w.out_h)
             kernels[i](&l, l.in, words, l.out, workspace, cut, w.out_h);
         compare(l.out, l.wanted, l.out_bytes);
-        int8_t *const out = over_input(&l, each > 1 || w.dilation_w > 1 ? l.out_bytes : rows_apart(&l), &in);
+        int8_t *const out = over_input(&l, ec_int8_is_column(&w) ? blocks_apart(&l) : each > 1 || w.dilation_w > 1 ? l.out_bytes : rows_apart(&l), &in);
         kernels[i](&l, in, words, out, workspace, 0, w.out_h);
         compare(out, l.wanted, l.out_bytes);
         for (int j = 0; j < l.out_bytes; j++) {
@@ -303,6 +329,7 @@ int main(void)
         convolution(draw(1, 9), draw(1, 9), window_of(0, 1));
         depthwise_3x3(draw(1, 20), window_of(3, 0));
         depthwise(draw(1, 9), draw(1, 3), window_of(0, 1));
+        depthwise(draw(1, 9), draw(1, 3), window_of_column());
     }
     for (int i = 0; i < 4; i++)
         addition();

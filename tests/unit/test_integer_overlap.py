@@ -9,6 +9,7 @@ from dataclasses import replace
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from edgeconv.algorithms.integer.beside import ROWS_TOGETHER, is_column
 from edgeconv.algorithms.integer.candidate import IntegerPlan, candidates
 from edgeconv.algorithms.integer.overlap import overlapping
 from edgeconv.algorithms.problem import ConvProblem
@@ -28,6 +29,8 @@ def problems(draw: st.DrawFn) -> ConvProblem:
     each = draw(st.integers(1, 2))
     strides = draw(st.integers(1, 3)), draw(st.integers(1, 3))
     size = draw(st.integers(1, 7)), draw(st.integers(1, 7))
+    if draw(st.integers(0, 4)) == 0:  # of one column
+        size, kernel, strides = (draw(st.integers(1, 40)), 1), (kernel[0], 1), (strides[0], 1)
     pads = tuple(draw(st.integers(0, k - 1)) for k in kernel)
     after = tuple(draw(st.integers(0, k - 1)) for k in kernel)
     room = [n + a + b - k for n, a, b, k in zip(size, pads, after, kernel, strict=True)]
@@ -96,6 +99,18 @@ def by_rows(problem: ConvProblem) -> int:
     return apart
 
 
+def by_blocks(problem: ConvProblem) -> int:
+    """Of a tensor of one column all channels of a block of rows are read while it is written."""
+    apart = 0
+    for y in range(0, problem.out_size[1], ROWS_TOGETHER):
+        later = range(y, problem.out_size[1])
+        rows = [row for z in later for row, _ in reads(problem, z, 0)]
+        if rows:
+            end = min(y + ROWS_TOGETHER, problem.out_size[1]) * problem.out_c
+            apart = max(apart, end - min(rows) * problem.in_c)
+    return apart
+
+
 @given(problems(), st.booleans())
 def test_no_byte_is_written_over_that_is_read_later(problem: ConvProblem, helium: bool) -> None:
     target = TARGETS["scalar"]
@@ -104,7 +119,7 @@ def test_no_byte_is_written_over_that_is_read_later(problem: ConvProblem, helium
     (candidate,) = candidates(problem, target)
     node = Node("layer", "Conv", ("x", "w"), ("y",))
     if problem.groups > 1:
-        apart = by_rows(problem)
+        apart = by_blocks(problem) if is_column(problem) else by_rows(problem)
     else:
         pointwise = problem.kernel == (1, 1, 1) and not any(problem.pads)
         apart = by_pixels(problem, again=helium and pointwise)

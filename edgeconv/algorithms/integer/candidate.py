@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from edgeconv.algorithms.axis import axes_of
 from edgeconv.algorithms.candidate import ConvCandidate
+from edgeconv.algorithms.integer.beside import is_column, taken
 from edgeconv.algorithms.integer.cycles import (
     EIGHTS_AROUND,
     EIGHTS_COLUMN,
@@ -46,7 +47,7 @@ from edgeconv.targets import HELIUM, Target
 PIXELS = 3  # of a panel
 ROWS = PIXELS  # that wait for a residual: no pixel is left over, whatever their width
 _PANEL_BYTES = 2 * PIXELS * QUAD  # of a quad
-_COLUMN_BYTES = 8  # of a row and four or eight channels of a depthwise layer
+_NUMBERS_BYTES = 8  # of a pixel and four or eight channels of a depthwise layer
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,17 +146,17 @@ def windows_copied(problem: ConvProblem) -> tuple[bool, float]:
 
 def _helium_depthwise(problem: ConvProblem) -> ConvCandidate[IntegerPlan]:
     """Eight channels at a time."""
-    taken, batches = _columns_taken(problem)
-    eights, rows = -(-problem.out_c // EIGHTS_CHANNELS), problem.batch * problem.out_size[1]
-    height, taps = problem.kernel[1], math.prod(problem.kernel)
-    windows = float(rows * problem.out_size[2] * eights)
+    each = taken(problem, in_pairs=False)
+    eights, taps = -(-problem.out_c // EIGHTS_CHANNELS), math.prod(problem.kernel)
+    windows = float(problem.batch * math.prod(problem.out_size) * eights)
     if _is_3x3(problem) and not problem.asymmetric:
-        kernel, window, column = "depthwise_3x3_eights", EIGHTS_WINDOW, EIGHTS_COLUMN
+        kernel, window, number = "depthwise_3x3_eights", EIGHTS_WINDOW, EIGHTS_COLUMN / 3
     else:
-        kernel = "depthwise_eights"
-        window, column = EIGHTS_TAPS + EIGHTS_TAP * taps, EIGHTS_ROW * height
+        kernel, number = "depthwise_eights", EIGHTS_ROW
+        window = EIGHTS_TAPS + EIGHTS_TAP * taps
     window += 2 * helium_besides(problem.sum_facts.scaling)
-    cycles = windows * window + rows * eights * batches * (column * taken + EIGHTS_AROUND)
+    batches = problem.batch * each.batches * eights
+    cycles = windows * window + batches * (number * each.lone + EIGHTS_AROUND)
     cycles += EIGHTS_LAST * windows / eights if problem.out_c % EIGHTS_CHANNELS else 0.0
     constants = windows * _bytes_of_words(EIGHTS_CHANNELS, taps)
     return _found_depthwise(problem, kernel, (cycles, constants, 8.0 * taps * windows), helium=True)
@@ -229,22 +230,20 @@ def _within(problem: ConvProblem) -> float:
 
 def _depthwise(problem: ConvProblem, target: Target) -> ConvCandidate[IntegerPlan]:
     """Four channels at a time."""
-    core, (taken, batches) = (
-        cycles_of(target, problem.sum_facts.scaling),
-        _columns_taken(problem),
-    )
-    fours, rows = -(-problem.out_c // DEPTHWISE_CHANNELS), problem.batch * problem.out_size[1]
+    core, each = cycles_of(target, problem.sum_facts.scaling), taken(problem, in_pairs=True)
+    fours = -(-problem.out_c // DEPTHWISE_CHANNELS)
     (height, width), taps = problem.kernel[1:], math.prod(problem.kernel)
-    windows = float(rows * problem.out_size[2] * fours)
+    windows = float(problem.batch * math.prod(problem.out_size) * fours)
     if _is_3x3(problem):
-        kernel, window, column = "depthwise_3x3", core.window, core.column
-        row = core.row_of_four
+        kernel, window = "depthwise_3x3", core.window
+        packed, row = each.lone * core.column, core.row_of_four
     else:
         pairs, lone = divmod(height, 2)
         kernel = "depthwise"
+        row = core.rows_of_taps if is_column(problem) else core.row_of_taps
         window = core.taps + width * (pairs * core.pair_tap + lone * core.lone_tap)
-        column, row = pairs * core.pair_column + lone * core.lone_column, core.row_of_taps
-    cycles = windows * window + rows * fours * batches * (taken * column + row)
+        packed = each.pairs * core.pair_column + each.lone * core.lone_column
+    cycles = windows * window + problem.batch * each.batches * fours * (packed + row)
     constants = windows * _bytes_of_words(DEPTHWISE_CHANNELS, taps)
     return _found_depthwise(problem, kernel, (cycles, constants, 8.0 * taps * windows))
 
@@ -253,14 +252,6 @@ def _is_3x3(problem: ConvProblem) -> bool:
     """What the kernels of nine numbers do: one filter per channel, columns side by side."""
     plain = problem.is_depthwise and problem.finish.residual_as is None
     return plain and problem.kernel[1:] == (3, 3) and problem.dilations[2] == 1
-
-
-def _columns_taken(problem: ConvProblem) -> tuple[int, int]:
-    """Columns of the input that are taken at a time, and how often in a row of the output."""
-    width = problem.out_size[2]
-    if problem.dilations[2] > 1:
-        return problem.kernel[2], width
-    return (width - 1) * problem.strides[2] + problem.kernel[2], 1
 
 
 def _bytes_of_words(channels: int, taps: int) -> int:
@@ -276,10 +267,10 @@ def _found_depthwise(
     helium: bool = False,
 ) -> ConvCandidate[IntegerPlan]:
     added = problem.finish.residual_as is not None
-    taken, _ = _columns_taken(problem)
+    each = taken(problem, in_pairs=not helium)
     row = problem.in_size[2] * problem.in_c
     workspace = {
-        "columns": taken * problem.kernel[1] * _COLUMN_BYTES,
+        "columns": (2 * each.pairs + each.lone) * _NUMBERS_BYTES,
         "outside": row if added or _leaves(problem) else 0,
         "rows": problem.out_size[2] * problem.out_c if added else 0,
     }

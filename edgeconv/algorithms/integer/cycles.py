@@ -66,7 +66,8 @@ class Cycles:
     Of four channels of a depthwise layer of another kernel: ``taps`` of a window's results,
     ``pair_tap`` and ``lone_tap`` of the products of a column of two rows and of one,
     ``pair_column`` and ``lone_column`` of the numbers of these that are packed.  ``row_of_four``
-    and ``row_of_taps``: of four channels of a row of either.  ``few``: of windows whose channels
+    and ``row_of_taps``: of four channels of a row of either; ``rows_of_taps``: of some rows of a
+    tensor of one column.  ``few``: of windows whose channels
     are no whole quads, where they take something else.
     Of filters with zero points: ``summed``; of a fully connected layer ``dot_sum`` and
     ``dot_around`` in place of ``dot`` and ``dot_results``.
@@ -87,6 +88,7 @@ class Cycles:
     lone_column: float
     row_of_four: float = 0.0
     row_of_taps: float = 0.0
+    rows_of_taps: float = 0.0
     windows: Windows = Windows()
     few: Windows | None = None
     summed: Summed = Summed()
@@ -99,7 +101,7 @@ class Cycles:
 # other kernels: 52; LDM of four and two LDRD by four SMLAD, two LDRD by four, either with a quarter
 # of the loop's end; two LDR, 13, two STRD; LDR, five, STRD.
 _SINGLE = Cycles(
-    *(29.5, 63, 8.5, 112, 26, 26, 50, 17, 74, 16, 11, 24, 12, 75, 250),
+    *(29.5, 63, 8.5, 112, 26, 26, 50, 17, 74, 16, 11, 24, 12, 75, 250, 560),
     windows=Windows(100, 260, 50, 8, 115, 48, 16),
     few=Windows(100, 310, 18, 9, 70, 5, 23),
     summed=Summed(9, 40),
@@ -107,7 +109,7 @@ _SINGLE = Cycles(
     dot_around=110,
 )
 _DUAL = Cycles(
-    *(17.5, 42, 5.5, 64, 17, 18.5, 34, 12, 43, 8.5, 6.5, 15, 6, 50, 160),
+    *(17.5, 42, 5.5, 64, 17, 18.5, 34, 12, 43, 8.5, 6.5, 15, 6, 50, 160, 360),
     windows=Windows(70, 150, 37, 8, 78, 36, 13),
     few=Windows(70, 190, 14, 7, 55, 4, 18),
     summed=Summed(6, 30),
@@ -116,7 +118,7 @@ _DUAL = Cycles(
 )
 _THUMB_2 = Cycles(
     *(122, 122, 14, 328, 50, 97, 75, 28, 214, 55, 38, 44, 14),
-    *(120, 420),
+    *(120, 420, 420),
     Windows(75, 265, 30, 9, 62, 45, 15),
     summed=Summed(12, 40),
     dot_sum=97,
@@ -124,7 +126,7 @@ _THUMB_2 = Cycles(
 )
 _THUMB_1 = Cycles(
     *(273, 650, 25, 890, 60, 179, 415, 150, 640, 87, 60, 89, 45),
-    *(300, 810),
+    *(300, 810, 150),
     Windows(115, 440, 30, 22, 95, 84, 22),
     summed=Summed(25, 60),
     dot_sum=179,

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from edgeconv.algorithms.candidate import ConvCandidate
+from edgeconv.algorithms.integer.beside import ROWS_TOGETHER, is_column
 from edgeconv.algorithms.integer.candidate import IntegerPlan
-from edgeconv.algorithms.overlap import apart, first_rows, over_input, window_starts
+from edgeconv.algorithms.overlap import apart, first_rows, in_tiles, over_input, window_starts
 from edgeconv.algorithms.problem import ConvProblem
 from edgeconv.ir.choice import Alias
 from edgeconv.ir.graph import Node
@@ -19,6 +20,8 @@ def overlapping(candidate: ConvCandidate[IntegerPlan], node: Node) -> tuple[Alia
     added = node.epilogue.residual == node.inputs[0]
 
     def bytes_apart() -> int | None:
+        if _takes_rows_together(candidate):
+            return in_tiles(problem, ROWS_TOGETHER, again=True)
         if candidate.plan.is_depthwise:
             return _by_rows(problem, added=added, again=_reads_rows_again(candidate))
         if problem.groups > 1:  # the last one reads all pixels when those before are written
@@ -26,6 +29,13 @@ def overlapping(candidate: ConvCandidate[IntegerPlan], node: Node) -> tuple[Alia
         return _by_pixels(problem, added=added, again=candidate.plan.reads_again(problem))
 
     return over_input(problem, node, bytes_apart)
+
+
+def _takes_rows_together(candidate: ConvCandidate[IntegerPlan]) -> bool:
+    """All channels of some rows are read when some of them are written; sums of a row wait for a
+    residual."""
+    problem, added = candidate.problem, candidate.problem.finish.residual_as is not None
+    return candidate.plan.is_depthwise and is_column(problem) and not added
 
 
 def _reads_rows_again(candidate: ConvCandidate[IntegerPlan]) -> bool:
