@@ -1,6 +1,6 @@
 """How each instruction set multiplies the words of a depthwise convolution: a frozen row each.
 
-A word has the elements of one channel that lie below each other in ``rows`` rows of the input.
+A word has ``rows`` neighbouring elements of one channel (`words.WordShape`).
 What the functions do is in ``runtime_c/isa/ec_dot_portable.h``.
 """
 
@@ -45,15 +45,16 @@ class DotRow:
         return f"../isa/ec_integers_{self.integers}.h", f"../isa/ec_dot_{self.name}.h"
 
 
-# Those that need a feature first.  Slots are instructions of the kernel, counted: a load and a
-# product, or a load and two; to pack, loads, interleaving and stores, of four vectors together.
+# Those that need a feature first.  Slots are instructions of the kernel, counted (`python
+# bench/depthwise_windows.py`): a product, or two, and its share of the loads of a word and a filter;
+# to pack, loads, interleaving and stores, of four vectors together.
 ROWS = (
     DotRow(*("avx512", "vnni", "avx512"), 4, 2.0, 4.5, shift=128, feature="int8_dot"),
     DotRow(*("avx512", "avx512", "avx512"), 2, 3.0, 4.0),
     DotRow(*("avx2", "avx2", "avx2"), 2, 2.5, 4.0),
     DotRow(*("neon", "sdot", "neon"), 4, 2.0, 4.0, feature="int8_dot"),
     DotRow(*("neon", "neon", "neon"), 4, 4.0, 4.0, pairs=True),
-    DotRow(*("neon_armv7", "neon", "neon"), 4, 4.5, 5.0, pairs=True),
+    DotRow(*("neon_armv7", "neon", "neon"), 4, 5.5, 9.0, pairs=True),
     DotRow(*("power10", "power10", "power10"), 4, 2.0, 4.5, shift=128),
     DotRow(*("portable", "portable", "portable"), 4, 8.0, 12.0),
 )
