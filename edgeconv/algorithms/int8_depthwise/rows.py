@@ -46,7 +46,7 @@ class DotRow:
 
 
 # Those that need a feature first.  Slots are instructions of the kernel, counted (`python
-# bench/depthwise_windows.py`): a product, or two, and its share of the loads of a word and a filter;
+# bench/depthwise_windows.py`): a product, or two, and its share of loads of a word and a filter;
 # to pack, loads, interleaving and stores, of four vectors together.
 ROWS = (
     DotRow(*("avx512", "vnni", "avx512"), 4, 2.0, 4.5, shift=128, feature="int8_dot"),
