@@ -24,6 +24,9 @@ Constant = Callable[[str], Values | None]
 _EXACT = (INT4, INT8, Encoding(16), Encoding(24))
 # Constants of the same elements in the same order, in which one scale remains one scale.
 _RESHAPES = frozenset({"Identity", "Flatten", "Reshape", "Squeeze", "Unsqueeze"})
+# Bits of integers whose multiples of a scale are nearest to it when rounded to eight significant
+# bits, as bfloat16 has them.
+_TOLD_APART = 8
 
 
 class Dequantised:
@@ -46,6 +49,26 @@ class Dequantised:
         blocks = any(a.name == "block_size" and a.i for a in node.attribute)
         if blocks or (node.input and node.input[0] in self._blocked):
             self._blocked.add(node.output[0])
+
+    def widened(self, name: str, value: Values) -> npt.NDArray[np.float32]:
+        """The constant ``name`` of another type in float32: where it is multiples of scales these,
+        as such a node computes them in float32, not what its own type had rounded them to."""
+        found = self._encodings.get(name)
+        wide = value.astype(np.float32)
+        if found is None or found.bits > _TOLD_APART:
+            return wide
+        shape = [
+            -1 if i == found.axis and not found.is_per_tensor else 1 for i in range(value.ndim)
+        ]
+        units = np.asarray(found.scale, np.float32).reshape(shape or ())
+        return np.asarray(np.rint(wide / units) * units, np.float32)
+
+    def rename(self, name: str, other: str) -> None:
+        """What is known of ``name`` is known of ``other`` too, of the same numbers."""
+        if name in self._encodings:
+            self._encodings[other] = self._encodings[name]
+        if name in self._blocked:
+            self._blocked.add(other)
 
     def attributes(self, name: str, axis: int, channels: int, layer: str) -> dict[str, Any]:
         """Attributes ``storage`` and ``exact`` of the node ``layer``, which has ``name`` as its

@@ -2,6 +2,7 @@
 
 Values that are read are converted once, and results where something reads them as what the model
 says they are: a chain of float16 operators is computed in float32 throughout, as ONNX Runtime does.
+Filters that a DequantizeLinear of constants makes are the first of such a chain.
 """
 
 from __future__ import annotations
@@ -9,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-import numpy as np
 import onnx
 
 from edgeconv.element_types import FLOAT32, FLOAT64, WIDENED
@@ -88,8 +88,10 @@ class Widening:
         if tensor.dtype not in WIDENED or name in self._wide:
             return self._wide.get(name, name)
         if tensor.data is not None:
-            value = tensor.data.astype(np.float32)
+            dequantised = self._values.dequantised
+            value = dequantised.widened(name, tensor.data)
             self._wide[name] = self._values.add_constant(f"{name}/{FLOAT32}", value)
+            dequantised.rename(name, self._wide[name])
         elif not known_only:
             self._wide[name] = self._result(name)
             before.append(self._conversion(name, self._wide[name]))
