@@ -144,16 +144,19 @@ def _loop() -> Any:
     matrices along their first dimension, and makes columns of numbers."""
     import numpy as np  # noqa: PLC0415 - the one engine that is asked for
     from onnx.defs import get_schema  # noqa: PLC0415
-    from onnx.reference.ops.op_loop import Loop as Joining  # noqa: PLC0415
+    from onnx.reference.ops import op_loop  # noqa: PLC0415
 
-    class Loop(Joining):  # type: ignore[misc]  # onnx has no types
+    joining: Any = op_loop.Loop  # whose methods have no types
+
+    class Loop(joining):  # type: ignore[misc]
         """Stacking."""
 
         op_schema = get_schema("Loop")
 
         def __init__(self, *given: Any) -> None:
             super().__init__(*given)
-            self._body, self._run_body = self._run_body, self._of_trip
+            self._body: Any = self._run_body
+            self._run_body: Any = self._of_trip
 
         def _of_trip(self, *given: Any, **more: Any) -> Any:
             found = self._body(*given, **more)
