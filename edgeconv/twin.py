@@ -25,6 +25,7 @@ from edgeconv.build.project import Project
 from edgeconv.build.weights_file import image_of
 from edgeconv.calibration.engine import Engine
 from edgeconv.choose.attention import as_decided as attention_as_decided
+from edgeconv.choose.bit_for_bit import with_integer_results
 from edgeconv.choose.run_time_scales import as_decided
 from edgeconv.choose.storage import INSERTED, NO_RESULT, OUTPUT
 from edgeconv.choose.winograd import forms_described
@@ -109,7 +110,8 @@ def require_weights(project: Project, model: Path) -> None:
     Raises EdgeconvError: another model, or filters or biases that are not its own.
     """
     loaded = graph_of(project, model)
-    graph = passes.optimise(replace(loaded, requantise=project.requantise))
+    loaded = replace(loaded, requantise=project.requantise)
+    graph = with_integer_results(passes.optimise(loaded))
     _check_exact(project, graph, _constants(project, graph))
 
 

@@ -6,10 +6,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from edgeconv.algorithms import algorithms
+from edgeconv.element_types import FLOAT32
 from edgeconv.errors import EdgeconvError
 from edgeconv.ir.activation import Activation
 from edgeconv.ir.candidate import EXACTLY
 from edgeconv.ir.choice import Choice, Layer
+from edgeconv.ir.edit import Editor
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.grids import rounded_to
 from edgeconv.ir.quantisation import integers_of, rounding_to
@@ -20,6 +22,7 @@ from edgeconv.requantisation import EXACT
 # Operators whose kernels in integers are those of `ir.Graph.requantise`.
 FOLLOWING = frozenset({"Binary", "Conv", "Dense", "Pool", "Reduce", "Resize", "Softmax", "Unary"})
 _MOVEMENT = frozenset({"Identity", "Reshape", "Transpose"})
+_ROUNDS_ALONE = _MOVEMENT | {"Unary"}  # where they bring what they read to a grid, and no more
 
 
 def following(node: Node, graph: Graph, options: Sequence[LayoutOption]) -> Sequence[LayoutOption]:
@@ -67,6 +70,28 @@ def _in_float32(node: Node, rounding: Activation, known: Mapping[str, Activation
     return node.op == "Resize" and node.attrs["mode"] == "linear"
 
 
+def with_integer_results(graph: Graph) -> Graph:
+    """``graph``, its passes done, where each float32 output that a kernel in integers rounds is a
+    copy of a tensor of its own, which memory can hold as these integers: a model that ends in
+    DEQUANTIZE, as TensorFlow's converter makes it by default."""
+    if graph.requantise == EXACT:
+        return graph
+    editor, rounding = Editor(graph), roundings(graph)
+    for name in dict.fromkeys(graph.outputs):
+        writer = editor.writer(name)
+        if writer is None or graph[name].dtype != FLOAT32:
+            continue
+        node = editor.node(writer)
+        if node.name not in rounding or node.op not in FOLLOWING or len(node.outputs) > 1:
+            continue
+        inner = editor.add_tensor(f"{name}/rounded", graph[name].shape, graph[name])
+        editor.rename_uses(name, inner)
+        editor.update(writer, outputs=(inner,))
+        copy = editor.fresh_node(f"{node.name}/dequantised")
+        editor.insert(writer, Node(copy, "Identity", (inner,), (name,), origin=node.origin))
+    return editor.finish()
+
+
 def require(choice: Choice) -> None:
     """Raises EdgeconvError where a layer rounds otherwise than `ir.Graph.requantise` says."""
     graph = choice.graph
@@ -97,13 +122,18 @@ def _follows(layer: Layer) -> bool:
 def roundings(graph: Graph) -> frozenset[str]:
     """The nodes that bring computed numbers to a grid where they do not lie.  What the caller gives
     as float32 is not computed."""
-    known = rounded_to(graph)
+    known, given = rounded_to(graph), set(graph.inputs)
+    for node in graph.nodes:
+        if node.inputs[:1] and node.inputs[0] in given and node.op in _MOVEMENT:
+            given |= {node.output} if node.epilogue.is_empty else set()
 
     def rounds(node: Node) -> bool:
         if node.op != "Quantise":
-            return "grid" in (node.epilogue.before.kind, node.epilogue.after.kind)
+            kinds = node.epilogue.before.kind, node.epilogue.after.kind
+            as_given = node.op in _ROUNDS_ALONE and node.inputs[0] in given
+            return "grid" in kinds and not (as_given and kinds == ("grid", "none"))
         grid, encoding = known.get(node.inputs[0]), integers_of(node)
         there = grid is not None and encoding.is_per_tensor and grid.alpha == encoding.scale[0]
-        return node.inputs[0] not in graph.inputs and not there
+        return node.inputs[0] not in given and not there
 
     return frozenset(node.name for node in graph.nodes if rounds(node))

@@ -13,7 +13,7 @@ from edgeconv.budget.frontier import POINTS, Point, thinned, undominated
 from edgeconv.budget.tables import Limits, Objective
 from edgeconv.choice_notes import integers_of
 from edgeconv.choose.attention import with_attention
-from edgeconv.choose.bit_for_bit import require_kernels
+from edgeconv.choose.bit_for_bit import require_kernels, with_integer_results
 from edgeconv.choose.run_time_scales import in_integers
 from edgeconv.choose.storage import EVERY_LAYER, OUTPUT
 from edgeconv.closing import Closing
@@ -72,7 +72,7 @@ class Decider(Closing):
         tell("simplifying the graph")
         graph = replace(graph, requantise=options.requantise)
         require_kernels(graph)
-        simple = passes.optimise(graph)
+        simple = with_integer_results(passes.optimise(graph))
         self.graph = _in_integers(simple, self.planner)
         port_names(self.graph.inputs, self.graph.outputs, options.renames)  # before anything long
         self._integers = MadeInt8(self.planner, self.graph, tell)

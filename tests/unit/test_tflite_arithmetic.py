@@ -246,10 +246,12 @@ def test_the_definition_is_what_its_runtime_computes(case: Case, tmp_path: Path)
 
 def _mixed() -> bytes:
     """A depthwise convolution, one with a residual, a product, averages of four, a dense
-    layer, a softmax."""
+    layer, a softmax; float32 at both ends, as TensorFlow's converter leaves it."""
     rng, sketch = np.random.default_rng(3), Sketch()
     grid: dict[str, Any] = {"scale": [0.05], "zero": [5]}
+    given = sketch.tensor("given", (1, 6, 5, 8), "float32")
     x = sketch.tensor("input", (1, 6, 5, 8), "int8", scale=[0.04], zero=[-9])
+    sketch.operator("QUANTIZE", [given], [x])
     for name, kind, shape in (
         ("depthwise", "DEPTHWISE_CONV_2D", (1, 3, 3, 8)),
         ("conv", "CONV_2D", (8, 1, 1, 8)),
@@ -293,7 +295,9 @@ def _mixed() -> bytes:
     sketch.operator("FULLY_CONNECTED", [averages, w, b], [dense], activation="NONE")
     scores = sketch.tensor("scores", (1, 5), "int8", scale=[1 / 256], zero=[-128])
     sketch.operator("SOFTMAX", [dense], [scores], beta=1.0)
-    return sketch.bytes([0], [scores, means])
+    real = sketch.tensor("real", (1, 5), "float32")
+    sketch.operator("DEQUANTIZE", [scores], [real])
+    return sketch.bytes([given], [real, means])
 
 
 def _in_16_bits() -> bytes:
