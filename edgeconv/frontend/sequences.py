@@ -153,14 +153,21 @@ class Sequences:
         sizes = self._walk.constant(given) if given else np.asarray(1)
         kind = self._walk.type_of(given) if given else None
         entries = static_shape(kind) if kind is not None else None
+        ranks = len(entries or ()), 0 if sizes is None else sizes.ndim
+        if max(ranks) > 1 or (sizes is not None and (sizes < 1 - sizes.ndim).any()):
+            got = f"split of {max(ranks)} dimensions" if max(ranks) > 1 else f"split {sizes}"
+            raise visit.invalid(got, "it is one positive number, or the size of each part")
         if sizes is None and entries:  # as many tensors as there are sizes
             (self.lengths[node.output[0]],) = entries
             return
         if shape is None or sizes is None:
             raise _RefusedError("how it splits is computed at run time")
-        axis = attrs.get("axis", 0) % max(len(shape), 1)
+        axis = attrs.get("axis", 0)
+        if not -len(shape) <= axis < len(shape):
+            raise visit.invalid(f"axis {axis} of {list(shape)}", "it is an axis of what is split")
+        axis %= len(shape)
         if not sizes.ndim:
-            each = max(int(sizes), 1)
+            each = int(sizes)
             sizes = np.diff([*range(0, shape[axis], each), shape[axis]])
         count = len(sizes)
         parts = [self._walk.fresh(f"{visit.name}/{node.output[0]}/{i}") for i in range(count)]

@@ -229,6 +229,17 @@ CASES = {
         ),
         "axis 3 of 2 dimensions",
     ),
+    "axis of SplitToSequence": (
+        ("(float x) => (float y) <int64 i = {0}> { s = SplitToSequence(x)  y = SequenceAt(s, i) }"),
+        "axis 0 of []",
+    ),
+    "sizes of SplitToSequence": (
+        (
+            "(float[4] x) => (float[2] y) <int64 n = {-2}, int64 i = {0}>"
+            " { s = SplitToSequence(x, n)  y = SequenceAt(s, i) }"
+        ),
+        "split -2",
+    ),
     "indices of ScatterND": (
         "(float[3] x, int64 i, float u) => (float[3] y) { y = ScatterND(x, i, u) }",
         "indices [] of [3]",
