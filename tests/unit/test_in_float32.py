@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import replace
@@ -13,9 +14,15 @@ import onnx
 import pytest
 
 from edgeconv import board as boards
+from edgeconv.algorithms import no_integers as table
 from edgeconv.choice_notes import float32_notes
 from edgeconv.choose.in_float32 import EVERY_REASON, in_integers
+from edgeconv.choose.storage import weight_formats
 from edgeconv.deciding import Decided, Decider
+from edgeconv.encoding import int8
+from edgeconv.ir.activation import Activation, grid
+from edgeconv.ir.filters import ALONG_IN_C, IN_BLOCKS, SCALES_LIE
+from edgeconv.ir.graph import Epilogue, Graph, Node, Tensor
 from edgeconv.options import CompileOptions
 from tests import quantised_models
 from tests.command import Command
@@ -108,6 +115,63 @@ def test_float32_results_of_sums_have_none(kind: str, tmp_path: Path) -> None:
     (layer,) = (each for each in found.report["layers"] if each["op"] == "Conv")
     assert layer["compute"] == "int8 to float32"
     assert found.report["integers"]["macs"] == found.report["model"]["macs"]
+
+
+_LOST = {"storage": None}
+_WIDE = {"storage": weight_formats()["flyte16"].encoding.scaled((0.1,))}
+_NARROW = {"storage": weight_formats()["int4"].encoding.scaled((0.1,))}
+_WHOLE, _STEPS = grid(0.1, -128.0, 127.0), grid(0.1, -0.5, 254.5)
+_TANH = Activation("tanh")
+# By reason: attributes of the layer, what its input is rounded to, its epilogue, and which of
+# input, residual and result are in memory as float32.
+ALONE: Mapping[str, tuple[Mapping[str, Any], Activation | None, Epilogue, str]] = {
+    "filter-scales": (_LOST | {SCALES_LIE: ALONG_IN_C}, _WHOLE, Epilogue(_WHOLE), ""),
+    "filter-blocks": (_LOST | {SCALES_LIE: IN_BLOCKS}, _WHOLE, Epilogue(_WHOLE), ""),
+    "filters": (_LOST, _WHOLE, Epilogue(_WHOLE), ""),
+    "filter-bits": (_WIDE, _WHOLE, Epilogue(_WHOLE), ""),
+    "small-filters": (_NARROW, _WHOLE, Epilogue(_WHOLE), ""),
+    "input": ({}, None, Epilogue(_WHOLE), "x"),
+    "input-scales": ({}, grid(0.1, -math.inf, math.inf), Epilogue(_WHOLE), "x"),
+    "input-range": ({}, _STEPS, Epilogue(_WHOLE), "x"),
+    "input-storage": ({}, _WHOLE, Epilogue(_WHOLE), "x"),
+    "result": ({}, _WHOLE, Epilogue(), ""),
+    "sum-not-rounded": ({}, _WHOLE, Epilogue(residual="r", after=_WHOLE), ""),
+    "activation": ({}, _WHOLE, Epilogue(_TANH, after=_WHOLE), ""),
+    "residual": ({}, _WHOLE, Epilogue(_WHOLE, "r", _WHOLE), "r"),
+    "result-range": ({}, _WHOLE, Epilogue(_STEPS), "y"),
+    "no-form": ({}, _WHOLE, Epilogue(_WHOLE), ""),
+}
+
+
+# Those that tensors in front of the layer have (test_channel_grids.py).
+IN_OTHERS = {"input-zeros", "input-joined"}
+
+
+def test_every_reason_of_sums_stands_alone_somewhere() -> None:
+    named = {reason.name for reason in table.REASONS}
+    assert ALONE.keys() | IN_OTHERS == named
+
+
+@pytest.mark.parametrize("name", ALONE)
+def test_a_condition_that_does_not_hold_has_its_reason(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a layer of which no form is found, all else being as it should."""
+    for found in ("form_of", "wide_sums_of", "real_sums_of"):
+        monkeypatch.setattr(table, found, lambda *_: None)
+    attrs, rounding, epilogue, plain = ALONE[name]
+    kept = {each: int8(0.1, 0) for each in "xry" if each not in plain}
+    tensors = {each: Tensor(each, (1, 4, 6, 6)) for each in "xry"}
+    tensors |= {each: replace(tensors[each], storage=kept[each]) for each in kept}
+    tensors["w"] = Tensor("w", (4, 4, 3, 3))
+    stored = {"storage": weight_formats()["int8"].encoding.scaled((0.1,))}
+    known = {key: value for key, value in {**stored, **attrs}.items() if value is not None}
+    node = Node("layer", "Conv", ("x", "w", ""), ("y",), known, epilogue)
+    graph = Graph("net", (node,), tensors, ("x", "r"), ("y",))
+    roundings = {} if rounding is None else {"x": rounding}
+    found = table.no_integers(node, graph, roundings)
+    assert found is not None
+    assert found.name == name
 
 
 @pytest.mark.parametrize("kind", ["input", "filters", "filter-bits", "filter-scales"])
