@@ -9,11 +9,14 @@ import pytest
 
 from edgeconv import board as boards
 from edgeconv.algorithms.ahead import fetches, latency, rounds
+from edgeconv.algorithms.int8_packed.lower import fetches_filters
+from edgeconv.algorithms.problem import ConvProblem
 from edgeconv.algorithms.winograd.distances import CHANNELS, ahead_of
 from edgeconv.algorithms.winograd.forms import forms_for
 from edgeconv.algorithms.winograd.plan import make_plans
 from edgeconv.codegen.amalgamate import amalgamate
 from edgeconv.codegen.guarded import DISTANCES, LOADS_IN_ORDER, WORKERS, for_program
+from edgeconv.ir.layout import ROW_MAJOR
 from edgeconv.ir.work import Work
 from edgeconv.lowering.calls import merge_headers
 from edgeconv.price.duration import EXPOSED, IN_ORDER, duration_of
@@ -35,6 +38,15 @@ def target() -> Target:
 def test_who_is_asked() -> None:
     asked = {name for name in boards.names() if fetches(boards.load(name).target)}
     assert asked == set(ASKED)
+
+
+def test_a_single_row_out_of_order_fetches_no_filters(target: Target) -> None:
+    sizes = ((1, 1, 1),) * 4
+    row = ConvProblem(1, 64, 64, 1, *sizes, (1, 1, 1), (0, 0, 0), ROW_MAJOR, ROW_MAJOR)
+    for in_order, batch, asked in ((False, 1, False), (False, 2, True), (True, 1, True)):
+        core = replace(target, prefetch=True, in_order=in_order)
+        assert fetches_filters(replace(row, batch=batch), core) is asked
+        assert not fetches_filters(row, replace(core, prefetch=False))
 
 
 def test_it_is_the_latency_of_the_farthest_level_that_matters(target: Target) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -95,6 +96,13 @@ def room_for(channels: int) -> int:
     return (channels // 16 + 2) * 16
 
 
+def fetches_filters(problem: ConvProblem, target: Target) -> bool:
+    """Whether the next filters are fetched meanwhile.  A single row multiplies each filter once, so
+    that a core out of order takes as long to fetch a line of them as to load it."""
+    rows = problem.batch * math.prod(problem.out_size)
+    return target.prefetch and (target.in_order or rows > 1)
+
+
 def lower(candidate: RowsCandidate, node: Node, graph: Graph, target: Target) -> Layer:
     """The kernel call of a Conv node whose layouts are decided."""
     if candidate.compute == REAL:
@@ -115,7 +123,7 @@ def lower(candidate: RowsCandidate, node: Node, graph: Graph, target: Target) ->
         "gemm",
         params={
             **gemm_params(problem, plan, lanes),
-            "prefetch": target.prefetch,
+            "prefetch": fetches_filters(problem, target),
             "epilogue": KernelEpilogue(),
             "filters_as": "EC_F32",  # they are multiplied as they are stored
             "units": 0,
@@ -163,7 +171,7 @@ def _lower_real(candidate: RowsCandidate, node: Node, graph: Graph, target: Targ
         template="conv/gemm.c.j2",
         params={
             **gemm_params(problem, plan, lanes),
-            "prefetch": target.prefetch,
+            "prefetch": fetches_filters(problem, target),
             "residual": bool(node.epilogue.residual),
             "epilogue": epilogue_of(node, graph),
             "filters_as": "EC_F32",  # they are multiplied as they are stored

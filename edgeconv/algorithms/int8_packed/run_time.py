@@ -26,6 +26,7 @@ from edgeconv.algorithms.int8_packed.lower import (
     around_params,
     by_sum_of,
     channel_words,
+    fetches_filters,
     packed_filters,
     room_for,
 )
@@ -103,7 +104,7 @@ def lower_run_time(candidate: RowsCandidate, node: Node, graph: Graph, target: T
         template="conv/gemm.c.j2",
         params={
             **gemm_params(problem, plan, lanes),
-            "prefetch": target.prefetch,
+            "prefetch": fetches_filters(problem, target),
             "residual": bool(residual),
             "epilogue": epilogue_of(node, graph),
             "filters_as": "EC_F32",  # they are multiplied as they are stored
