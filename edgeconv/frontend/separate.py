@@ -18,7 +18,7 @@ OWN = "//of its piece"  # behind the name of a tensor: what its own piece makes 
 _BY, _SHIFTED = "//by", "//shifted"
 # Significant bits of types that engines round every result to, and how often on the way from one
 # QuantizeLinear to the next: the integer's number, the filters, their product and its quotient.
-_PRECISION: dict[int, int] = {TensorProto.FLOAT16: 11, TensorProto.BFLOAT16: 8}
+_PRECISION: Mapping[int, int] = {TensorProto.FLOAT16: 11, TensorProto.BFLOAT16: 8}
 _ROUNDINGS = 4
 
 

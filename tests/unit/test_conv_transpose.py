@@ -97,7 +97,7 @@ def test_integers_remain_integers(per_channel: bool, group: int, tmp_path: Path)
     np.testing.assert_array_equal(units, np.tile(scale, 4 * group * (4 // count)))
     filters = optimised[conv.inputs[1]].data
     assert filters is not None
-    steps = filters / units.reshape(-1, 1, 1, 1)
+    steps = np.asarray(filters, np.float32) / units.reshape(-1, 1, 1, 1)
     np.testing.assert_array_equal(steps, np.rint(steps))
     assert conv.inputs[2]
     assert conv.epilogue.before.kind == "grid"

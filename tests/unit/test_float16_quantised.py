@@ -34,7 +34,7 @@ def quantised(kind: int, folder: Path) -> Path:
         helper.make_tensor("x_scale", kind, [], [0.0317]),
         helper.make_tensor("y_scale", kind, [], [0.9]),
         helper.make_tensor("w_scale", kind, [4], SCALES),
-        numpy_helper.from_array(np.int8(3), "x_zero"),
+        numpy_helper.from_array(np.array(3, np.int8), "x_zero"),
         numpy_helper.from_array(STEPS, "w_q"),
     ]
     graph = helper.make_graph(
