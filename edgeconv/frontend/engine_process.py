@@ -144,19 +144,17 @@ def _loop() -> Any:
     matrices along their first dimension, and makes columns of numbers."""
     import numpy as np  # noqa: PLC0415 - the one engine that is asked for
     from onnx.defs import get_schema  # noqa: PLC0415
-    from onnx.reference.ops import op_loop  # noqa: PLC0415
+    from onnx.reference.ops.op_loop import Loop as Joining  # noqa: PLC0415
 
-    joining: Any = op_loop.Loop  # whose methods have no types
-
-    class Loop(joining):  # type: ignore[misc]
+    class Loop(Joining):
         """Stacking."""
 
         op_schema = get_schema("Loop")
 
         def __init__(self, *given: Any) -> None:
-            super().__init__(*given)
-            self._body: Any = self._run_body
-            self._run_body: Any = self._of_trip
+            super().__init__(*given)  # type: ignore[no-untyped-call]
+            self._body: Any = vars(self)["_run_body"]
+            vars(self)["_run_body"] = self._of_trip
 
         def _of_trip(self, *given: Any, **more: Any) -> Any:
             found = self._body(*given, **more)
@@ -164,7 +162,7 @@ def _loop() -> Any:
             return found
 
         def _run(self, *given: Any, **more: Any) -> Any:
-            found = list(super()._run(*given, **more))
+            found = list(super()._run(*given, **more))  # type: ignore[no-untyped-call]
             for k in range(1, self.K + 1):
                 found[-k] = np.reshape(found[-k], (-1, *self._shapes[-k]))
             return tuple(found)
