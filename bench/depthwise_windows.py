@@ -173,7 +173,8 @@ def print_board(board: Board, channels: int, rounds: int) -> None:
         each = unit * cost / products(window, channels)
         first = first or each
         layer = next(each for each in choice.layers if each.candidate)
-        real = "" if layer.candidate.compute == INTEGERS else "  in float32"
+        integers = layer.candidate is not None and layer.candidate.compute == INTEGERS
+        real = "" if integers else "  in float32"
         line = f"  {window.label:20} {layer.algorithm:16}{each:9.3f} ({each / first:.2f})"
         print(line + real, flush=True)
 
