@@ -67,8 +67,8 @@ def channel_words(
     missing = -count % lanes
     ends = np.pad(np.stack([start, *form.words[1:], *around]), ((0, 0), (0, missing)))
     stored = filters if zeros is None else filters + zeros.reshape(-1, *(1,) * (filters.ndim - 1))
-    taps = np.pad(_parts(stored, row, shape), ((0, missing), *((0, 0),) * 4))
-    ones = _parts(np.ones((lanes, *filters.shape[1:]), np.int64), row, shape)
+    taps = np.pad(_taps(stored, row, shape), ((0, missing), *((0, 0),) * 4))
+    ones = _taps(np.ones((lanes, *filters.shape[1:]), np.int64), row, shape)
     behind = [] if zeros is None else [_words(ones, row, lanes)]
     found: list[Words] = []
     first = 0
@@ -80,19 +80,19 @@ def channel_words(
     return np.concatenate(found)
 
 
-def _parts(filters: npt.NDArray[np.int64], row: DotRow, shape: WordShape) -> npt.NDArray[np.int64]:
+def _taps(filters: npt.NDArray[np.int64], row: DotRow, shape: WordShape) -> npt.NDArray[np.int64]:
     """Filters by channel, set, word of a row, pair or whole of it, and element; zeros fill up."""
     count, columns = len(filters), filters.shape[-1]
     taps = filters.reshape(count, -1, columns)
     missing = -taps.shape[1] % shape.down, -columns % shape.across
     taps = np.pad(taps, ((0, 0), *((0, more) for more in missing)))
-    parts = taps.reshape(count, -1, shape.down, taps.shape[2] // shape.across, shape.across)
-    elements = parts.transpose(0, 1, 3, 2, 4)  # rows and columns of a word last
+    words = taps.reshape(count, -1, shape.down, taps.shape[2] // shape.across, shape.across)
+    elements = words.transpose(0, 1, 3, 2, 4)  # rows and columns of a word last
     return elements.reshape(*elements.shape[:3], -1, PAIR if row.pairs else row.rows)
 
 
-def _words(parts: npt.NDArray[np.int64], row: DotRow, lanes: int) -> Words:
+def _words(taps: npt.NDArray[np.int64], row: DotRow, lanes: int) -> Words:
     """By vector, set and word of a row words, or pairs of all channels of the vector."""
-    vectors = parts.reshape(-1, lanes, *parts.shape[1:])
+    vectors = taps.reshape(-1, lanes, *taps.shape[1:])
     words = np.ascontiguousarray(vectors.transpose(0, 2, 3, 4, 1, 5), row.element)
     return words.reshape(-1).view(np.int32)
