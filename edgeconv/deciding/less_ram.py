@@ -108,7 +108,7 @@ def tightened(planner: Planner, graph: Graph, draft: Draft, *, turns: bool = Fal
     tried = draft
     for _ in range(_TIGHTENINGS):
         if turns and not any(step.turn for step in tried.choice.steps):
-            tried = _with_steps(planner, tried, _in_turns(planner, tried.choice))
+            tried = _turned(planner, tried, _in_turns(planner, tried.choice))
             if not planner.exceeded(tried, "ram"):
                 return tried
         more = memory.room_for_workspaces(tried.choice, tried.memory, room)
@@ -163,11 +163,11 @@ def _in_turns(planner: Planner, choice: Choice) -> Choice:
 
 def _kept(planner: Planner, draft: Draft, choice: Choice) -> Draft:
     """``draft`` with ``choice``, which has steps, where that needs less RAM and fits if it must."""
-    made = _with_steps(planner, draft, choice)
+    made = _turned(planner, draft, choice)
     return draft if planner.exceeded(made) else made
 
 
-def _with_steps(planner: Planner, draft: Draft, choice: Choice) -> Draft:
+def _turned(planner: Planner, draft: Draft, choice: Choice) -> Draft:
     """``draft`` with ``choice``, the same layers in steps that need less RAM."""
     if choice is draft.choice:
         return draft

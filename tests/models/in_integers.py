@@ -106,7 +106,7 @@ class _Network:
         judged: list[tuple[str, str]] = []
         roundings = roundings_of(self.graph)
         for each in self.graph.nodes:
-            node = (widened(each) if each.op in _SUMMED else None) or each
+            node = (widened(each, self.graph) if each.op in _SUMMED else None) or each
             unsure = any(name in self.unsure for name in node.reads())
             value = self._in_integers(node) if node.op in (*_SUMMED, "Binary") else None
             whole = value is not None

@@ -157,8 +157,8 @@ def test_a_condition_that_does_not_hold_has_its_reason(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of a layer of which no form is found, all else being as it should."""
-    for found in ("form_of", "wide_sums_of", "real_sums_of"):
-        monkeypatch.setattr(table, found, lambda *_: None)
+    for form in ("form_of", "wide_sums_of", "real_sums_of"):
+        monkeypatch.setattr(table, form, lambda *_: None)
     attrs, rounding, epilogue, plain = ALONE[name]
     kept = {each: int8(0.1, 0) for each in "xry" if each not in plain}
     tensors = {each: Tensor(each, (1, 4, 6, 6)) for each in "xry"}

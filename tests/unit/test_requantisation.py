@@ -48,7 +48,7 @@ def layers(draw: st.DrawFn, reach: int = 3000) -> Sums:
 def by_definition(sums: Sums, value: int) -> int:
     """Rounded once, ties to even, in rationals."""
     unit, bias = Fraction(float(sums.unit[0])), Fraction(float(sums.bias[0]))
-    whole = round((unit * value + bias) / Fraction(sums.spacing)) + sums.zero
+    whole = round((unit * value + bias) / Fraction(float(sums.spacing))) + sums.zero
     return min(max(whole, sums.low), sums.high)
 
 

@@ -4,6 +4,7 @@ default; those of ONNX files to even, which is said."""
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -32,10 +33,9 @@ BOUNDS = {
 
 def _network(folder: Path, activation: str, zero: int, dtype: str = "int8") -> Path:
     sketch = Sketch()
-    grid = {"scale": [0.05], "zero": [zero]}
-    x = sketch.tensor("input", (1, 6, 8, 8), dtype, **grid)
-    y = sketch.tensor("averages", (1, 3, 4, 8), dtype, **grid)
-    window = {"kernel_w": 2, "kernel_h": 2, "stride_w": 2, "stride_h": 2}
+    x = sketch.tensor("input", (1, 6, 8, 8), dtype, scale=[0.05], zero=[zero])
+    y = sketch.tensor("averages", (1, 3, 4, 8), dtype, scale=[0.05], zero=[zero])
+    window: dict[str, Any] = {"kernel_w": 2, "kernel_h": 2, "stride_w": 2, "stride_h": 2}
     sketch.operator("AVERAGE_POOL_2D", [x], [y], padding="VALID", activation=activation, **window)
     path = folder / "net.tflite"
     path.write_bytes(sketch.bytes([0], [y]))

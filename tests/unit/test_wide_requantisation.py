@@ -52,7 +52,7 @@ def layers(draw: st.DrawFn) -> tuple[Sums, Integers]:
 def by_definition(sums: Sums, channel: int, value: int) -> int:
     """Rounded once, ties to even, in rationals."""
     real = Fraction(float(sums.unit[channel])) * value + Fraction(float(sums.bias[channel]))
-    return min(max(round(real / Fraction(sums.spacing)) + sums.zero, sums.low), sums.high)
+    return min(max(round(real / Fraction(float(sums.spacing))) + sums.zero, sums.low), sums.high)
 
 
 def near_edges(form: Wide, sums: Sums, whole: Integers, rng: np.random.Generator) -> Integers:
