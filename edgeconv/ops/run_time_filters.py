@@ -11,9 +11,12 @@ from __future__ import annotations
 import itertools
 import math
 
+from edgeconv import limits
 from edgeconv.ir.layout import Shape
 from edgeconv.ops.formula import Term
 from edgeconv.ops.importing import Window
+
+_NODES_EACH = 2  # of a tap
 
 
 def convolved(x: Term, filters: Term, window: Window, groups: int, out: Shape) -> Term:
@@ -22,6 +25,9 @@ def convolved(x: Term, filters: Term, window: Window, groups: int, out: Shape) -
     formula, rank = x.formula, len(window.kernel)
     n, in_c, *_ = x.shape
     out_c, pixels = out[1], math.prod(out[2:])
+    where = f"node {formula.source.name!r} ({formula.source.op_type})"
+    count = _NODES_EACH * math.prod(window.kernel)
+    limits.held("model-nodes", count, where, "filters of run time have nodes for each tap")
     if any(window.pads):
         begins, ends = window.pads[:rank], window.pads[rank:]
         pads = (0, 0, *begins, 0, 0, *ends)

@@ -169,9 +169,9 @@ def test_a_condition_that_does_not_hold_has_its_reason(
     node = Node("layer", "Conv", ("x", "w", ""), ("y",), known, epilogue)
     graph = Graph("net", (node,), tensors, ("x", "r"), ("y",))
     roundings = {} if rounding is None else {"x": rounding}
-    found = table.no_integers(node, graph, roundings)
-    assert found is not None
-    assert found.name == name
+    reason = table.no_integers(node, graph, roundings)
+    assert reason is not None
+    assert reason.name == name
 
 
 @pytest.mark.parametrize("kind", ["input", "filters", "filter-bits", "filter-scales"])

@@ -229,6 +229,13 @@ CASES = {
         ),
         "axis 3 of 2 dimensions",
     ),
+    "taps of filters of run time": (
+        (
+            "(float[1,1,3,3] x, float[1,1,1048576,3] w) => (float[1,1,1048578,5] y)"
+            " { y = ConvTranspose(x, w) }"
+        ),
+        "filters of run time have nodes for each tap",
+    ),
     "axis of SplitToSequence": (
         ("(float x) => (float y) <int64 i = {0}> { s = SplitToSequence(x)  y = SequenceAt(s, i) }"),
         "axis 0 of []",

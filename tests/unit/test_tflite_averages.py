@@ -33,8 +33,9 @@ BOUNDS = {
 
 def _network(folder: Path, activation: str, zero: int, dtype: str = "int8") -> Path:
     sketch = Sketch()
-    x = sketch.tensor("input", (1, 6, 8, 8), dtype, scale=[0.05], zero=[zero])
-    y = sketch.tensor("averages", (1, 3, 4, 8), dtype, scale=[0.05], zero=[zero])
+    grid: dict[str, Any] = {"scale": [0.05], "zero": [zero]}
+    x = sketch.tensor("input", (1, 6, 8, 8), dtype, **grid)
+    y = sketch.tensor("averages", (1, 3, 4, 8), dtype, **grid)
     window: dict[str, Any] = {"kernel_w": 2, "kernel_h": 2, "stride_w": 2, "stride_h": 2}
     sketch.operator("AVERAGE_POOL_2D", [x], [y], padding="VALID", activation=activation, **window)
     path = folder / "net.tflite"
