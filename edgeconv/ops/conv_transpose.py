@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from edgeconv import limits
 from edgeconv.ir.graph import Node
 from edgeconv.ir.layout import Shape
 from edgeconv.ops.base import ImportContext, Operator, Source
@@ -104,6 +105,9 @@ def _geometry(source: Source, ctx: ImportContext) -> _Transposed:
     if kernel != w[2:] or not len(strides) == len(dilations) == len(extra) == rank:
         got = f"kernel {list(kernel)}, strides {list(strides)}, dilations {list(dilations)}"
         raise ctx.reject(source, got, f"each has {rank} entries, the kernel those of the weights")
+    largest = max((*x[2:], *kernel, *strides, *dilations))
+    where = f"node {source.name!r} ({source.op_type})"
+    limits.held("window-elements", largest, where, "too large to compile")
     if min((*strides, *dilations)) < 1:
         raise ctx.reject(source, f"strides {list(strides)}", "strides and dilations are positive")
     spans = tuple((k - 1) * d + 1 for k, d in zip(kernel, dilations, strict=True))

@@ -231,10 +231,17 @@ CASES = {
     ),
     "taps of filters of run time": (
         (
-            "(float[1,1,3,3] x, float[1,1,1048576,3] w) => (float[1,1,1048578,5] y)"
+            "(float[1,1,3,3] x, float[1,1,8192,9] w) => (float[1,1,8194,11] y)"
             " { y = ConvTranspose(x, w) }"
         ),
         "filters of run time have nodes for each tap",
+    ),
+    "pixels of ConvTranspose": (
+        (
+            "(float[1,1,3,16777216] x, float[1,2,3,3] w) => (float[1,2,5,16777218] y)"
+            " { y = ConvTranspose(x, w) }"
+        ),
+        "too large to compile",
     ),
     "axis of SplitToSequence": (
         ("(float x) => (float y) <int64 i = {0}> { s = SplitToSequence(x)  y = SequenceAt(s, i) }"),
