@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import replace
 
 from edgeconv.encoding import INT8, INT16, Encoding, int8, int16
@@ -62,12 +63,39 @@ def encodings_of(graph: Graph) -> dict[str, Encoding]:
     What is moved has the encoding of the result.
     """
     rounded, found = rounded_to(graph), dict[str, Encoding]()
+    rounded |= _joined(graph, rounded)
     for node in graph.nodes:
         known = rounded.get(node.output)
         stored = integers_for(known) if known and graph[node.output].dtype == "float32" else None
         sources = moved(node) if moves(node) else ()
         if stored and all(found.get(name) == stored for name in sources):
             found[node.output] = stored
+    return found
+
+
+def _joined(graph: Graph, rounded: Mapping[str, Activation]) -> dict[str, Activation]:
+    """What a Concat joins, and all that is moved with it, on one grid of eight bits.
+
+    A ReLU leaves half of a symmetric grid, whose lowest number -128 stands for elsewhere; beside
+    numbers of both signs its integers are those of the whole grid, so that bytes can be copied.
+    """
+    groups: dict[str, set[str]] = {}
+    for node in graph.nodes:
+        names = [node.output, *moved(node)] if moves(node) else []
+        members = set().union(*(groups.get(name, {name}) for name in names))
+        groups |= dict.fromkeys(members, members)
+    writers = {node.output: node.op for node in graph.nodes}
+    found: dict[str, Activation] = {}
+    for members in map(frozenset, groups.values()):
+        grids = [rounded[name] for name in members if name in rounded]
+        if len(grids) < len(members) or len({each.alpha for each in grids}) > 1:
+            continue
+        low, high = min(each.beta for each in grids), max(each.gamma for each in grids)
+        whole = replace(grids[0], beta=low, gamma=high)
+        given = [rounded[name] for name in members if writers[name] == "Dequantise"]
+        form = integers_for(whole)
+        if form and form.bits == INT8.bits and all(integers_for(each) == form for each in given):
+            found |= dict.fromkeys(members, whole)
     return found
 
 

@@ -253,3 +253,23 @@ def test_a_quantised_network_rounds(tmp_path: Path) -> None:
     graph = frontend.load(onnx_models.save(tiny()[0], tmp_path / "net.onnx"))
     assert rounds(graph)
     assert rounds(passes.optimise(graph))
+
+
+def test_what_is_joined_lies_on_one_grid() -> None:
+    """Half of a symmetric grid, as a ReLU leaves it, beside the whole, and what is moved with it;
+    not where the integers of both do not fit eight bits."""
+    half, whole, wide = grid(0.5, 0, 127), grid(0.5, -128, 127), grid(0.5, -128, 255)
+    for other, alike in ((whole, True), (wide, False)):
+        b = GraphBuilder()
+        x = b.input(1, 3, 4, 4)
+        one = b.conv(x, 4, epilogue=Epilogue(before=half))
+        two = b.conv(x, 4, epilogue=Epilogue(before=other))
+        both, part = b.concat(1, one, two), b.slice(one, 2, 0, 2)
+        graph = b.graph(both, part)
+        real = {name: replace(each, dtype="float32") for name, each in graph.tensors.items()}
+        found = encodings_of(replace(graph, tensors=real))
+        if alike:
+            assert {found[name] for name in (one, two, both, part)} == {int8(0.5, 0)}
+        else:
+            assert found[one] == found[part] == int8(0.5, -128)
+            assert both not in found
