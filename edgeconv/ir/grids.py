@@ -86,7 +86,7 @@ def _joined(graph: Graph, rounded: Mapping[str, Activation]) -> dict[str, Activa
         groups |= dict.fromkeys(members, members)
     writers = {node.output: node.op for node in graph.nodes}
     found: dict[str, Activation] = {}
-    for members in map(frozenset, groups.values()):
+    for members in {id(each): each for each in groups.values()}.values():  # each once
         grids = [rounded[name] for name in members if name in rounded]
         if len(grids) < len(members) or len({each.alpha for each in grids}) > 1:
             continue
