@@ -180,3 +180,46 @@ def test_official_cases(constants: bool, tmp_path: Path) -> None:
     """As they are given, and with all but the first input as constants."""
     for case in official():
         assert not outcome(case, tmp_path, constants=constants), case[0]
+
+
+def lstm(direction: str, dtype: str, *, per_channel: bool) -> onnx.ModelProto:
+    """DynamicQuantizeLSTM of x (4, 2, 3), with six units."""
+    rng, hidden, ways = np.random.default_rng(1), 6, 1 + (direction == "bidirectional")
+    info = np.iinfo(dtype)
+    shape = (ways, 4 * hidden) if per_channel else (ways,)
+    zeros = rng.integers(info.min, info.max, shape, endpoint=True)
+    constants: dict[str, Values] = {"B": rng.normal(0, 0.2, (ways, 8 * hidden)).astype(np.float32)}
+    for name, inputs in (("W", 3), ("R", hidden)):
+        sizes = (ways, inputs, 4 * hidden)
+        constants[name] = rng.integers(info.min, info.max, sizes, endpoint=True).astype(dtype)
+        constants[f"{name}_scale"] = rng.uniform(0.002, 0.008, shape).astype(np.float32)
+        constants[f"{name}_zero"] = np.broadcast_to(zeros.flat[0], shape).astype(dtype)
+    operands = ["x", "W", "R", "B", "", "h", "c", "", "W_scale", "W_zero", "R_scale", "R_zero"]
+    outputs = ["y", "y_h", "y_c"]
+    attrs = {"hidden_size": hidden, "direction": direction}
+    made = node("DynamicQuantizeLSTM", operands, outputs, domain="com.microsoft", **attrs)
+    states = {name: [ways, 2, hidden] for name in ("h", "c")}
+    sizes_of = {"y": [4, ways, 2, hidden], "y_h": states["h"], "y_c": states["c"]}
+    model = onnx_models.model([made], {"x": [4, 2, 3], **states}, sizes_of, constants, opset=17)
+    model.opset_import.append(helper.make_opsetid("com.microsoft", 1))
+    return model
+
+
+@pytest.mark.parametrize("direction", ["forward", "reverse", "bidirectional"])
+@pytest.mark.parametrize(("dtype", "per_channel"), [("int8", False), ("uint8", True)])
+def test_lstm_of_integers_is_onnx_runtimes(
+    direction: str, dtype: str, per_channel: bool, tmp_path: Path
+) -> None:
+    """With one thread; with several, each of its threads quantises its own rows of a batch."""
+    runtime = pytest.importorskip("onnxruntime")
+    model = lstm(direction, dtype, per_channel=per_channel)
+    rng = np.random.default_rng(2)
+    ways = 1 + (direction == "bidirectional")
+    values = {"x": rng.normal(size=(4, 2, 3)).astype(np.float32)}
+    values |= {name: rng.normal(0, 0.5, (ways, 2, 6)).astype(np.float32) for name in ("h", "c")}
+    options = runtime.SessionOptions()
+    options.intra_op_num_threads = 1
+    session = runtime.InferenceSession(model.SerializeToString(), options)
+    found = evaluate(loaded(model, tmp_path), values)
+    for name, own in zip(("y", "y_h", "y_c"), session.run(None, values), strict=True):
+        np.testing.assert_allclose(found[name], own, rtol=0, atol=1e-6)

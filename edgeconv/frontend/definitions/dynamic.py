@@ -18,10 +18,10 @@ _WINDOW = ("auto_pad", "kernel_shape", "strides", "pads", "dilations", "group")
 
 
 def _dynamic_quantise(d: Definition) -> None:
-    _quantised(d, d.input(0), *map(d.output, range(3)))
+    quantised(d, d.input(0), *map(d.output, range(3)))
 
 
-def _quantised(
+def quantised(
     d: Definition, x: str, y: str = "", scale: str = "", zero: str = ""
 ) -> tuple[str, str, str]:
     """Integers of ``x``, their scale and zero point, made from its range, 0 included.
@@ -58,7 +58,7 @@ def _matmul_to_float(d: Definition) -> None:
 
 def _dynamic_matmul(d: Definition) -> None:
     d.check_real(0)
-    x, scale, zero = _quantised(d, d.input(0))
+    x, scale, zero = quantised(d, d.input(0))
     one = d.add_constant("1", np.float32(1))
     sums, _ = _products(d, d.add("DequantizeLinear", [x, one, zero]), 1, 3)
     _biased(d, d.add("Mul", [sums, d.add("Mul", [scale, d.input(2)])]), 4)
@@ -83,7 +83,7 @@ def _products(d: Definition, a: str, index: int, zero: int) -> tuple[str, bool]:
         return _summed(d, weights, axis, lambda w: d.add("MatMul", [a, w]), b)
     shape = d.shape(index)
     if shape:
-        _check(d, _MOST * _MOST * shape[-2 if len(shape) > 1 else 0])
+        check_sums(d, _MOST * _MOST * shape[-2 if len(shape) > 1 else 0])
     return d.add("MatMul", [a, b]), False
 
 
@@ -94,7 +94,7 @@ def _conv_integer(d: Definition) -> None:
     if weights is None:
         if shape is None:
             raise d.rejected("w of a shape computed at run time", "its shape is known")
-        _check(d, _MOST * _MOST * math.prod(shape[1:]))
+        check_sums(d, _MOST * _MOST * math.prod(shape[1:]))
         d.write_sums(d.add("Conv", [x, w], **attrs))
         return
     axes = tuple(range(1, weights.ndim))
@@ -136,7 +136,7 @@ def _summed(
         return product(whole), False
     upper = (weights + _HIGH // 2) // _HIGH
     lower = weights - _HIGH * upper
-    _check(d, most if max(_largest(upper, axis), _largest(lower, axis)) >= _EXACT else 0)
+    check_sums(d, most if max(_largest(upper, axis), _largest(lower, axis)) >= _EXACT else 0)
     parts = []
     for name, values in (("upper", upper), ("lower", lower)):
         stored = d.add_constant(name, values.astype(np.int8))
@@ -150,7 +150,7 @@ def _largest(weights: Values, axis: int | tuple[int, ...]) -> int:
     return _MOST * int(np.abs(weights).sum(axis).max(initial=0))
 
 
-def _check(d: Definition, most: int) -> None:
+def check_sums(d: Definition, most: int) -> None:
     """Reject sums that may be beyond what is computed."""
     if most >= _EXACT:
         raise d.rejected(

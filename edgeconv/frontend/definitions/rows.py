@@ -15,6 +15,7 @@ from edgeconv.frontend.definitions import (
     fused,
     learned,
     linear,
+    quantised_recurrent,
     support_vectors,
     training,
 )
@@ -37,6 +38,7 @@ _ROWS: Mapping[str, Mapping[str, Row]] = {
         **blocked.ROWS,
         **dynamic.CONTRIBUTED,
         **fused.ROWS,
+        **quantised_recurrent.CONTRIBUTED,
     },
 }
 
