@@ -196,7 +196,7 @@ def lstm(direction: str, dtype: str, *, per_channel: bool) -> onnx.ModelProto:
         constants[f"{name}_zero"] = np.broadcast_to(zeros.flat[0], shape).astype(dtype)
     operands = ["x", "W", "R", "B", "", "h", "c", "", "W_scale", "W_zero", "R_scale", "R_zero"]
     outputs = ["y", "y_h", "y_c"]
-    attrs = {"hidden_size": hidden, "direction": direction}
+    attrs: dict[str, Any] = {"hidden_size": hidden, "direction": direction}
     made = node("DynamicQuantizeLSTM", operands, outputs, domain="com.microsoft", **attrs)
     states = {name: [ways, 2, hidden] for name in ("h", "c")}
     sizes_of = {"y": [4, ways, 2, hidden], "y_h": states["h"], "y_c": states["c"]}
