@@ -1,7 +1,8 @@
 /* Products of packed rows by filters that have zero points: w = (q - zero[channel]) * unit[channel], of which q is
    multiplied.  So a sum starts with what it starts with, less the zero point times the sum of the window's inputs.
    Those are summed pixel by pixel, then window by window, once for all filters.
-   Needs ec_gemm_spec.h, and ec_integers_<isa>.h. */
+   Needs ec_gemm_spec.h, and ec_integers_<isa>.h; without that there is nothing here. */
+#ifdef EC_INTEGERS_H
 #ifndef EC_GEMM_AROUND_H
 #define EC_GEMM_AROUND_H
 
@@ -117,4 +118,5 @@ EC_INLINE void ec_gemm_start_around(const ec_gemm spec, ec_sums *tile, const ec_
     ec_row_load(spec.micro_kernel, tile, words, mr, nv);
 }
 
+#endif
 #endif

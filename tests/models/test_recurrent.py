@@ -122,7 +122,7 @@ def test_a_layer_is_written_as_onnx(layer: Recurrent, tmp_path: Path) -> None:
         ({"direction": "up"}, "got direction 'up'; direction is forward, reverse, bidirectional"),
         ({"clip": -1.0}, "got clip -1; clip is positive"),
         ({"hidden_size": 7}, "got hidden_size 7, R for 6"),
-        ({"layout": 2}, "got layout 2; layout is 0 or 1"),
+        ({"layout": 2}, "got layout 2, which is neither 0 nor 1"),
     ],
 )
 def test_refusals_say_why(attrs: dict[str, object], said: str, tmp_path: Path) -> None:
