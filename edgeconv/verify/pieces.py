@@ -20,7 +20,7 @@ may be the nearer one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -201,22 +201,22 @@ def in_integers(
 ) -> frozenset[str]:
     """The tensors of ``known`` that layers of one of these types compute from others of them:
     nothing in between has more to do than to move numbers."""
-    writers = {str(layer["output"]): layer for layer in layers}
-
-    def between(layer: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-        yield layer
-        for name in layer["inputs"]:
-            if name in writers and (
-                original_name(writers[name]) not in known
-                or original_name(writers[name]) == original_name(layer)
-            ):
-                yield from between(writers[name])
-
+    own = {str(layer["output"]): original_name(layer) for layer in layers}
+    # By output, whether something is computed since tensors of ``known``, and all of it so.
+    since: dict[str, tuple[bool, bool]] = {}
     found = set()
-    for layer in layers:
-        computing = [each for each in between(layer) if not _only_moves(each)]
-        if computing and all(each.get("compute") in computing_as for each in computing):
-            found.add(original_name(layer))
+    for layer in layers:  # in the order of execution
+        output, moves = str(layer["output"]), _only_moves(layer)
+        through = [
+            since[name]
+            for name in layer["inputs"]
+            if name in since and (own[name] not in known or own[name] == own[output])
+        ]
+        computed = not moves or any(each for each, _ in through)
+        so = (moves or layer.get("compute") in computing_as) and all(each for _, each in through)
+        since[output] = computed, so
+        if computed and so:
+            found.add(own[output])
     return frozenset(found & set(known))
 
 

@@ -103,12 +103,11 @@ def test_the_least_memory_is_that_of_integers(model: Path) -> None:
 
 
 def test_no_budget_is_much_slower_than_a_little_larger_one(model: Path) -> None:
-    """At the least that there is, and a little above it."""
+    """At the least that there is, which is where most is given up."""
     least, most = (decided(model, objective=each) for each in ("memory", "latency"))
-    for budget in (least.sizes.ram.total, int(1.05 * least.sizes.ram.total)):
-        found = decided(model, ram=budget)
-        assert found.sizes.ram.total <= budget
-        assert found.predicted.price <= 1.3 * most.predicted.price
+    found = decided(model, ram=least.sizes.ram.total)
+    assert found.sizes.ram.total <= least.sizes.ram.total
+    assert found.predicted.price <= 1.3 * most.predicted.price
 
 
 def test_steps_of_layers_in_integers_take_less_than_float32(tmp_path: Path) -> None:

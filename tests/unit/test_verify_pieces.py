@@ -14,7 +14,7 @@ from edgeconv.ir.layout import ROW_MAJOR
 from edgeconv.requantisation import EXACT, TFLITE
 from edgeconv.requantisation.reals import multiples
 from edgeconv.verify.exact.value import Value
-from edgeconv.verify.pieces import Pieces, Second, compare_pieces
+from edgeconv.verify.pieces import Pieces, Second, compare_pieces, in_integers
 from tests.onnx_models import Values
 
 TOLERANCE = 1e-4
@@ -128,3 +128,21 @@ def test_a_piece_that_differs_is_held_to_float64(
 
 def test_without_float64_the_reference_is_right(tmp_path: Path) -> None:
     assert judged(off(0), off(1e-3), None, None, tmp_path).defects(TOLERANCE) == ["first_layer"]
+
+
+def test_what_is_computed_in_integers_is_found_however_many_ways_lead_there() -> None:
+    """Ways through tensors that the model has not: of sixty layers as many as Fibonacci has."""
+    layers = [
+        {
+            "name": f"{n}",
+            "op": "Binary",
+            "output": f"t{n}",
+            "layout_out": "NCHW",
+            "inputs": [f"t{n - 1}", f"t{n - 2}"],
+            "compute": "int8" if n else None,
+        }
+        for n in range(60)
+    ]
+    assert in_integers(layers, {"t59"}) == frozenset()
+    assert in_integers([{**each, "compute": "int8"} for each in layers], {"t59"}) == {"t59"}
+    assert in_integers(layers, {"t0", "t1", "t59"}) == {"t1", "t59"}
