@@ -6,7 +6,7 @@ average, movement, a ReLU.  A Conv or Dense takes them over (``ir.channel_scales
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -15,6 +15,7 @@ from edgeconv.encoding import Encoding
 from edgeconv.ir.channel_scales import CHANNEL_SCALES, ChannelScales, scales_of
 from edgeconv.ir.edit import Editor
 from edgeconv.ir.graph import Node
+from edgeconv.ir.quantisation import integers_of
 from edgeconv.passes.units import has_units
 
 _MOST_BITS = 16  # of integers that memory holds
@@ -140,3 +141,11 @@ def rescale(
         editor.update(position, inputs=inputs, attrs=attrs)
 
     return apply
+
+
+def of_several_scales(editor: Editor, op: str) -> Iterator[int]:
+    """Positions of the nodes ``op``, Quantise or Dequantise, with a scale for each channel."""
+    for position in editor:
+        node = editor.node(position)
+        if node.op == op and not integers_of(node).is_per_tensor:
+            yield position

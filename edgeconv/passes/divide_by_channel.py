@@ -13,7 +13,7 @@ from edgeconv.ir.graph import Epilogue, Graph, origins
 from edgeconv.ir.quantisation import integers_of, rounding_to
 from edgeconv.passes.base import Pass, Stage
 from edgeconv.passes.binary_to_affine import AS_WRITTEN
-from edgeconv.passes.channel_grids import in_whole_numbers
+from edgeconv.passes.channel_grids import in_whole_numbers, of_several_scales
 from edgeconv.requantisation import EXACT
 
 
@@ -53,10 +53,8 @@ def run(graph: Graph) -> Graph:
     """Rewrite every Quantise of several scales that is left."""
     editor = Editor(graph)
     if graph.requantise == EXACT:
-        for position in editor:
-            node = editor.node(position)
-            if node.op == "Quantise" and not integers_of(node).is_per_tensor:
-                _rewrite(position, editor)
+        for position in of_several_scales(editor, "Quantise"):
+            _rewrite(position, editor)
     return editor.finish()
 
 

@@ -12,7 +12,7 @@ from edgeconv.ir.edit import Editor
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.quantisation import DEQUANTISES, integers_of
 from edgeconv.passes.base import Pass, Stage
-from edgeconv.passes.channel_grids import in_whole_numbers
+from edgeconv.passes.channel_grids import in_whole_numbers, of_several_scales
 
 _CHANNELS = 1  # the axis of an Affine
 _FEWEST = 3  # dimensions of its operand
@@ -44,10 +44,8 @@ def _rewrite(position: int, editor: Editor) -> None:
 def run(graph: Graph) -> Graph:
     """Rewrite every Dequantise of several scales that is left behind whole numbers."""
     editor = Editor(graph)
-    for position in editor:
-        node = editor.node(position)
-        if node.op == "Dequantise" and not integers_of(node).is_per_tensor:
-            _rewrite(position, editor)
+    for position in of_several_scales(editor, "Dequantise"):
+        _rewrite(position, editor)
     return editor.finish()
 
 

@@ -17,7 +17,13 @@ from edgeconv.ir.edit import Editor
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.quantisation import integers_of
 from edgeconv.passes.base import Pass
-from edgeconv.passes.channel_grids import in_whole_numbers, rescale, result_axis, takes_scales
+from edgeconv.passes.channel_grids import (
+    in_whole_numbers,
+    of_several_scales,
+    rescale,
+    result_axis,
+    takes_scales,
+)
 from edgeconv.requantisation import EXACT
 
 Scales = tuple[float, ...]
@@ -139,10 +145,8 @@ def run(graph: Graph) -> Graph:
     """Rewrite every Dequantise of several scales that layers or their neighbours read."""
     editor = Editor(graph)
     if graph.requantise == EXACT:  # TensorFlow Lite has no such integers
-        for position in editor:
-            node = editor.node(position)
-            if node.op == "Dequantise" and not integers_of(node).is_per_tensor:
-                _rewrite(position, editor)
+        for position in of_several_scales(editor, "Dequantise"):
+            _rewrite(position, editor)
     return editor.finish()
 
 

@@ -14,7 +14,13 @@ from edgeconv.ir.edit import Editor
 from edgeconv.ir.graph import Epilogue, Graph, Node
 from edgeconv.ir.quantisation import integers_of
 from edgeconv.passes.base import Pass
-from edgeconv.passes.channel_grids import in_whole_numbers, rescale, source_axis, takes_scales
+from edgeconv.passes.channel_grids import (
+    in_whole_numbers,
+    of_several_scales,
+    rescale,
+    source_axis,
+    takes_scales,
+)
 from edgeconv.requantisation import EXACT
 
 
@@ -96,10 +102,8 @@ def run(graph: Graph) -> Graph:
     """Rewrite every Quantise of several scales behind a layer."""
     editor = Editor(graph)
     if graph.requantise == EXACT:  # TensorFlow Lite has no such integers
-        for position in editor:
-            node = editor.node(position)
-            if node.op == "Quantise" and not integers_of(node).is_per_tensor:
-                _rewrite(position, editor)
+        for position in of_several_scales(editor, "Quantise"):
+            _rewrite(position, editor)
     return editor.finish()
 
 
