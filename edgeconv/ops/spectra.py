@@ -124,6 +124,12 @@ def _import_stft(source: Source, ctx: ImportContext) -> Sequence[Node]:
     """Frames of the signal, each weighed by the window and transformed; a length of run time picks
     one of those that lead to the shape that the model states."""
     formula, out = Formula(source, ctx), ctx.tensor(source.outputs[0]).shape
+    signal = ctx.tensor(source.inputs[0]).shape
+    if len(signal) not in (2, 3) or len(out) != 4:
+        got = f"a signal {list(signal)}, spectra {list(out)}"
+        raise ctx.reject(
+            source, got, "they are [batch, time, 1 or 2] and [batch, frame, frequency, 2]"
+        )
     window = optional_input(source, 2)
     half = flag(source, ctx, "onesided", 1)
     length = ctx.tensor(window).size if window else _length(source, ctx, 3, 0)
