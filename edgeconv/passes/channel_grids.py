@@ -64,9 +64,21 @@ def _pool(node: Node, axis: int, editor: Editor) -> int | None:
 
 
 def _pad(node: Node, axis: int, editor: Editor) -> int | None:
-    del editor
+    rank, pads = len(editor.shape(node.output)), node.attrs["pads"]
     moves = node.attrs["mode"] != "constant" or not float(node.attrs["value"])
-    return axis if moves else None
+    return axis if moves and not (pads[axis] or pads[axis + rank]) else None
+
+
+def _resize(node: Node, axis: int, editor: Editor) -> int | None:
+    """As many channels as before may still be interpolated: 2 by 1.3 are 2 others."""
+    del editor
+    return axis if node.attrs["scales"][axis] == 1 else None
+
+
+def _slice(node: Node, axis: int, editor: Editor) -> int | None:
+    """All channels may still be in another order."""
+    del editor
+    return axis if node.attrs["steps"][axis] == 1 else None
 
 
 def _transpose(node: Node, axis: int, editor: Editor) -> int | None:
@@ -98,8 +110,8 @@ _RULES: Mapping[str, _Rule] = {
     "Pool": _pool,
     "Reduce": _reduce,
     "Reshape": _reshape,
-    "Resize": _same,
-    "Slice": _same,
+    "Resize": _resize,
+    "Slice": _slice,
     "Transpose": _transpose,
     "Unary": _same,
 }

@@ -289,3 +289,33 @@ def test_the_layer_in_front_is_in_integers_whoever_reads_it(tmp_path: Path) -> N
     found = held_to_file(path)
     assert (found.wrong, found.reasons) == ([], {"two_node": "input-scales"})
     assert not [node for node in graph.nodes if node.op in ("Quantise", "Dequantise")]
+
+
+def _moved(how: str) -> onnx.ModelProto:
+    """As many channels as before, which are others, between two layers."""
+    net = Network("int8", opset=18)
+    y = net.node("Conv", [net.pair("x", 0.03, 5), net.filters("w", (C, 4, 1, 1))], "y")
+    y = _pair(net, y, 0)
+    if how == "reversed":
+        ends = {"first": [-1], "last": [-100], "axes": [1], "by": [-1]}
+        names = [net.constant(name, np.array(value)) for name, value in ends.items()]
+        y = net.node("Slice", [y, *names], "m")
+    elif how == "shifted":
+        y = net.node("Pad", [y, net.constant("pads", np.array([0, 1, 0, 0, 0, -1, 0, 0]))], "m")
+    else:
+        scales = net.constant("scales", np.array([1, 1.1, 2, 1], np.float32))
+        attrs = {"mode": "linear", "coordinate_transformation_mode": "asymmetric"}
+        y = net.node("Resize", [y, "", scales], "m", **attrs)
+    d = net.node("Conv", [y, net.filters("d", (C, 1, 3, 3))], "d_", group=C)
+    net.node("Identity", [net.pair(d, 0.02, 3)], "out")
+    rows = 8 if how == "interpolated" else 3
+    return net.model({"x": ("float32", (1, 4, 5, 7))}, {"out": ("float32", (1, C, rows, 5))})
+
+
+@pytest.mark.parametrize("how", ["reversed", "shifted", "interpolated"])
+def test_channels_that_move_keep_their_scales(how: str, tmp_path: Path) -> None:
+    """The depthwise layer has none of these in its filters."""
+    graph = passes.optimise(frontend.load(onnx_models.save(_moved(how), tmp_path / "net.onnx")))
+    (layer,) = (node for node in graph.nodes if node.name == "d__node")
+    scales = layer.attrs.get(CHANNEL_SCALES)
+    assert scales is None or len({*scales.input}) == 1
