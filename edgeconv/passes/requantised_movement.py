@@ -22,9 +22,7 @@ _PRODUCTS = frozenset({"Conv", "Dense"})
 
 
 def _is_cheaper_in_front(node: Node, grid: Activation, editor: Editor) -> bool:
-    if (
-        node.op == "Slice"
-    ):  # as of a transposed convolution, whose first and last rows it leaves out
+    if node.op == "Slice":  # which leaves out rows at the ends of a transposed convolution
         return _is_of_products(node, editor)
     if node.op == "Pad":  # whose number stays what it is
         return _adds_zero(node) and grid.beta <= 0 <= grid.gamma
