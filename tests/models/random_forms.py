@@ -247,7 +247,9 @@ class Maker:
 
     def apart(self, x: Tensor) -> Tensor:
         """Something between a rounding and the layer behind it that treats channels apart."""
-        kind = self.pick("none", "none", "MaxPool", "Relu", "Reshape", "Transpose", "Resize")
+        kind = self.pick(
+            "none", "none", "MaxPool", "Relu", "Reshape", "Transpose", "Resize", "Slice"
+        )
         n, c, height, width = x.shape
         if kind == "MaxPool" and min(height, width) > 2:
             y = self.node("MaxPool", [x.name], "pool", kernel_shape=[2, 2], strides=[1, 1])
@@ -263,6 +265,12 @@ class Maker:
             return Tensor(y, (n, c, width, height), x.size, x.scale)
         if kind == "Resize" and max(height, width) < 9:
             return self.resized(x, "nearest")
+        if kind == "Slice":
+            # From the last channel to the first: as many, each with the scale of another.
+            ends = [self.constant("slice", np.array([each])) for each in (-1, -1 - c, 1, -1)]
+            y = self.node("Slice", [x.name, *ends], "reversed")
+            scale = x.scale if x.scale is None or np.ndim(x.scale) == 0 else x.scale[::-1]
+            return Tensor(y, x.shape, x.size, scale)
         return x
 
     def resized(self, x: Tensor, mode: str) -> Tensor:
