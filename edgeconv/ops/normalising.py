@@ -13,7 +13,7 @@ from edgeconv.ir.graph import Node
 from edgeconv.ir.layout import Shape
 from edgeconv.ops.base import ImportContext, Source
 from edgeconv.ops.formula import Formula, Term
-from edgeconv.ops.importing import axes_of, axis_of, ints
+from edgeconv.ops.importing import axes_of, axis_of, broadcast, ints
 
 # What MeanVarianceNormalization adds to the standard deviation.
 _DEVIATION_EPSILON = 1e-9
@@ -47,6 +47,10 @@ def import_layer_normalization(source: Source, ctx: ImportContext) -> Sequence[N
     formula = Formula(source, ctx)
     x, scale, *bias = formula.inputs()
     axes = tuple(range(axis_of(source, ctx, source.attrs["axis"], len(x.shape)), len(x.shape)))
+    for each in (scale, *bias):
+        if (found := broadcast(source, ctx, x.shape, each.shape)) != x.shape:
+            rule = f"Scale and B broadcast to X: the operator's is {list(x.shape)}"
+            raise ctx.reject(source, f"a result {list(found)}", rule)
     made = standardised(x, axes)
     y, mean, inverse = (*source.outputs, "", "")[:3]
     if mean:

@@ -206,6 +206,13 @@ CASES = {
         "(float[3] x) => (float[3] y) { y = LRN<size = 3>(x) }",
         "the data must be [N, C, ...]",
     ),
+    "scale of LayerNormalization": (
+        (
+            "(float[1,3,5] x, float[2,3,5] w) => (float[2,3,5] y)"
+            " { y = LayerNormalization<axis = 0>(x, w) }"
+        ),
+        "Scale and B broadcast to X",
+    ),
     "channels of GlobalLpPool": (
         "(float[3] x) => (float[3] y) { y = GlobalLpPool(x) }",
         "the data must be [N, C, ...]",
