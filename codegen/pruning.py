@@ -1,16 +1,17 @@
 """What of the runtime a program has no use for: cases that nothing names, functions that nothing
-calls.
+calls, macros that nothing expands, headers of which nothing is left.
 
 The runtime's headers are written for every network, and a program has a copy of its own.  They keep
 to what is read here: a function begins in the first column, and ends with its first line or with a
-brace in that column; what depends on an enumerator is a ``case`` that begins a line; and to be
-compared with something does not name an enumerator, since it is somebody else who makes it be.
+brace in that column; a remark in the first column is about all that follows it without a blank
+line; what depends on an enumerator is a ``case`` that begins a line; and to be compared with
+something does not name an enumerator, since it is somebody else who makes it be.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 
 _COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
 _WORD = re.compile(r"[A-Za-z_]\w*")
@@ -29,6 +30,13 @@ _LABEL = re.compile(r"EC_\w+")
 _COMPARED = re.compile(r"(?:[=!]=|[<>]=?) (EC_[A-Z0-9_]+)\b(?!\()")
 _PASTED = re.compile(r"\w+(?:##\w+)+")
 _EMPTY = re.compile(r"^#if.*\n(?:#el.*\n|\n)*#endif.*\n", re.MULTILINE)
+_ATTACHED = re.compile(r"^/\*(?:[^*]|\*(?!/))*\*/\n(?=[^\n/])", re.MULTILINE)  # to code
+_LONE = re.compile(r"^/\*(?:[^*]|\*(?!/))*\*/\n(?=\n|/\*|#el|#endif|\Z)", re.MULTILINE)
+# A header between its banners (`edgeconv.codegen.amalgamate`).
+_SECTION = re.compile(
+    r"^/\*+ Begin (?P<name>\S+) \*+/\n(?P<body>(?:.*\n)*?)/\*+ End (?P=name) \*+/\n", re.MULTILINE
+)
+_GUARD = re.compile(r"\s*#ifndef (\w+)\s*#define \1\s*#endif\s*")
 
 
 def pruned(runtime: str, program: str) -> str:
@@ -41,9 +49,26 @@ def pruned(runtime: str, program: str) -> str:
 
     text = _FUNCTIONS.sub(functions, runtime)
     text = _CASE.sub(lambda case: _case(case, live), text)
-    while (fewer := _EMPTY.sub("", text)) != text:
+    text = _DEFINE.sub(lambda macro: macro[0] if macro[1] in live else "", text)
+    remarks = set(_ATTACHED.findall(runtime))
+    while (fewer := _fewer(text, remarks)) != text:
         text = fewer
+    text = _SECTION.sub(lambda section: _section(section, text), text)
     return re.sub(r"\n{3,}", "\n\n", text)
+
+
+def _fewer(text: str, remarks: Set[str]) -> str:
+    """Without branches that are empty, and without those of ``remarks`` that have lost what they
+    were about."""
+    text = _EMPTY.sub("", text)
+    return _LONE.sub(lambda remark: "" if remark[0] in remarks else remark[0], text)
+
+
+def _section(section: re.Match[str], text: str) -> str:
+    """A header; nothing where nothing but its guard is left, which no other asks for."""
+    guard = _GUARD.fullmatch(_COMMENT.sub("", section["body"]))
+    asked = guard and len(re.findall(rf"\b{guard[1]}\b", text)) > 2
+    return section[0] if not guard or asked else ""
 
 
 def _case(case: re.Match[str], live: set[str]) -> str:

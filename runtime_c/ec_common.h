@@ -76,8 +76,9 @@ int(memcmp)(const void *left, const void *right, size_t bytes);
 #endif
 
 /* Bring a cache line near without waiting for it; any address may be named. */
+#ifndef EC_LINE_BYTES
 #define EC_LINE_BYTES 64
-#define EC_LINE_FLOATS 16
+#endif
 #if defined(__GNUC__) || defined(__clang__)
 #define EC_PREFETCH(p) __builtin_prefetch((p), 0, 2)
 #define EC_PREFETCH_L1(p) __builtin_prefetch((p), 0, 3) /* as near as it gets */

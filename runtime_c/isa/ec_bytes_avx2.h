@@ -26,6 +26,7 @@ EC_INLINE __m256i ec_blookup_pair(const ec_btable *table, int pair, __m256i at, 
     const __m256i odd = _mm256_broadcastsi128_si256(_mm_loadu_si128(rows + 1));
     return _mm256_blendv_epi8(_mm256_shuffle_epi8(even, at), _mm256_shuffle_epi8(odd, at), bit4);
 }
+
 EC_INLINE ec_bvec ec_blookup(const ec_btable *table, ec_bvec x)
 {
     const __m256i at = _mm256_and_si256(x, _mm256_set1_epi8(15));

@@ -39,7 +39,7 @@ EC_NAKED void ec_int16_sums_dsp(const int16_t *panel __attribute__((unused)),
         "pop {r4-r11, pc}\n");
 }
 
-/* The same of one pixel at any address of an int16, which LDRD does not load from. */
+/* Sums of one pixel, at any address of an int16, which LDRD does not load from. */
 EC_NAKED void ec_int16_dot_dsp(const int16_t *pixel __attribute__((unused)),
                                const int8_t *filters __attribute__((unused)), int quads __attribute__((unused)),
                                int32_t *sums __attribute__((unused)))

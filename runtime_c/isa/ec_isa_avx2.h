@@ -15,6 +15,7 @@ EC_INLINE __m256i ec_mask(int n)
 {
     return _mm256_cmpgt_epi32(_mm256_set1_epi32(n), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
 }
+
 EC_INLINE ec_vec ec_load(const float *p) { return _mm256_loadu_ps(p); }
 EC_INLINE void ec_store(float *p, ec_vec v) { _mm256_storeu_ps(p, v); }
 EC_INLINE ec_vec ec_load_n(const float *p, int n) { return _mm256_maskload_ps(p, ec_mask(n)); }
@@ -28,6 +29,7 @@ EC_INLINE ec_vec ec_fma(ec_vec a, ec_vec b, ec_vec c) { return _mm256_fmadd_ps(a
 /* The instruction gives its second operand where either is NaN. */
 EC_INLINE ec_vec ec_max(ec_vec a, ec_vec b) { return _mm256_max_ps(b, a); }
 EC_INLINE ec_vec ec_min(ec_vec a, ec_vec b) { return _mm256_min_ps(b, a); }
+
 EC_INLINE ec_vec ec_is_nan(ec_vec a) { return _mm256_cmp_ps(a, a, _CMP_UNORD_Q); }
 EC_INLINE ec_vec ec_maximum(ec_vec a, ec_vec b)
 {

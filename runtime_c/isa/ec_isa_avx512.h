@@ -34,6 +34,7 @@ EC_INLINE ec_vec ec_fma_half(const float *x, ec_vec b, ec_vec c)
 /* The instruction gives its second operand where either is NaN. */
 EC_INLINE ec_vec ec_max(ec_vec a, ec_vec b) { return _mm512_max_ps(b, a); }
 EC_INLINE ec_vec ec_min(ec_vec a, ec_vec b) { return _mm512_min_ps(b, a); }
+
 EC_INLINE __mmask16 ec_is_nan(ec_vec a) { return _mm512_cmp_ps_mask(a, a, _CMP_UNORD_Q); }
 EC_INLINE ec_vec ec_maximum(ec_vec a, ec_vec b)
 {
@@ -96,6 +97,7 @@ EC_INLINE ec_vec ec_exp_opposite(ec_vec x)
 {
     return ec_exp_signed(_mm512_range_ps(x, ec_set1(104.0f), 2), -1.0f); /* the lesser magnitude */
 }
+
 EC_INLINE ec_vec ec_exponent(ec_vec a)
 {
     const __m512i biased = _mm512_srli_epi32(_mm512_castps_si512(a), 23);

@@ -20,6 +20,7 @@ EC_INLINE uint32x4_t ec_less(ec_vec a, ec_vec b)
     __asm__("vcgt.f32 %q0, %q2, %q1" : "=w"(less) : "w"(a), "w"(b));
     return less;
 }
+
 EC_INLINE ec_vec ec_select_lt(ec_vec a, ec_vec b, ec_vec x, ec_vec y)
 {
     return vbslq_f32(ec_less(a, b), x, y);

@@ -18,6 +18,7 @@ EC_INLINE void ec_store_n(float *p, ec_vec v, int n)
     if (n > 0)
         *p = v;
 }
+
 EC_INLINE ec_vec ec_set1(float x) { return x; }
 EC_INLINE ec_vec ec_add(ec_vec a, ec_vec b) { return a + b; }
 EC_INLINE ec_vec ec_sub(ec_vec a, ec_vec b) { return a - b; }
@@ -30,6 +31,7 @@ EC_INLINE ec_vec ec_min(ec_vec a, ec_vec b) { return a > b ? b : a; }
 /* NaN where either operand is (maximum and minimum of IEEE 754-2019). */
 EC_INLINE ec_vec ec_maximum(ec_vec a, ec_vec b) { return a < b || b != b ? b : a; }
 EC_INLINE ec_vec ec_minimum(ec_vec a, ec_vec b) { return a > b || b != b ? b : a; }
+
 EC_INLINE ec_vec ec_abs(ec_vec a) { return ec_from_bits(ec_bits(a) & 0x7fffffffu); }
 /* a < b ? x : y, per lane. */
 EC_INLINE ec_vec ec_select_lt(ec_vec a, ec_vec b, ec_vec x, ec_vec y) { return a < b ? x : y; }
@@ -101,6 +103,7 @@ EC_INLINE ec_vec ec_load_indexed(const float *p, const int32_t *index, int n)
 }
 /* The EC_VL x EC_VL matrix of which v holds the rows becomes the one of which it holds the columns. */
 EC_INLINE void ec_transpose(ec_vec v[EC_VL]) { (void)v; }
+
 EC_INLINE float ec_reduce_add(ec_vec a) { return a; }
 /* As ec_maximum and ec_minimum: NaN if a lane is. */
 EC_INLINE float ec_reduce_max(ec_vec a) { return a; }

@@ -71,6 +71,7 @@ EC_INLINE ec_vec ec_shift(ec_vec a, ec_vec b, int n)
     default: return a;
     }
 }
+
 EC_INLINE void ec_deinterleave(ec_vec a, ec_vec b, ec_vec *even, ec_vec *odd)
 {
     const ec_vec x = vec_mergeh(a, b), y = vec_mergel(a, b); /* a0 b0 a1 b1, a2 b2 a3 b3 */

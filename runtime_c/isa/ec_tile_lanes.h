@@ -31,7 +31,7 @@ EC_INLINE void ec_tile_read(const ec_tile *tile, ec_vec *rows, int mr, int nv)
         rows[i] = tile->acc[i];
 }
 
-/* The inverse of ec_tile_read. */
+/* Vector j of row p of the tile becomes rows[p * nv + j]. */
 EC_INLINE void ec_tile_write(ec_tile *tile, const ec_vec *rows, int mr, int nv)
 {
     EC_UNROLL

@@ -28,6 +28,7 @@ EC_INLINE ec_vec ec_max(ec_vec a, ec_vec b) { return vmaxq_f32(a, b); }
 EC_INLINE ec_vec ec_min(ec_vec a, ec_vec b) { return vminq_f32(a, b); }
 EC_INLINE ec_vec ec_maximum(ec_vec a, ec_vec b) { return vmaxq_f32(a, b); }
 EC_INLINE ec_vec ec_minimum(ec_vec a, ec_vec b) { return vminq_f32(a, b); }
+
 EC_INLINE ec_vec ec_abs(ec_vec a) { return vabsq_f32(a); }
 EC_INLINE ec_vec ec_copysign(ec_vec a, ec_vec b)
 {

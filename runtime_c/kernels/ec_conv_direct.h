@@ -89,6 +89,7 @@ EC_INLINE ptrdiff_t ec_conv_in_block_stride(const ec_conv spec)
 {
     return spec.decoded_rows ? spec.window.in_d * ec_conv_in_plane(spec) : spec.in_block_stride;
 }
+
 EC_INLINE int ec_conv_filters_as(const ec_conv spec)
 {
     return spec.decode_filters ? EC_F32 : spec.filters_as;

@@ -287,6 +287,7 @@ EC_INLINE int ec_overflowing(double x, int type)
     return type == EC_FLOAT8E8M0 ? ec_to_power(ec_to_odd(x), EC_POWER_UP, EC_OVERFLOWS)
                                  : ec_to_small(ec_small_float_of(type), ec_to_odd(x), EC_OVERFLOWS);
 }
+
 EC_INLINE int ec_rounded_power(double x, int rounding)
 {
     return ec_to_power(ec_to_odd(x), rounding, EC_SATURATES);

@@ -44,7 +44,7 @@ EC_INLINE int32_t ec_sum_of_channels(const ec_source source, const int8_t *pixel
     return sum;
 }
 
-/* Those of the pixels that the lines [from, to) of slice z meet: by slice, row and column. */
+/* Sums of the pixels that the lines [from, to) of slice z meet: by slice, row and column. */
 EC_INLINE void ec_gemm_sum_pixels(const ec_gemm spec, const ec_window window, const ec_channel_set set, int32_t *sums,
                                   int z, int from, int to)
 {
@@ -65,7 +65,7 @@ EC_INLINE void ec_gemm_sum_pixels(const ec_gemm spec, const ec_window window, co
         }
 }
 
-/* Those of the windows of the lines [from, to) of slice z, line by line.  pixels: room for ec_gemm_sum_pixels, which is
+/* Sums of the windows of the lines [from, to) of slice z, line by line.  pixels: room for ec_gemm_sum_pixels, which is
    the same where the kernel is 1 x 1 x 1. */
 EC_NEST void ec_gemm_sum_windows(const ec_gemm spec, const ec_window window, const ec_channel_set set, int32_t *sums,
                                  int32_t *pixels, int z, int from, int to)

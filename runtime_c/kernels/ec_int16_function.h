@@ -57,7 +57,7 @@ EC_INLINE int32_t ec_int16_of_one(const ec_int16_function *by, const int32_t *li
     return ec_int16_of_sum(by->result, a, by->words, 1);
 }
 
-/* The same function with its factors in registers: compilers take products of 64 bits with constants apart. */
+/* A function with its factors in registers: compilers take products of 64 bits with constants apart. */
 EC_INLINE ec_int16_function ec_int16_kept(ec_int16_function by)
 {
 #if defined(__GNUC__) || defined(__clang__)

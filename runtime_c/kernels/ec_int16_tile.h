@@ -39,7 +39,7 @@ EC_INLINE void ec_int16_sums(const int16_t *panel, const int8_t *filters, int nu
 }
 #endif
 
-/* The same of more numbers than 32 bits hold the sum of, added to `wide`: cut. */
+/* Sums of more numbers than 32 bits hold the sum of: in chunks, added to `wide`. */
 EC_SHARED void ec_int16_long_sums(const int16_t *panel, const int8_t *filters, int numbers, int chunk, int64_t *wide,
                                   int32_t *sums, int pixels)
 {

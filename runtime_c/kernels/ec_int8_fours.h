@@ -164,7 +164,7 @@ EC_SHARED void ec_int8_dense_fours(const ec_int8_result *result, const int8_t *i
 }
 
 #ifdef EC_ZERO_POINTS
-/* The same of filters with zero points. */
+/* A dense layer, row by row, whose filters have zero points. */
 EC_SHARED void ec_int8_dense_fours_around(const ec_int8_result *result, const int8_t *in, int in_c,
                                           const int8_t *filters, const int32_t *channels, int out_c, int8_t *out,
                                           int rows)

@@ -93,7 +93,7 @@ EC_INLINE void ec_int8_by_channel(const ec_int8_pair spec, const int32_t *words,
     }
 }
 
-/* The same of planes: `pixels` of a channel lie side by side. */
+/* A tensor of planes, whose `pixels` of a channel lie side by side, and an operand of one number per channel. */
 EC_INLINE void ec_int8_by_plane(const ec_int8_pair spec, const int32_t *words, const int8_t *a, const int8_t *b,
                                 int8_t *out, int images, int b_image, int pixels, int channels)
 {

@@ -113,7 +113,7 @@ EC_SHARED void ec_int8_pack_pixels(const ec_int8_conv *spec, const int8_t *in, i
     }
 }
 
-/* The same where pixels are whole quads: pixel by pixel those that lie inside. */
+/* Packs a window whose pixels are whole quads: pixel by pixel those that lie inside. */
 EC_SHARED void ec_int8_pack_apart(const ec_int8_conv *spec, const int8_t *in, int16_t *panel, int in_y, int in_x)
 {
     const ec_window *w = &spec->window;

@@ -53,7 +53,7 @@ EC_INLINE int ec_int8_rows_together(const ec_window *window)
     return ec_min_i(window->out_h, EC_INT8_ROWS_TOGETHER);
 }
 
-/* Those numbers i of `count`, `apart` rows from one to the next and the first at row in_y, of which no row up to `reach`
+/* Numbers i of `count`, `apart` rows from one to the next and the first at row in_y, of which no row up to `reach`
    behind lies outside of the input. */
 EC_INLINE ec_taps ec_int8_rows_inside(const ec_window *window, int in_y, int count, int apart, int reach)
 {

@@ -44,7 +44,7 @@ EC_INLINE void ec_int8_dot_sums(const int8_t *in, int n, const int8_t *filters, 
             sums[i] += in[k] * filters[k / 4 * 16 + 4 * i + k % 4];
 }
 
-/* The same of filters that lie in sixteens. */
+/* Sums of n numbers by each of four filters that lie in sixteens. */
 EC_INLINE void ec_int8_fours_sums(const int8_t *in, int n, const int8_t *filters, int32_t *sums)
 {
 #ifdef EC_INT8_HELIUM

@@ -65,7 +65,7 @@ EC_INLINE void ec_int8_winograd_tile(const ec_winograd spec, const int8_t *in, i
     }
 }
 
-/* The same of as many channels as words have room for, `left` at most. */
+/* Transforms a tile of the input: of as many channels as words have room for, `left` at most. */
 EC_INLINE void ec_int8_winograd_input(const ec_winograd spec, const int8_t *in, int left, int y, int x,
                                       float *to, ptrdiff_t apart)
 {

@@ -15,7 +15,7 @@ EC_INLINE void ec_write(float *p, ec_vec v, int n)
         ec_store_n(p, v, n);
 }
 
-/* The same of a tensor that is stored as fmt, from its element i on. */
+/* Where element i of a tensor lies that is stored as fmt. */
 EC_INLINE const void *ec_at(const void *p, ptrdiff_t i, int fmt)
 {
     return (const char *)p + i * EC_STORED_BYTES(fmt);
@@ -24,12 +24,15 @@ EC_INLINE void *ec_place(void *p, ptrdiff_t i, int fmt)
 {
     return (char *)p + i * EC_STORED_BYTES(fmt);
 }
+
+/* The first n elements, n <= EC_VL, from element i on of a tensor that is stored as fmt. */
 EC_INLINE ec_vec ec_read_as(const void *p, ptrdiff_t i, int n, int fmt)
 {
     const void *const from = ec_at(p, i, fmt);
     return n == EC_VL ? ec_load_as(from, fmt) : ec_load_as_n(from, n, fmt);
 }
-/* The same with `other` in the lanes from n on. */
+
+/* As ec_read_as, with `other` in the lanes from n on. */
 EC_INLINE ec_vec ec_read_or_as(const void *p, ptrdiff_t i, int n, float other, int fmt)
 {
     float lanes[EC_VL];
@@ -41,6 +44,7 @@ EC_INLINE ec_vec ec_read_or_as(const void *p, ptrdiff_t i, int n, float other, i
         lanes[k] = other;
     return ec_load(lanes);
 }
+
 EC_INLINE void ec_write_as(void *p, ptrdiff_t i, ec_vec v, int n, int fmt)
 {
     void *const to = ec_place(p, i, fmt);

@@ -31,7 +31,8 @@ EC_INLINE void ec_first_of(const ec_axis *spec, const void *in, int64_t *out)
         }
 }
 
-/* The same, of equal elements that with the smaller index; elements are `apart` from one another from `in` on. */
+/* Whether element i comes before element j, of equal ones that with the smaller index; elements are `apart` from one
+   another from `in` on. */
 EC_INLINE int ec_precedes(const ec_elementwise *of, const void *in, ptrdiff_t start, ptrdiff_t apart,
                           int64_t i, int64_t j)
 {

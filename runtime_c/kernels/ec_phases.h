@@ -62,7 +62,7 @@ EC_INLINE void ec_phase_row(const ec_phases spec, const float *in, int number, i
     }
 }
 
-/* The same of channels that lie side by side in the image, all of one phase. */
+/* A row of one phase for a vector of channels that lie side by side in the image. */
 EC_INLINE void ec_phase_vectors(const ec_phases spec, const float *in, int number, int y, float *to)
 {
     const ec_phase_channel of = ec_phase_of_channel(spec, number);

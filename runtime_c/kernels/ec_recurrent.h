@@ -55,7 +55,7 @@ EC_INLINE ec_vec ec_cell_function_of(const ec_cell_function function, ec_vec x)
     }
 }
 
-/* The same of what a gate sums up, which is clipped; the state of an LSTM is not, nor is it in ONNX Runtime. */
+/* The function of a gate, whose sum is clipped; the state of an LSTM is not, nor is it in ONNX Runtime. */
 EC_INLINE ec_vec ec_gate_function_of(const ec_recurrent *spec, const ec_cell_function function, ec_vec x)
 {
     return ec_cell_function_of(function, spec->clips ? ec_clip(x, -spec->clip, spec->clip) : x);

@@ -59,7 +59,7 @@ EC_INLINE void ec_transpose_bytes(const int8_t *in, ptrdiff_t in_row, int rows, 
             out[j * out_row + i] = in[i * in_row + j];
 }
 
-/* The same; of float32, one copy for all callers. */
+/* Transposes a matrix that is stored as fmt; of float32 there is one copy for all callers. */
 EC_INLINE void ec_transpose_matrix(const void *in, ptrdiff_t in_row, int rows, int cols, void *out,
                                    ptrdiff_t out_row, int padded, int fmt)
 {

@@ -111,6 +111,7 @@ EC_INLINE float ec_turned(float x, int quarters)
     const float y = turn & 1 ? ec_cosine_of(r) : ec_sine_of(r);
     return turn & 2 ? -y : y;
 }
+
 EC_INLINE float ec_cos(float x) { return ec_turned(x, 1); }
 EC_INLINE float ec_sin(float x)
 {
@@ -134,6 +135,7 @@ EC_INLINE float ec_arc_of(float x, float z)
                               1.66667524e-1f};
     return x + x * z * ec_polynomial(z, c, 5);
 }
+
 EC_INLINE float ec_asin(float x)
 {
     const float size = ec_size_of(x), z = size > 0.5f ? 0.5f * (1.0f - size) : size * size;

@@ -37,7 +37,7 @@ typedef struct ec_taps {
     int from, to;
 } ec_taps;
 
-/* Those k of a kernel with first <= start + k * dilation < end. */
+/* Taps k of a kernel with first <= start + k * dilation < end. */
 EC_INLINE ec_taps ec_taps_within(int start, int kernel, int dilation, int first, int end)
 {
     const ec_taps inside = {.from = start < first ? ec_ceil_div(first - start, dilation) : 0,

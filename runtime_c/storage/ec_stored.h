@@ -159,6 +159,7 @@ EC_INLINE float ec_get_q16(const int16_t *p, int fmt)
 /* One element, of int4 the first of a byte.  The two lowest bytes are put together first: compilers
    make that one load. */
 EC_INLINE uint32_t ec_byte(const void *p, ptrdiff_t i) { return ((const unsigned char *)p)[i]; }
+
 EC_INLINE float ec_get_as(const void *p, int fmt)
 {
     switch (EC_KIND(fmt)) {

@@ -21,6 +21,7 @@ EC_INLINE ec_vec ec_load_int4(const void *p)
     const __m256i eight = _mm256_broadcastd_epi32(_mm_loadu_si32(p));
     return _mm256_cvtepi32_ps(_mm256_srai_epi32(_mm256_sllv_epi32(eight, up), 28));
 }
+
 EC_INLINE ec_vec ec_load_int8(const void *p)
 {
     return _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_loadl_epi64((const __m128i *)p)));
@@ -62,6 +63,7 @@ EC_INLINE ec_vec ec_set1_q16(const void *p, int fmt)
     const __m256i upper = _mm256_slli_epi32(_mm256_broadcastw_epi16(_mm_loadu_si16(p)), 16);
     return ec_from_q8(_mm256_cvtepi32_ps(upper), 65536.0f, fmt);
 }
+
 EC_INLINE ec_vec ec_set1_as(const void *p, int fmt)
 {
     switch (EC_KIND(fmt)) {
@@ -127,6 +129,7 @@ EC_INLINE void ec_store_flyte16(void *p, ec_vec v)
     const __m128i low = _mm256_castsi256_si128(packed), high = _mm256_extracti128_si256(packed, 1);
     _mm_storeu_si128((__m128i *)p, _mm_unpacklo_epi64(low, high));
 }
+
 EC_INLINE void ec_store_flyte8(void *p, ec_vec v)
 {
     const __m128i order = _mm_setr_epi8(3, 7, 11, 15, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1);

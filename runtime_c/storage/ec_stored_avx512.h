@@ -35,6 +35,7 @@ EC_INLINE __m512i ec_join_flyte24(__m512i bits)
     return _mm512_permutexvar_epi32(words, _mm512_shuffle_epi8(bits, order));
 #endif
 }
+
 EC_INLINE __m512i ec_widen_flyte16(__m256i packed)
 {
     return _mm512_slli_epi32(_mm512_cvtepu16_epi32(packed), 16);
@@ -144,6 +145,7 @@ EC_INLINE ec_vec ec_set1_flyte24(const char *p)
     const __m512i upper = ec_upper_half(p + 1);
     return _mm512_castsi512_ps(_mm512_mask_set1_epi8(upper, 0x2222222222222222u, *p));
 }
+
 EC_INLINE ec_vec ec_set1_as(const void *p, int fmt)
 {
     switch (EC_KIND(fmt)) {
@@ -196,6 +198,7 @@ EC_INLINE __m128i ec_pack_flyte8(ec_vec v)
 {
     return _mm512_cvtepi32_epi8(_mm512_srli_epi32(ec_round_as(v, EC_F8, EC_TRUNCATE), 24));
 }
+
 EC_INLINE void ec_store_as(void *p, ec_vec v, int fmt)
 {
     switch (EC_KIND(fmt)) {

@@ -9,6 +9,7 @@ EC_INLINE ec_vec ec_load_int4(const void *p)
     const int32x4_t four = vreinterpretq_s32_u16(ec_dup_two_bytes(p));
     return vcvtq_f32_s32(vshrq_n_s32(vshlq_s32(four, up), 28));
 }
+
 EC_INLINE ec_vec ec_load_int8(const void *p)
 {
     return vcvtq_n_f32_s32(vreinterpretq_s32_u32(ec_load_highest(p)), 24);

@@ -14,6 +14,7 @@ EC_INLINE uint32x4_t ec_load_highest(const void *p)
     __asm__("ldr %s0, %1" : "=w"(bytes) : "m"(*(const ec_word *)p));
     return vreinterpretq_u32_u8(vqtbl1q_u8(bytes, spread));
 }
+
 EC_INLINE uint8x16_t ec_load_flyte24(const uint8_t *p)
 {
     const uint8x16_t spread = {16, 0, 1, 2, 16, 3, 4, 5, 16, 6, 7, 8, 16, 9, 10, 11};

@@ -19,6 +19,7 @@ EC_INLINE uint8x16_t ec_load_flyte24(const uint8_t *p)
     const uint8x8_t first = {8, 0, 1, 2, 8, 3, 4, 5}, last = {8, 2, 3, 4, 8, 5, 6, 7};
     return vcombine_u8(vtbl1_u8(vld1_u8(p), first), vtbl1_u8(vld1_u8(p + 4), last));
 }
+
 EC_INLINE uint16x8_t ec_dup_two_bytes(const void *p) { return vld1q_dup_u16((const ec_half *)p); }
 #include "ec_stored_load_neon.h"
 

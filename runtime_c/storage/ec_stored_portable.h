@@ -8,9 +8,9 @@
 
 #include "ec_stored.h"
 
-/* EC_VL elements. */
+/* EC_VL elements at p. */
 EC_INLINE ec_vec ec_load_as(const void *p, int fmt) { return ec_get_as(p, fmt); }
-/* Those from element i on, a multiple of EC_VL, of the ones at p. */
+/* EC_VL elements from element i on, a multiple of EC_VL, of the ones at p. */
 EC_INLINE ec_vec ec_load_at(const void *p, ptrdiff_t i, int fmt) { return ec_get_at(p, i, fmt); }
 
 /* The element at p in every lane. */
@@ -29,6 +29,7 @@ EC_INLINE void ec_put_q16(int16_t *p, float x, int fmt)
     const int whole = (int)(ec_bits(ec_to_q8(x, 12582912.0f, fmt)) - 0x4b400000u);
     *p = (int16_t)ec_max_i(ec_min_i(whole, INT16_MAX), INT16_MIN);
 }
+
 EC_INLINE void ec_put_flyte(unsigned char *p, float x, int fmt)
 {
     const uint32_t bits = ec_round_bits(ec_bits(x), fmt);

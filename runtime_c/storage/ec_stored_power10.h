@@ -14,6 +14,7 @@ EC_INLINE ec_vec_u8 ec_spread_highest(ec_vec_u8 packed)
     const ec_vec_u8 from = {16, 16, 16, 0, 16, 16, 16, 1, 16, 16, 16, 2, 16, 16, 16, 3};
     return ec_spread(packed, from);
 }
+
 EC_INLINE ec_vec ec_unpack_flyte24(ec_vec_u8 packed)
 {
     const ec_vec_u8 from = {16, 0, 1, 2, 16, 3, 4, 5, 16, 6, 7, 8, 16, 9, 10, 11};
@@ -58,6 +59,7 @@ EC_INLINE ec_vec ec_load_int4(const void *p)
     const ec_vec_s32 four = (ec_vec_s32)vec_perm(two, two, spread);
     return vec_ctf(vec_sra(vec_sl(four, up), vec_splats(28u)), 0);
 }
+
 EC_INLINE ec_vec ec_load_as(const void *p, int fmt)
 {
     switch (EC_KIND(fmt)) {
@@ -137,7 +139,7 @@ EC_INLINE ec_vec_u32 ec_round_q8(ec_vec v, int fmt)
 {
     return (ec_vec_u32)vec_cts(ec_to_q8(v, 0.5f, fmt), 24);
 }
-/* Likewise the upper half, with 16 bits of fraction. */
+/* The upper half is the integer: all 32 bits are the number with 16 bits of fraction, saturated. */
 EC_INLINE ec_vec_u32 ec_round_q16(ec_vec v, int fmt)
 {
     return (ec_vec_u32)vec_cts(ec_to_q8(v, 0.5f, fmt), 16);
@@ -161,6 +163,7 @@ EC_INLINE ec_vec_u8 ec_pack_highest(ec_vec_u32 rounded)
     const ec_vec_u8 order = {3, 7, 11, 15, 0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14};
     return vec_perm(bits, bits, order);
 }
+
 EC_INLINE void ec_store_bytes(void *p, ec_vec_u8 packed, int n)
 {
     vec_xst_len(packed, (unsigned char *)p, (size_t)n);

@@ -26,7 +26,7 @@ EC_INLINE uint32x4_t ec_round_q8(ec_vec v, int fmt)
 {
     return vreinterpretq_u32_s32(vcvtq_n_s32_f32(ec_to_q8(v, 0.5f, fmt), 24));
 }
-/* Likewise the upper half, with 16 bits of fraction. */
+/* The upper half is the integer: all 32 bits are the number with 16 bits of fraction, saturated. */
 EC_INLINE int16x4_t ec_round_q16(ec_vec v, int fmt)
 {
     return vshrn_n_s32(vcvtq_n_s32_f32(ec_to_q8(v, 0.5f, fmt), 16), 16);

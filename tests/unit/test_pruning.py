@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
+import pytest
+
 from edgeconv.codegen.pruning import pruned
+from tests import ROOT
+
+HEADERS = ROOT / "runtime_c"
 
 RUNTIME = """\
+/*** Begin ec_one.h ***/
 enum { EC_A, EC_B, EC_C, EC_D };
 #define EC_TWICE(x) (ec_add(x, x))
 #define EC_ROW(row) ec_##row##_sum(1)
@@ -46,6 +55,26 @@ EC_NEST int ec_second(int x) { return x; }
 #endif
 
 EC_SHARED int ec_f32_sum(int x) { return x; }
+
+/* What a few count. */
+#define EC_FEW 4
+#if defined(EC_Z)
+#define EC_MANY 5
+#else
+#define EC_MANY 6
+#endif
+/*** End ec_one.h ***/
+
+/*** Begin ec_two.h ***/
+/* A header of one function. */
+#ifndef EC_TWO_H
+#define EC_TWO_H
+
+/* By many. */
+EC_INLINE int ec_more(int x) { return EC_MANY * x; }
+
+#endif
+/*** End ec_two.h ***/
 """
 
 
@@ -88,3 +117,32 @@ def test_macros_call_what_they_name_and_what_they_paste() -> None:
     assert "ec_add(int" in pruned(RUNTIME, "int f(void) { return EC_TWICE(1); }")
     assert "ec_f32_sum(int" in pruned(RUNTIME, "int f(void) { return EC_ROW(f32); }")
     assert "ec_f32_sum(int" not in pruned(RUNTIME, "int f(void) { return 1; }")
+
+
+def test_macros_that_nothing_expands_are_left_out_with_their_remarks_and_branches() -> None:
+    text = pruned(RUNTIME, "int f(void) { return ec_sub(1, 2); }")
+    assert "EC_FEW" not in text
+    assert "What a few count" not in text
+    assert "EC_MANY" not in text
+    assert "#if" not in text
+
+
+def test_a_macro_that_a_function_in_use_expands_stays_in_every_branch() -> None:
+    text = pruned(RUNTIME, "int f(void) { return ec_more(1); }")
+    assert "#define EC_MANY 5\n#else\n#define EC_MANY 6\n" in text
+    assert "EC_FEW" not in text
+
+
+def test_of_a_header_without_anything_in_use_nothing_is_left() -> None:
+    assert "ec_two.h" in pruned(RUNTIME, "int f(void) { return ec_more(1); }")
+    text = pruned(RUNTIME, "int f(void) { return ec_sub(1, 2); }")
+    assert "ec_one.h" in text
+    assert "ec_two.h" not in text
+    assert "EC_TWO_H" not in text
+
+
+@pytest.mark.parametrize("path", sorted(HEADERS.rglob("*.h")), ids=lambda path: path.name)
+def test_remarks_of_headers_do_not_lean_on_the_function_before(path: Path) -> None:
+    """It may be left out."""
+    leaning = r"^/\* (The same|Likewise|Ditto|As (above|before)|Those of)\b.*"
+    assert re.findall(leaning, path.read_text(encoding="utf-8"), re.MULTILINE) == []
