@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib import resources
 from importlib.resources.abc import Traversable
 
+from edgeconv.cache import ASSUMED_LINE
 from edgeconv.codegen.c_names import c_float
 from edgeconv.codegen.guarded import for_program, kinds_of, says_a_kind
 from edgeconv.encoding import Encoding
@@ -18,6 +19,7 @@ from edgeconv.targets import PANELS
 
 _INCLUDE = re.compile(r'^#include "([^"]+)"\n', re.MULTILINE)
 _GUARD = re.compile(r"^#ifndef (EC_\w+_H)\n#define \1$", re.MULTILINE)
+_LINE = re.compile(r"#ifndef EC_LINE_BYTES\n(#define EC_LINE_BYTES )\d+\n#endif\n")
 _STANDARD = re.compile(r"^#include <[^>]+>\n", re.MULTILINE)
 # What is included for headers whose names begin so, where nothing has another format than float32,
 # or where no tensor has.
@@ -117,6 +119,7 @@ def amalgamate(
     integer_routines: str = "",
     workers: bool = False,
     scaling: str = FIXED,
+    line_bytes: int = ASSUMED_LINE,
 ) -> Iterator[str]:
     """The common header, the ISA header and the kernels in the given order, each once; first of
     these what says of which kind the program is (`kinds_of`).
@@ -129,6 +132,7 @@ def amalgamate(
     vectors of integers.
     ``workers``: several share the layers.
     ``scaling``: of sums in integers, a row of ``SCALINGS``.
+    ``line_bytes``: a line of the board's data cache, 0 where it has none and nothing is fetched.
     """
     if stored and truncate:
         yield _TRUNCATE
@@ -144,6 +148,7 @@ def amalgamate(
     guarded: set[str] = set()
     paths = [posixpath.normpath(posixpath.join(folder, name)) for folder, name in wanted]
     texts = [_read(path, instead, guarded) for path in paths]
+    texts[0] = _LINE.sub(rf"\g<1>{line_bytes or ASSUMED_LINE}\n", texts[0])
     kinds = kinds_of(texts, workers=workers)
     sections = [*zip(wanted, texts, strict=True)]
     # Kernels whose own layers fetch nothing have the fetches too, in a program in which others do:

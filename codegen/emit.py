@@ -248,6 +248,7 @@ class _Emitter:
             integer_routines=routines_header(self.env, routines, integers=True),
             workers=self.threads > 1,
             scaling=self._scaling(),
+            line_bytes=self.choice.line_bytes,
         )
         return pruned("\n".join(headers), program)
 

@@ -25,3 +25,4 @@ class Cache:
 
 # Taken where a board names no cache: what application cores have at least.
 ASSUMED = (Cache(1, 32 * 1024, 64), Cache(2, 256 * 1024, 64))
+ASSUMED_LINE = ASSUMED[0].line  # bytes

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cache
 from types import MappingProxyType
 
-from edgeconv.cache import Cache
+from edgeconv.cache import ASSUMED_LINE, Cache
 from edgeconv.encoding import Encoding
 from edgeconv.micro_kernels import of_isa
 from edgeconv.micro_kernels.base import MicroKernel, Tile
@@ -61,13 +61,14 @@ class Target:
     ``cpu_flags``: words of /proc/cpuinfo that tell that the running CPU has it.
     ``flushes_subnormals``: its vector instructions may read a subnormal number as zero of its sign
     and write zero for a subnormal result; what the scalar unit does stays exact.
-    ``caches``: those of the board, by level; the rows below have none, and none of what else a
-    board states: ``clock_hz``, ``macs_per_cycle`` at its best, vectors and broadcasts that register
-    tiles load meanwhile (``loads_per_cycle``; of a machine that was measured, in the time of a
-    vector multiply-add: ``loads_per_multiply_add``), ``load_cycles`` of a vector in which no
-    multiply-add begins (None where they go on beside loads), bytes per second out of the memory
-    behind the caches (``ram_bandwidth``) and out of that of constants (``constants_bandwidth``),
-    each None where the board does not say.  ``memory_cycles``: core
+    ``caches``: those of the board, by level; ``line_bytes``: a line of the nearest, 0 of a core
+    without a data cache, which has all of a memory equally near.  The rows below have no caches,
+    and none of what else a board states: ``clock_hz``, ``macs_per_cycle`` at its best, vectors and
+    broadcasts that register tiles load meanwhile (``loads_per_cycle``; of a machine that was
+    measured, in the time of a vector multiply-add: ``loads_per_multiply_add``), ``load_cycles``
+    of a vector in which no multiply-add begins (None where they go on beside loads), bytes per
+    second out of the memory behind the caches (``ram_bandwidth``) and out of that of constants
+    (``constants_bandwidth``), each None where the board does not say.  ``memory_cycles``: core
     cycles of an access to the memory behind them, None where the board does not say;
     ``memory_bytes_per_cycle``: what was measured of one that states no bandwidth.  ``in_order``:
     the board's core waits at the first use of a load that missed.  ``prefetch``: it wants to be
@@ -95,6 +96,7 @@ class Target:
     cpu_flags: tuple[str, ...] = ()
     flushes_subnormals: bool = False
     caches: tuple[Cache, ...] = ()
+    line_bytes: int = ASSUMED_LINE
     clock_hz: int | None = None
     macs_per_cycle: float | None = None
     loads_per_cycle: float | None = None

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from edgeconv.ir.choice import Param
 from edgeconv.targets import Target
 
-LINE_BYTES = 64  # EC_LINE_BYTES of ec_common.h
 HEADER = "ec_ahead.h"
 # A level counts where so much of the waiting is for it.
 SHARE = 1 / 8
@@ -76,7 +75,7 @@ def _waits(crossing: Sequence[float], target: Target) -> list[tuple[float, int]]
     found = []
     for number, cycles in enumerate(behind):
         beyond = crossing[number + 1] if number + 1 < len(crossing) else 0.0
-        lines = max(0.0, crossing[number] - beyond) / LINE_BYTES
+        lines = max(0.0, crossing[number] - beyond) / target.line_bytes
         found.append((lines * max(0, cycles - near - HIDDEN), cycles))
     return found
 

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from edgeconv.algorithms.ahead import LINE_BYTES
 from edgeconv.algorithms.candidate import ConvCandidate
 from edgeconv.algorithms.packing import bias_blob, filters_blob, storage_params
 from edgeconv.algorithms.scaling import scaled_form, scaling_of
@@ -88,7 +87,7 @@ def _fetched(call: Call, params: Mapping[str, Param], constants: int) -> float:
     """Lines of so many bytes of ``constants`` that the template is told to fetch ahead, on cores
     that else wait for each."""
     asked = params.get("prefetch") and call.target.in_order
-    return constants / LINE_BYTES if asked else 0.0
+    return constants / call.target.line_bytes if asked else 0.0
 
 
 def integer_layer(

@@ -31,7 +31,7 @@ from edgeconv.board.tables import (
     Toolchain,
 )
 from edgeconv.board_folders import FOLDERS_VARIABLE
-from edgeconv.cache import Cache
+from edgeconv.cache import ASSUMED_LINE, Cache
 from edgeconv.host import Host, detect
 from edgeconv.names import did_you_mean
 from edgeconv.quantities import parse
@@ -108,6 +108,7 @@ class Board:
             ram_bandwidth=self.ram[0].bandwidth if self.ram else None,
             constants_bandwidth=constants[0].bandwidth if constants else None,
             caches=self.caches,
+            line_bytes=self.line_bytes,
             memory_cycles=self.memory_cycles,
             memory_bytes_per_cycle=own.memory_bandwidth if own else None,
             in_order=self.in_order,
@@ -116,6 +117,14 @@ class Board:
             features=self.features
             | core_features(self.arch, self.toolchain.flags, has_fpu=self.has_fpu),
         )
+
+    @property
+    def line_bytes(self) -> int:
+        """A line of the nearest data cache.  A board that starts without an operating system and
+        states no cache has none: 0."""
+        if self.caches:
+            return self.caches[0].line
+        return 0 if self.bare_metal else ASSUMED_LINE
 
     @property
     def memory_cycles(self) -> int | None:

@@ -182,7 +182,15 @@ def select(
     if any(layer.scaling not in ("", scaling) for layer in layers):
         decided = replace(decided, scaling=scaling)
         layers = tuple(lowered(node, decided, target) for node in decided.nodes)
-    made = Choice(decided, layers, target.name, target.align, io, search=search)
+    made = Choice(
+        decided,
+        layers,
+        target.name,
+        target.align,
+        io,
+        search=search,
+        line_bytes=target.line_bytes,
+    )
     require(made)
     return made
 

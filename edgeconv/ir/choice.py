@@ -215,6 +215,7 @@ class Choice:
 
     ``steps``: every layer is in one of them, in the model's order; each is a step of its own where
     none are given.  ``search``: how layouts and algorithms were found, None where they were given.
+    ``line_bytes``: of the data cache whose lines kernels fetch ahead, 0 where the core has none.
     """
 
     graph: Graph
@@ -224,6 +225,7 @@ class Choice:
     io: str = "caller"  # or "arena"
     steps: tuple[Step, ...] = ()
     search: Search | None = None
+    line_bytes: int = 0
 
     def __post_init__(self) -> None:
         if not self.steps:

@@ -93,7 +93,13 @@ def require_programs(board: Board, compiler: Compiler) -> None:
 def _timed(candidates: Sequence[Job], board: Board, compiler: Compiler, runs: int) -> list[Timed]:
     graph, named = graph_of(candidates)
     layers = tuple(lowered(node, graph, board.target) for node in graph.nodes)
-    choice = Choice(graph, layers, board.target.name, board.target.align)
+    choice = Choice(
+        graph,
+        layers,
+        board.target.name,
+        board.target.align,
+        line_bytes=board.target.line_bytes,
+    )
     memory = fit(choice, board, None)
     positions = {layers[index].node.name: at for at, index in enumerate(memory.order)}
     predicted = sum(candidate.predicted for candidate in candidates) * 10

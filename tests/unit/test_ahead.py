@@ -9,6 +9,8 @@ import pytest
 
 from edgeconv import board as boards
 from edgeconv.algorithms.ahead import fetches, latency, rounds
+from edgeconv.algorithms.direct.plan import make_plan
+from edgeconv.algorithms.direct.tiles import filters_are_far
 from edgeconv.algorithms.int8_packed.lower import fetches_filters
 from edgeconv.algorithms.problem import ConvProblem
 from edgeconv.algorithms.winograd.distances import CHANNELS, ahead_of
@@ -141,3 +143,20 @@ def test_tiles_of_winograd_are_fetched_on_cores_in_order(channels: int, far: boo
         cycles = target.tile_slots(target.kernel(PANELS), plan.rows, plan.vectors)  # 4 lanes each
         assert target.memory_cycles
         assert steps * cycles >= target.memory_cycles > (steps - CHANNELS) * cycles
+
+
+@pytest.mark.parametrize(
+    ("board", "line"), [("stm32h743", 32), ("power10-s1024", 128), ("raspberry-pi-4", 64)]
+)
+def test_lines_are_those_of_the_boards_nearest_cache(board: str, line: int) -> None:
+    assert boards.load(board).target.line_bytes == line
+    text = "".join(amalgamate("ec_isa_portable.h", (), line_bytes=line))
+    assert re.findall(r"#define EC_LINE_BYTES .*", text) == [f"#define EC_LINE_BYTES {line}"]
+
+
+def test_a_core_without_a_cache_has_all_filters_near_and_fetches_none() -> None:
+    without = boards.load("mps2-an500").target
+    assert without.line_bytes == 0
+    assert filters_are_far(FAR, boards.load("stm32h743").target)
+    assert not filters_are_far(FAR, without)
+    assert make_plan(FAR, without).channels == 0

@@ -13,7 +13,6 @@ import numpy.typing as npt
 from edgeconv.algorithms.ahead import (
     FOUND_CYCLES,
     HEADER,
-    LINE_BYTES,
     fetches,
     latency,
     rounds,
@@ -134,7 +133,7 @@ def _ahead(problem: ConvProblem, plan: DepthwisePlan, target: Target) -> tuple[i
     planes = problem.kernel[0] * problem.in_size[0]
     if not fetches(target) or problem.in_ring or planes > 1:
         return 0, 0.0
-    lines = problem.in_elements * problem.in_bytes / LINE_BYTES
+    lines = problem.in_elements * problem.in_bytes / target.line_bytes
     crossing = [each.input for each in _traffic(problem, target)]
     cycles = latency(crossing, target, FOUND_CYCLES * lines)
     strips = problem.batch * -(-problem.in_c // target.lanes) * problem.out_size[1]

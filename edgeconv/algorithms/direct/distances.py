@@ -7,7 +7,6 @@ from collections.abc import Sequence
 
 from edgeconv.algorithms.ahead import (
     FOUND_CYCLES,
-    LINE_BYTES,
     NOTHING,
     STREAMED_CYCLES,
     Ahead,
@@ -41,7 +40,7 @@ def ahead_of(
     away = rounds(filters, CHANNELS * cycles)
     blocks, columns = _blocks(problem, plan, traffic, target)
     if plan.channels:  # passes fetch each filter once
-        lines = sum(each.filters for each in traffic[:1]) / LINE_BYTES
+        lines = sum(each.filters for each in traffic[:1]) / target.line_bytes
     fetched = (lines if filters or plan.channels else 0.0) + columns
     return Ahead(filters=away * of_channels, input=blocks, lines=fetched)
 
@@ -74,7 +73,7 @@ def _filter_lines(problem: ConvProblem, plan: DirectPlan, target: Target) -> flo
     taps, lines = math.prod(problem.kernel), 0.0
     for count, vectors, channels, cut in _cuts(problem, plan, target):
         size = taps * channels * vectors * target.lanes * problem.filter_bytes
-        lines += count * sum(s.count for s in cut) * size / LINE_BYTES
+        lines += count * sum(s.count for s in cut) * size / target.line_bytes
     return lines * _rows(problem, plan)
 
 
@@ -86,7 +85,7 @@ def _blocks(
     block = problem.in_layout.block
     if problem.in_layout.order is not Order.BLOCKED or block < target.lanes or problem.groups > 1:
         return 0, 0.0
-    rows, fetched, line = math.prod(problem.kernel[:2]), 0.0, LINE_BYTES
+    rows, fetched, line = math.prod(problem.kernel[:2]), 0.0, target.line_bytes
     columns = FLOAT_BYTES * block * problem.strides[2]  # bytes that a pixel more reads of a row
     for count, _, channels, cut in _cuts(problem, plan, target):
         runs = sum(s.count * -(-s.rows * columns // line) for s in cut)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from functools import partial
 
-from edgeconv.algorithms.ahead import HEADER, LINE_BYTES, NOTHING, fetches
+from edgeconv.algorithms.ahead import HEADER, NOTHING, fetches
 from edgeconv.algorithms.direct.candidate import DirectCandidate
 from edgeconv.algorithms.direct.distances import ahead_of
 from edgeconv.algorithms.direct.packing import pack_filters, packed_elements
@@ -58,21 +58,21 @@ def _geometry_params(problem: ConvProblem, plan: DirectPlan, lanes: int) -> dict
 
 
 def _tiles_params(
-    problem: ConvProblem, plan: DirectPlan, tiles: int, lanes: int
+    problem: ConvProblem, plan: DirectPlan, tiles: int, target: Target
 ) -> dict[str, Param]:
     """The tiles of filters: vectors, lanes that the last vector stores, strips and cache lines that
     each strip fetches ahead; of the last tile, where those differ.
 
     A blocked layout has padding for a whole vector, so there every lane is stored.
     """
-    padded = problem.out_layout.order is Order.BLOCKED
+    padded, lanes = problem.out_layout.order is Order.BLOCKED, target.lanes
     last_lanes = lanes if padded else problem.out_c % lanes or lanes
     last, cut = plan.tail_vectors, plan.tail_segments
     if not last and last_lanes < lanes:
         last, cut = plan.vectors, plan.segments
     only = bool(last) and tiles == 1
     vectors, segments = (last, cut) if only else (plan.vectors, plan.segments)
-    fetched = partial(_lines, problem, plan, lanes)
+    fetched = partial(_lines, problem, plan, target)
     return {
         "in_c": problem.in_c,
         "tiles": tiles,
@@ -103,7 +103,7 @@ def lower(candidate: DirectCandidate, node: Node, graph: Graph, target: Target) 
         "out_vec": out_vec,
         "rows_per_chunk": plan.chunk,
         "channels_per_chunk": plan.channels,
-        **_tiles_params(problem, plan, len(tiles), lanes),
+        **_tiles_params(problem, plan, len(tiles), target),
         "groups": (problem.group_in_c, problem.group_out_c) if problem.groups > 1 else (0, 0),
         **_workspace_params(candidate.workspace),
         "decoded_rows": plan.band,
@@ -149,10 +149,10 @@ def _workspace_params(sizes: Mapping[str, int]) -> dict[str, Param]:
 
 
 def _lines(
-    problem: ConvProblem, plan: DirectPlan, lanes: int, vectors: int, cut: tuple[Segment, ...]
+    problem: ConvProblem, plan: DirectPlan, target: Target, vectors: int, cut: tuple[Segment, ...]
 ) -> int:
     """Cache lines of filters that each strip fetches ahead, where channels come in chunks."""
-    if not plan.channels or not cut:
+    if not plan.channels or not cut or not target.line_bytes:
         return 0
-    of_chunk = plan.channels * math.prod(problem.kernel) * vectors * lanes * problem.filter_bytes
-    return math.ceil(of_chunk / (LINE_BYTES * visits(plan, cut)))
+    filters = plan.channels * math.prod(problem.kernel) * vectors * target.lanes
+    return math.ceil(filters * problem.filter_bytes / (target.line_bytes * visits(plan, cut)))

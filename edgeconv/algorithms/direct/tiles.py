@@ -18,6 +18,7 @@ from edgeconv.targets import HALVES, Target
 # Shares of a cache.  Of L1: the input that stays while every filter passes over it.  Of L2: the
 # input likewise, and what counts as near.
 INPUT_OF_L1, INPUT_OF_L2, FILTERS_OF_L2 = 1 / 2, 3 / 8, 1 / 4
+_ALL = 1 << 62  # bytes: more than any memory has
 FLOAT_BYTES = 4
 # Slots to keep a decoded vector in memory: its store, and the load in its place.
 KEEP_SLOTS = 2
@@ -114,7 +115,10 @@ def visits(plan: DirectPlan, cut: tuple[Segment, ...]) -> int:
 
 
 def near(target: Target) -> tuple[int, int]:
-    """Bytes of the two nearest caches; a core without L2 is taken to have none but L1."""
+    """Bytes of the two nearest caches; a core without L2 is taken to have none but L1, and one
+    without a cache has all of its memory near."""
+    if not target.line_bytes:
+        return _ALL, _ALL
     caches = target.caches or ASSUMED
     return caches[0].size, caches[min(1, len(caches) - 1)].size
 

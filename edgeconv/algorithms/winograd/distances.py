@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from edgeconv.algorithms.ahead import LINE_BYTES, fetches, rounds
+from edgeconv.algorithms.ahead import fetches, rounds
 from edgeconv.algorithms.problem import ConvProblem
 from edgeconv.algorithms.winograd.plan import FLOAT_BYTES, WinogradPlan
 from edgeconv.ir.choice import Param
@@ -50,5 +50,5 @@ def ahead_of(problem: ConvProblem, plan: WinogradPlan, target: Target) -> Winogr
     return WinogradAhead(
         filters=FLOAT_BYTES * channels * plan.vectors * lanes if far else 0,
         tiles=FLOAT_BYTES * channels * plan.rows,
-        lines=problem.batch * held / LINE_BYTES if plan.fetches(problem, target) else 0.0,
+        lines=problem.batch * held / target.line_bytes if plan.fetches(problem, target) else 0.0,
     )
