@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from edgeconv.algorithms.candidate import ConvCandidate
+from edgeconv.algorithms.problem import ConvProblem
 from edgeconv.codegen.c_names import identifier
 from edgeconv.ir.choice import Layer
 
@@ -12,17 +14,26 @@ _WORDS = {"Conv": "conv", "Dense": "dense", "MatMul": "matmul", "Softmax": "soft
 
 
 def described(layer: Layer) -> str:
-    """Operation and window of ``layer`` as the middle of a C name: conv_3x3_s2, max_pool_2x2_s2."""
+    """Operation and window of ``layer`` as the middle of a C name: conv_3x3_s2, winograd_3x3,
+    depthwise_9x1, max_pool_2x2_s2."""
     parts = [_operation(layer)]
     if layer.node.op in ("Conv", "Pool"):
         parts += _window(layer)
     return "_".join(parts)
 
 
+def _problem(layer: Layer) -> ConvProblem | None:
+    """What a convolution asks for; None of other operators, and of what has no candidates."""
+    found = layer.candidate
+    return found.problem if isinstance(found, ConvCandidate) else None
+
+
 def _operation(layer: Layer) -> str:
-    node, attrs = layer.node, layer.node.attrs
-    if node.op == "Conv" and layer.algorithm == "depthwise":
-        return "depthwise"
+    node, attrs, problem = layer.node, layer.node.attrs, _problem(layer)
+    if node.op == "Conv" and problem:
+        if "winograd" in layer.algorithm:
+            return "winograd"
+        return "depthwise" if problem.groups > 1 == problem.group_in_c else "conv"
     if node.op == "Pool":
         return f"{'max' if attrs['mode'] == 'max' else 'average'}_pool"
     if node.op == "Reduce":
@@ -37,7 +48,10 @@ def _operation(layer: Layer) -> str:
 def _window(layer: Layer) -> list[str]:
     """Kernel, and strides and dilations that are not 1."""
     names = (("", "kernel"), ("s", "strides"), ("d", "dilations"))
-    sizes = {name: layer.params.get(name) for _, name in names}
+    problem = _problem(layer)
+    sizes = {
+        name: getattr(problem, name) if problem else layer.params.get(name) for _, name in names
+    }
     if not all(isinstance(each, tuple) for each in sizes.values()):
         return ["global"]
     return [
