@@ -101,10 +101,12 @@ def _uses(runtime: str) -> Iterator[tuple[set[str], set[str]]]:
             for label in _LABEL.findall(case[2]):
                 yield {function[1], label}, _words(case[3])
         yield {function[1]}, _words(_CASE.sub("", function[0]))
-    for macro in _DEFINE.finditer(runtime):
+    macros = list(_DEFINE.finditer(runtime))
+    named = {each[1] for each in (*functions, *macros)}
+    for macro in macros:
         yield {macro[1]}, _words(macro[3])
         parameters = set(_WORD.findall(macro[2] or ""))
         for pasted in _PASTED.findall(macro[3]):
             parts = (r"\w+" if part in parameters else part for part in pasted.split("##"))
             pattern = re.compile("".join(parts))
-            yield {macro[1]}, {f[1] for f in functions if pattern.fullmatch(f[1])}
+            yield {macro[1]}, {name for name in named if pattern.fullmatch(name)}

@@ -36,7 +36,7 @@ int(memcmp)(const void *left, const void *right, size_t bytes);
 #define EC_INSTRUMENTED
 #endif
 #endif
-#if defined(__OPTIMIZE__) && !defined(__SANITIZE_ADDRESS__) && !defined(EC_INSTRUMENTED)
+#if defined(__OPTIMIZE__) && !defined(__SANITIZE_ADDRESS__) && !defined(EC_INSTRUMENTED) && !defined(EC_DEBUG)
 #define EC_NEST EC_INLINE
 #else
 #define EC_NEST static EC_ATTRIBUTES(unused)
@@ -56,7 +56,10 @@ int(memcmp)(const void *left, const void *right, size_t bytes);
 #define EC_SHARED static EC_ATTRIBUTES(noinline, unused)
 
 /* Unroll a loop whose trip count is a constant once the function is inlined. */
-#if defined(__clang__)
+#if defined(EC_DEBUG)
+#define EC_UNROLL
+#define EC_NO_UNROLL
+#elif defined(__clang__)
 #define EC_UNROLL _Pragma("clang loop unroll(full)")
 #define EC_NO_UNROLL _Pragma("clang loop unroll(disable)")
 #elif defined(__GNUC__)

@@ -17,6 +17,7 @@ RUNTIME = """\
 enum { EC_A, EC_B, EC_C, EC_D };
 #define EC_TWICE(x) (ec_add(x, x))
 #define EC_ROW(row) ec_##row##_sum(1)
+#define ec_s8_sum ec_f32_sum
 
 /* About both. */
 EC_INLINE int ec_add(int a, int b) { return a + b; }
@@ -115,7 +116,9 @@ def test_what_is_compared_with_an_enumerator_does_not_name_it() -> None:
 
 def test_macros_call_what_they_name_and_what_they_paste() -> None:
     assert "ec_add(int" in pruned(RUNTIME, "int f(void) { return EC_TWICE(1); }")
-    assert "ec_f32_sum(int" in pruned(RUNTIME, "int f(void) { return EC_ROW(f32); }")
+    text = pruned(RUNTIME, "int f(void) { return EC_ROW(f32); }")
+    assert "ec_f32_sum(int" in text
+    assert "#define ec_s8_sum" in text  # which it may paste, too
     assert "ec_f32_sum(int" not in pruned(RUNTIME, "int f(void) { return 1; }")
 
 

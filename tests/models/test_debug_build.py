@@ -1,0 +1,59 @@
+"""The preset ``debug``: kernels that can be stepped through, and still fit where they are meant to.
+
+``-Og`` inlines a loop nest wherever it is called and unrolls what it is told to: for a
+microcontroller the C of digits-cnn becomes 18 times as large as with ``-O3``.
+"""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from edgeconv.build import find_compiler
+from tests import ROOT
+from tests.command import Command
+from tests.tools import available
+
+pytestmark = pytest.mark.usefixtures("unoptimised")
+
+MODEL = ROOT / "examples" / "digits" / "digits-cnn.onnx"
+DEBUG = ("-Og", "-g", "-DEC_DEBUG")
+
+
+def compiled(board: str, folder: Path, *options: str) -> Path:
+    found = available(board, to_run=False)
+    made = folder / f"{'_'.join(options)}.o"
+    command = [*find_compiler(found).command, *found.flags, "-std=c11", "-ffp-contract=fast"]
+    command += ["-Wall", "-Wextra", "-Wpedantic", "-Werror", *options]
+    subprocess.run([*command, "-c", folder / "digits_cnn.c", "-o", made], check=True)
+    return made
+
+
+def code_bytes(found: Path) -> int:
+    """Of code and constants, by size(1): the numbers in its second line."""
+    done = subprocess.run(["size", found], check=True, capture_output=True, text=True)
+    return int(done.stdout.splitlines()[1].split()[0])
+
+
+@pytest.mark.parametrize("board", ["microbit", "stm32h743"])
+def test_firmware_is_at_most_three_times_as_large_as_for_size(
+    edgeconv: Command, tmp_path: Path, board: str
+) -> None:
+    edgeconv.ok("compile", MODEL, "--board", board, "-o", tmp_path / "out")
+    small, debug = (compiled(board, tmp_path / "out", *each) for each in (("-Os",), DEBUG))
+    assert code_bytes(debug) <= 3 * code_bytes(small)
+
+
+def test_the_preset_builds_what_computes_the_same(edgeconv: Command, tmp_path: Path) -> None:
+    """With every loop nest as a function that a debugger stops in."""
+    out = tmp_path / "out"
+    edgeconv.ok("compile", MODEL, "--board", "generic-c", "-o", out, "--build", "--verify")
+    for command in (["cmake", "--preset", "debug"], ["cmake", "--build", "--preset", "debug"]):
+        subprocess.run(command, cwd=out, check=True, capture_output=True)
+    program = out / "build-debug" / "digits_cnn_main"
+    names = subprocess.run(["nm", program], check=True, capture_output=True, text=True).stdout
+    assert " t ec_conv_" in names
+    done = subprocess.run([program], cwd=out, check=False, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
