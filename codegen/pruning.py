@@ -16,6 +16,7 @@ from collections.abc import Iterator, Set
 _COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _ENUM = re.compile(r"^enum\b[^{;]*\{[^}]*\};", re.MULTILINE)
+_VALUE = re.compile(r"=([^,}]*)")
 _DEFINE = re.compile(r"^ *#define (\w+)(?:\(([^)]*)\))?((?:.*\\\n)*.*\n)", re.MULTILINE)
 _FUNCTION = re.compile(
     r"^EC_(?:INLINE|NEST|SHARED) [^{(]*?(\w+)\([^{]*\{(?:.*\}\n|\n(?:.*\n)*?\}\n)", re.MULTILINE
@@ -76,15 +77,24 @@ def _case(case: re.Match[str], live: set[str]) -> str:
     return case[1] + f"\n{case[1]}".join(labels) + case[3] if labels else ""
 
 
-def _words(code: str) -> set[str]:
-    return set(_WORD.findall(_COMPARED.sub("", _COMMENT.sub("", code))))
+def _words(code: str, macros: Set[str]) -> set[str]:
+    """Names in ``code``, but for enumerators that something is compared with."""
+
+    def kept(compared: re.Match[str]) -> str:
+        return compared[0] if compared[1] in macros else ""
+
+    return set(_WORD.findall(_COMPARED.sub(kept, _COMMENT.sub("", code))))
 
 
 def _live(runtime: str, program: str) -> set[str]:
-    """All names that the program comes to."""
-    uses = [*_uses(runtime)]
-    plain = _ENUM.sub("", _DEFINE.sub("", _FUNCTION.sub("", runtime)))
-    live, before = _words(program) | _words(plain), 0
+    """All names that the program comes to.  Enumerations stay, and what their values are made of."""
+    macros = {macro[1] for macro in _DEFINE.finditer(runtime)}
+    uses = [*_uses(runtime, macros)]
+    plain = _DEFINE.sub("", _FUNCTION.sub("", runtime))
+    values = " ".join(value for each in _ENUM.findall(plain) for value in _VALUE.findall(each))
+    live, before = set[str](), 0
+    for code in (program, _ENUM.sub("", plain), values):
+        live |= _words(code, macros)
     while len(live) > before:
         before = len(live)
         for names, words in uses:
@@ -93,18 +103,17 @@ def _live(runtime: str, program: str) -> set[str]:
     return live
 
 
-def _uses(runtime: str) -> Iterator[tuple[set[str], set[str]]]:
+def _uses(runtime: str, macros: Set[str]) -> Iterator[tuple[set[str], set[str]]]:
     """Names, and what else is named where all of them are: by a function, a case in it, a macro."""
     functions = list(_FUNCTION.finditer(runtime))
     for function in functions:
         for case in _CASE.finditer(function[0]):
             for label in _LABEL.findall(case[2]):
-                yield {function[1], label}, _words(case[3])
-        yield {function[1]}, _words(_CASE.sub("", function[0]))
-    macros = list(_DEFINE.finditer(runtime))
-    named = {each[1] for each in (*functions, *macros)}
-    for macro in macros:
-        yield {macro[1]}, _words(macro[3])
+                yield {function[1], label}, _words(case[3], macros)
+        yield {function[1]}, _words(_CASE.sub("", function[0]), macros)
+    named = {function[1] for function in functions} | macros
+    for macro in _DEFINE.finditer(runtime):
+        yield {macro[1]}, _words(macro[3], macros)
         parameters = set(_WORD.findall(macro[2] or ""))
         for pasted in _PASTED.findall(macro[3]):
             parts = (r"\w+" if part in parameters else part for part in pasted.split("##"))

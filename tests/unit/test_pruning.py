@@ -14,7 +14,9 @@ HEADERS = ROOT / "runtime_c"
 
 RUNTIME = """\
 /*** Begin ec_one.h ***/
-enum { EC_A, EC_B, EC_C, EC_D };
+enum { EC_A, EC_B, EC_C, EC_D = EC_LAST };
+#define EC_LAST 7
+#define EC_MOST 8
 #define EC_TWICE(x) (ec_add(x, x))
 #define EC_ROW(row) ec_##row##_sum(1)
 #define ec_s8_sum ec_f32_sum
@@ -72,7 +74,7 @@ EC_SHARED int ec_f32_sum(int x) { return x; }
 #define EC_TWO_H
 
 /* By many. */
-EC_INLINE int ec_more(int x) { return EC_MANY * x; }
+EC_INLINE int ec_more(int x) { return x < EC_MOST ? EC_MANY * x : 0; }
 
 #endif
 /*** End ec_two.h ***/
@@ -134,6 +136,8 @@ def test_a_macro_that_a_function_in_use_expands_stays_in_every_branch() -> None:
     text = pruned(RUNTIME, "int f(void) { return ec_more(1); }")
     assert "#define EC_MANY 5\n#else\n#define EC_MANY 6\n" in text
     assert "EC_FEW" not in text
+    assert "#define EC_MOST 8\n" in text
+    assert "#define EC_LAST 7\n" in text  # of an enumeration
 
 
 def test_of_a_header_without_anything_in_use_nothing_is_left() -> None:
