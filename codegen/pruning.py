@@ -87,7 +87,7 @@ def _words(code: str, macros: Set[str]) -> set[str]:
 
 
 def _live(runtime: str, program: str) -> set[str]:
-    """All names that the program comes to.  Enumerations stay, and what their values are made of."""
+    """All names that the program comes to.  Enumerations stay, with their values."""
     macros = {macro[1] for macro in _DEFINE.finditer(runtime)}
     uses = [*_uses(runtime, macros)]
     plain = _DEFINE.sub("", _FUNCTION.sub("", runtime))

@@ -66,6 +66,11 @@ def _trapping(options: Sequence[str]) -> tuple[str, ...]:
     return _TRAPPING if set(_SANITIZE) <= set(options) else ()
 
 
+def unsanitized(command: Sequence[str]) -> tuple[str, ...]:
+    """A compiler's command line without the sanitizers."""
+    return tuple(word for word in command if word not in _SANITIZE)
+
+
 def native(target: Target, compiler: str, options: tuple[str, ...] = ()) -> Build:
     """Run by this CPU; skips when it cannot.  ``options`` replace the compiler's own."""
     if not runs_here(target):
