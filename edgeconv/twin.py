@@ -26,8 +26,9 @@ from edgeconv.build.weights_file import image_of
 from edgeconv.calibration.engine import Engine
 from edgeconv.choose.attention import as_decided as attention_as_decided
 from edgeconv.choose.bit_for_bit import with_integer_results
+from edgeconv.choose.product_places import MOVES
 from edgeconv.choose.run_time_scales import as_decided
-from edgeconv.choose.storage import INSERTED, NO_RESULT, OUTPUT
+from edgeconv.choose.storage import INSERTED, INT8, NO_RESULT, OUTPUT
 from edgeconv.choose.winograd import forms_described
 from edgeconv.closing import Closing
 from edgeconv.codegen.read_back import ForeignImageError, read_back
@@ -233,6 +234,10 @@ def _choice_of(
         elif integers is not None and layer["name"] in known:
             # Algorithms that compute in integers have all others stored so, too.
             storage[layer["name"] + OUTPUT] = FLOAT32
+    reported = {layer["name"] for layer in layers}
+    absorbed = (node for node in graph.nodes if node.name not in reported)
+    # Copies that products in integers do without: what these read is stored as it was.
+    storage |= {node.name + OUTPUT: INT8 for node in absorbed if node.op in MOVES}
     choice = choose.select(
         graph,
         target,

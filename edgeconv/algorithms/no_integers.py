@@ -8,9 +8,10 @@ does.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import isfinite
 
+from edgeconv.algorithms.product_sums import PRODUCT, form_of_product, unit_of_product
 from edgeconv.algorithms.real_sums import real_sums_of
 from edgeconv.algorithms.sums import form_of, rounded_to
 from edgeconv.algorithms.wide_sums import wide_sums_of
@@ -52,12 +53,14 @@ _Rule = tuple[Reason, Callable[[_Layer], bool]]
 
 
 def no_integers(node: Node, graph: Graph, roundings: Mapping[str, Activation]) -> Reason | None:
-    """Why the products of a Conv or Dense node are not summed as the integers that they are; None
-    where they can be."""
-    if any(found(node, graph) is not None for found in (form_of, wide_sums_of, real_sums_of)):
+    """Why the products of a Conv, Dense or MatMul node are not summed as the integers that they
+    are; None where they can be."""
+    of_two = node.op == PRODUCT
+    forms = (form_of_product, unit_of_product) if of_two else (form_of, wide_sums_of, real_sums_of)
+    if any(found(node, graph) is not None for found in forms):
         return None
     layer = _Layer(node, graph, roundings)
-    return next(reason for reason, holds in _RULES if holds(layer))
+    return next(reason for reason, holds in (_OF_TWO if of_two else _RULES) if holds(layer))
 
 
 def _scales_lie(how: str) -> Callable[[_Layer], bool]:
@@ -122,6 +125,23 @@ def _adds_float32(layer: _Layer) -> bool:
 def _has_other_result(layer: _Layer) -> bool:
     y = layer.graph[layer.node.output].storage
     return y == FLOAT32 and rounded_to(layer.node, layer.graph) is None
+
+
+def _reads(layer: _Layer, holds: Callable[[_Layer], bool]) -> bool:
+    """Whether that holds of an operand of a product of two tensors."""
+    node = layer.node
+    alone = (replace(layer, node=replace(node, inputs=(name,))) for name in node.inputs)
+    return any(map(holds, alone))
+
+
+def _is_constant(layer: _Layer) -> bool:
+    return layer.graph[layer.node.inputs[0]].is_constant
+
+
+def _has_no_int8(layer: _Layer) -> bool:
+    rounding = layer.input_rounding
+    found = integers_for(rounding) if rounding is not None else None
+    return found is None or found.element != INT8
 
 
 _PER_TENSOR = "quantise it per tensor"
@@ -247,4 +267,41 @@ _RULES: tuple[_Rule, ...] = (
         lambda _: True,
     ),
 )
-REASONS: tuple[Reason, ...] = tuple(reason for reason, _ in _RULES)
+# Of a product of two tensors.
+_OF_TWO: tuple[_Rule, ...] = (
+    (
+        Reason("product-constant", "one of its operands is a constant, of a stack or on the left"),
+        lambda layer: _reads(layer, _is_constant),
+    ),
+    (
+        Reason(
+            "product-input",
+            "one of its inputs is not quantised",
+            "quantise both: QuantizeLinear and DequantizeLinear in front of each",
+        ),
+        lambda layer: _reads(
+            layer, lambda each: each.input_rounding is None and _is_stored_as_float32(each)
+        ),
+    ),
+    (
+        Reason("product-scales", "one of its inputs has several scales", _PER_TENSOR),
+        lambda layer: _reads(layer, _has_several_scales),
+    ),
+    (
+        Reason(
+            "product-bits",
+            "no int8 has all numbers of one of its inputs, and 0",
+            "quantise both to 8 bits with a zero point among them",
+        ),
+        lambda layer: _reads(layer, _has_no_int8),
+    ),
+    (
+        Reason("product-storage", "one of its inputs is in memory as float32"),
+        lambda layer: _reads(layer, _is_stored_as_float32),
+    ),
+    (
+        Reason("product-form", "no form in integers is exact for its scales and depth"),
+        lambda _: True,
+    ),
+)
+REASONS: tuple[Reason, ...] = tuple(reason for reason, _ in (*_RULES, *_OF_TWO))

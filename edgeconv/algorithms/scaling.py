@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 
+from edgeconv.algorithms.product_sums import PRODUCT, form_of_product
 from edgeconv.algorithms.sums import form_of, pair_of
 from edgeconv.ir.choice import Layer
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.requantisation import TFLITE, Form
 from edgeconv.requantisation.scalings import TIES, TWICE, WORDS, scaled_as, scaling_for, widest
 
-SUMMED = frozenset({"Conv", "Dense"})
+FORMS: Mapping[str, Callable[[Node, Graph], Form | None]] = {
+    "Conv": form_of,
+    "Dense": form_of,
+    PRODUCT: form_of_product,
+}
 _MOST = 8  # graphs whose scalings are kept
 _known: dict[int, tuple[Graph, str]] = {}
 
@@ -23,12 +28,15 @@ def scaling_of(graph: Graph) -> str:
     if id(graph) not in _known:
         if len(_known) >= _MOST:
             _known.pop(next(iter(_known)))
-        summed = [node for node in graph.nodes if node.op in SUMMED and form_of(node, graph)]
+        forms = {
+            id(node): form
+            for node in graph.nodes
+            if node.op in FORMS and (form := FORMS[node.op](node, graph))
+        }
+        summed = [node for node in graph.nodes if id(node) in forms]
         pairs = (pair_of(node, graph) for node in summed if not node.epilogue.is_only_before)
-        if any(pair and pair.ties for pair in pairs):
-            found = TIES
-        else:
-            found = scaling_for(form for node in summed if (form := form_of(node, graph)))
+        tied = any(pair and pair.ties for pair in pairs)
+        found = TIES if tied else scaling_for(forms.values())
         found = widest(each for each in (found, graph.scaling) if each)
         _known[id(graph)] = graph, found
     return _known[id(graph)][1]
@@ -45,7 +53,7 @@ def scaling_words(graph: Graph) -> int:
 
 
 def scaled_form(node: Node, graph: Graph) -> Form:
-    """The form of a Conv or Dense node that has one, in the words of the network's scaling."""
-    form = form_of(node, graph)
+    """The form of a node that has one, in the words of the network's scaling."""
+    form = FORMS[node.op](node, graph)
     assert form is not None, node.name
     return scaled_as(form, scaling_of(graph))

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 
 from edgeconv.algorithms import algorithms, applicable, within
 from edgeconv.algorithms.no_integers import REASONS, Reason, no_integers
+from edgeconv.algorithms.product_sums import PRODUCT
 from edgeconv.algorithms.widening import widened
 from edgeconv.choose.run_time_scales import quantised_at_run_time
 from edgeconv.choose.storage import EVERY_LAYER, INSERTED, INT8, OUTPUT, ROUNDED, lossless
@@ -21,6 +22,7 @@ from edgeconv.ir.choice import Choice, Layer
 from edgeconv.ir.filters import WEIGHTED
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.grids import encodings_of, rounded_to, rounds
+from edgeconv.lowering.integers import COMPUTE
 from edgeconv.ops import operators
 from edgeconv.targets import Target
 
@@ -105,34 +107,40 @@ class _Asking:
 
     def why(self, node: Node) -> Reason:
         """Of a node that is computed in float32."""
-        if node.op not in WEIGHTED:
+        if node.op not in (*WEIGHTED, PRODUCT):
             return _OPERATOR
-        if self._asked_of(node.name, "") not in (None, INT8):
+        if node.op in WEIGHTED and self._asked_of(node.name, "") not in (None, INT8):
             return _FILTERS_ASKED
-        if node.inputs[0] in self._run_time:
+        if not self._run_time.isdisjoint(node.inputs):
             return _RUN_TIME
         asked = widened(node, self._stored) or node  # which kernels are offered as well
         return no_integers(asked, self._stored, self._roundings) or self._left(asked)
 
     def _left(self, node: Node) -> Reason:
         """Of one that stored integers would make the result of."""
-        writer = self._writers.get(node.inputs[0])
-        while writer is not None and writer.op in INSERTED:
-            writer = self._writers.get(writer.inputs[0])
-        around = [node.name, *([writer.name] if writer else [])]
+        reads = node.inputs if node.op == PRODUCT else node.inputs[:1]
+        writers = [writer for name in reads if (writer := self._writer(name))]
+        around = [node.name, *(writer.name for writer in writers)]
         if any(self._asked_of(name, OUTPUT) not in (None, *ROUNDED.values()) for name in around):
             return _RESULT_ASKED
-        if self._asked_of_algorithms(node.name):
+        if node.op in WEIGHTED and self._asked_of_algorithms(node.name):
             return _ALGORITHM_ASKED
         found = _kernels(node, self._stored, self._target)
         if not found:
             return _LAST if node.output in self._plain.outputs else _KERNEL
         if "ram" in found:
             return _ROOM
-        stored_as_it_is = self._plain[node.inputs[0]].storage.scale
-        if not stored_as_it_is and writer is not None and writer.name not in self._able:
+        stored_as_they_are = all(self._plain[name].storage.scale for name in reads)
+        if not stored_as_they_are and any(each.name not in self._able for each in writers):
             return _NEIGHBOUR
         return _FASTER
+
+    def _writer(self, name: str) -> Node | None:
+        """The layer of the model that writes a tensor."""
+        writer = self._writers.get(name)
+        while writer is not None and writer.op in INSERTED:
+            writer = self._writers.get(writer.inputs[0])
+        return writer
 
     def _asked_of(self, layer: str, kind: str) -> str | None:
         """The format that the user asks for of the filters of ``layer``, or of its result."""
@@ -147,7 +155,8 @@ class _Asking:
 
 def _undecided(node: Node) -> Node:
     """``node`` for any algorithm."""
-    attrs = {name: value for name, value in node.attrs.items() if name != "algorithm"}
+    decided = ("algorithm", COMPUTE)
+    attrs = {name: value for name, value in node.attrs.items() if name not in decided}
     return replace(node, attrs=attrs)
 
 
@@ -159,6 +168,9 @@ def _kernels(node: Node, graph: Graph, target: Target) -> frozenset[str]:
     """Algorithms in integers that compute ``node``; "ram" where the workspace that the node is
     allowed is too small for all of them."""
     free = _undecided(node)
+    if node.op == PRODUCT:
+        options = operators()[node.op].layouts(free, graph, target)
+        return frozenset(str(option.attrs[COMPUTE]) for option in options if option.attrs)
     if node.op == "Dense":
         options = operators()[node.op].layouts(free, graph, target)
         names = {str(option.attrs.get("algorithm")) for option in options}

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from math import inf
 
 from edgeconv.algorithms import algorithms as known
 from edgeconv.algorithms import applicable
 from edgeconv.algorithms.base import Algorithm
+from edgeconv.algorithms.product_sums import PRODUCT
 from edgeconv.algorithms.scaling import common_scaling
 from edgeconv.algorithms.widening import widened
 from edgeconv.choose.bit_for_bit import require
 from edgeconv.choose.layouts import assign
 from edgeconv.choose.prices import DESCRIBED, Described, Known
+from edgeconv.choose.product_places import with_places
 from edgeconv.choose.room import Room
 from edgeconv.choose.storage import (
     EVERY_LAYER,
@@ -33,14 +35,16 @@ from edgeconv.choose.winograd import (
     forms_within,
     with_minimal_filters,
 )
+from edgeconv.encoding import Encoding
 from edgeconv.errors import UsageError
 from edgeconv.ir.candidate import EXACTLY, FLOAT, OPERANDS
 from edgeconv.ir.check import check
-from edgeconv.ir.choice import Choice, Layer
+from edgeconv.ir.choice import Choice, Layer, Search
 from edgeconv.ir.filters import WEIGHTED
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.ports import free_ports
 from edgeconv.lowering.calls import constants_as_blobs
+from edgeconv.lowering.integers import wants_integers
 from edgeconv.names import did_you_mean
 from edgeconv.ops import operators
 from edgeconv.ops.attention import ATTENTION
@@ -175,7 +179,12 @@ def select(
     stored = _force_algorithms(store_tensors(stored, target, outputs), by_integers, target)
     limited = _noted(_limit_workspaces(stored, workspace or {}), described or {})
     ports = free_ports(limited) if any_layout else frozenset[str]()
-    decided, search = assign(limited, target, machine, free, flash, known, room, ports)
+
+    def assigned(graph: Graph) -> tuple[Graph, Search]:
+        given = {name: each for name, each in free.items() if name in graph.tensors}
+        return assign(graph, target, machine, given, flash, known, room, ports)
+
+    decided, search = _without_copies(limited, target, free, assigned)
     check(decided, "choose")
     layers = tuple(lowered(node, decided, target) for node in decided.nodes)
     scaling = common_scaling(layers)
@@ -193,6 +202,28 @@ def select(
     )
     require(made)
     return made
+
+
+def _without_copies(
+    graph: Graph,
+    target: Target,
+    free: Mapping[str, Encoding],
+    assigned: Callable[[Graph], tuple[Graph, Search]],
+) -> tuple[Graph, Search]:
+    """What is cheapest: ``graph`` as it is, or with products in integers that do without copies
+    around them, all that can or those alone that are in integers in any case."""
+    able = with_places(graph, target, free)
+    if able is graph:
+        return assigned(graph)
+    if any(DESCRIBED in node.attrs for node in graph.nodes):
+        return assigned(able)
+    plain, all_able = assigned(graph), assigned(able)
+    if all_able[1].cost < plain[1].cost:
+        return all_able
+    whole = {node.name for node in plain[0].nodes if node.op == PRODUCT and wants_integers(node)}
+    stored = {name: plain[0][name].storage for name in free if name in plain[0].tensors}
+    some = with_places(graph, target, stored, lambda node: node.name in whole)
+    return plain if some is graph else min(plain, assigned(some), key=lambda each: each[1].cost)
 
 
 def _limit_workspaces(graph: Graph, limits: Mapping[str, int]) -> Graph:

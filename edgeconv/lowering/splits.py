@@ -124,6 +124,12 @@ def _matmul(params: Mapping[str, Param], target: Target) -> Splits:
     return Splits(Axis(rows), Axis(math.prod(_numbers(params, "sizes"))))
 
 
+def _product(params: Mapping[str, Param], target: Target) -> Splits:
+    """Lines of rows, under all columns, which each worker packs; products of the stack."""
+    del target
+    return Splits(Axis(_number(params, "lines")), Axis(math.prod(_numbers(params, "sizes"))))
+
+
 def _resize(params: Mapping[str, Param], target: Target) -> Splits:
     del target
     depth, height, _ = _numbers(params, "out_size")
@@ -181,6 +187,7 @@ _BY_TEMPLATE: Mapping[str, Callable[[Mapping[str, Param], Target], Splits]] = Ma
         "ops/pad": _nest,
         "ops/pool": _by_rows,
         "ops/pool_global": _images,
+        "ops/product": _product,
         "ops/quantise": _quantise,
         "ops/reduce": _reduce,
         "ops/resize": _resize,

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from edgeconv.algorithms.int8_packed import product as packed
+from edgeconv.algorithms.integer import product as scalar
+from edgeconv.algorithms.product_sums import PLACES, depth_of
 from edgeconv.ir.choice import Layer
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.layout import ROW_MAJOR
 from edgeconv.lowering.calls import kernel_layer, residual_in_place
+from edgeconv.lowering.integers import wants_integers, with_integers
 from edgeconv.lowering.nest import broadcast_strides, collapse, dense_strides, require_loops
+from edgeconv.lowering.options import LayoutOption, row_major_only
 from edgeconv.lowering.work import Call
 from edgeconv.micro_kernels.base import Tile
 from edgeconv.ops.base import Operator
@@ -16,7 +23,7 @@ RATE = 0.5  # of multiply-adds, the share that matrices of any size reach
 
 
 def _macs(node: Node, graph: Graph) -> int:
-    return graph[node.output].size * graph[node.inputs[0]].shape[-1]
+    return graph[node.output].size * depth_of(node, graph)
 
 
 def tile_of(m: int, n: int, target: Target) -> Tile:
@@ -38,7 +45,29 @@ def tile_of(m: int, n: int, target: Target) -> Tile:
     return min(able, key=slots)
 
 
+def _layouts(node: Node, graph: Graph, target: Target) -> Sequence[LayoutOption]:
+    """The logical order, in integers where there is a kernel for that, or in float32."""
+    options = row_major_only(node, graph, target)
+    able = options if has_kernel(node, graph, target) else ()
+    return with_integers(() if PLACES in node.attrs else options, able)
+
+
+def has_kernel(node: Node, graph: Graph, target: Target) -> bool:
+    """Whether there is one in integers."""
+    if target.lanes == 1:
+        return bool(scalar.product_candidates(node, graph, target))
+    return bool(packed.product_candidates(node, graph, target))
+
+
 def lower(node: Node, graph: Graph, target: Target) -> Layer:
+    """In integers where the node says so, or in float32."""
+    if wants_integers(node):
+        lower_product = scalar.lower_product if target.lanes == 1 else packed.lower_product
+        return lower_product(node, graph, target)
+    return _lower_real(node, graph, target)
+
+
+def _lower_real(node: Node, graph: Graph, target: Target) -> Layer:
     """A stack of products; a vector operand is a matrix of one row (a) or one column (b)."""
     a, b = (graph[name].shape for name in node.inputs)
     a_full = a if len(a) > 1 else (1, *a)
@@ -74,4 +103,4 @@ def lower(node: Node, graph: Graph, target: Target) -> Layer:
     )
 
 
-OPERATOR = Operator(name="MatMul", macs=_macs, lower=lower, fuses=True)
+OPERATOR = Operator(name="MatMul", macs=_macs, lower=lower, layouts=_layouts, fuses=True)

@@ -186,12 +186,13 @@ EC_SHARED void ec_int8_pack_window(const ec_int8_conv *spec, const int8_t *in, i
     }
 }
 
-/* `count` output pixels from row y on have the input's pixels for windows, one after the other. */
+/* `count` output pixels from row y on have the input's pixels for windows, or some channels of each, one after the
+   other. */
 EC_INLINE int ec_int8_is_pointwise(const ec_int8_conv *spec, int count)
 {
     const ec_window *w = &spec->window;
     return w->kernel_h == 1 && w->kernel_w == 1 && w->stride_h == 1 && w->stride_w == 1 && !w->pad_h && !w->pad_w &&
-           w->out_h == w->in_h && w->out_w == w->in_w && spec->in_c % 4 == 0 && spec->in_pixel == spec->in_c &&
+           w->out_h == w->in_h && w->out_w == w->in_w && spec->in_c % 4 == 0 &&
            (count <= w->out_w || (!w->in_ring && spec->in_row == w->in_w * spec->in_pixel));
 }
 
@@ -217,7 +218,7 @@ EC_SHARED void ec_int8_pack_panel(const ec_int8_conv *spec, const int8_t *in, co
     panel += 4 * kept;
     for (int p = kept, pixel = first + kept * apart; p < EC_INT8_PIXELS; p++, pixel += apart, panel += 4) {
         if (row)
-            ec_int8_widen_rows(row + pixel * c, c, 1, panel, c / 4);
+            ec_int8_widen_rows(row + pixel * spec->in_pixel, c, 1, panel, c / 4);
         else
             ec_int8_pack_window(spec, in, panel, y + pixel / width, pixel % width);
 #ifdef EC_ZERO_POINTS

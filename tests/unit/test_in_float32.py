@@ -19,7 +19,7 @@ from edgeconv.choice_notes import float32_notes
 from edgeconv.choose.in_float32 import EVERY_REASON, in_integers
 from edgeconv.choose.storage import weight_formats
 from edgeconv.deciding import Decided, Decider
-from edgeconv.encoding import int8
+from edgeconv.encoding import FLOAT32, int8
 from edgeconv.ir.activation import Activation, grid
 from edgeconv.ir.filters import ALONG_IN_C, IN_BLOCKS, SCALES_LIE
 from edgeconv.ir.graph import Epilogue, Graph, Node, Tensor
@@ -143,13 +143,43 @@ ALONE: Mapping[str, tuple[Mapping[str, Any], Activation | None, Epilogue, str]] 
 }
 
 
+# Of a product of two tensors: what the second is rounded to, and whether it is a constant or in
+# memory as float32.
+OF_TWO: Mapping[str, tuple[Activation | None, str]] = {
+    "product-constant": (None, "constant"),
+    "product-input": (None, "float32"),
+    "product-scales": (grid(0.1, -math.inf, math.inf), "float32"),
+    "product-bits": (grid(0.1, -30000.0, 30000.0), ""),
+    "product-storage": (_WHOLE, "float32"),
+    "product-form": (_WHOLE, ""),
+}
 # Those that tensors in front of the layer have (test_channel_grids.py).
 IN_OTHERS = {"input-zeros", "input-joined"}
 
 
 def test_every_reason_of_sums_stands_alone_somewhere() -> None:
     named = {reason.name for reason in table.REASONS}
-    assert ALONE.keys() | IN_OTHERS == named
+    assert ALONE.keys() | OF_TWO.keys() | IN_OTHERS == named
+
+
+@pytest.mark.parametrize("name", OF_TWO)
+def test_a_condition_of_a_product_that_does_not_hold_has_its_reason(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for form in ("form_of_product", "unit_of_product"):
+        monkeypatch.setattr(table, form, lambda *_: None)
+    rounding, how = OF_TWO[name]
+    known = Tensor("a", (2, 3, 4), storage=int8(0.1, 0))
+    other = Tensor("b", (2, 4, 5), storage=FLOAT32 if how else int8(0.1, 0))
+    if how == "constant":
+        other = replace(other, data=np.ones((2, 4, 5), np.float32))
+    tensors = {"a": known, "b": other, "y": Tensor("y", (2, 3, 5), storage=int8(0.1, 0))}
+    node = Node("layer", "MatMul", ("a", "b"), ("y",), {}, Epilogue(_WHOLE))
+    graph = Graph("net", (node,), tensors, ("a", "b"), ("y",))
+    roundings = {"a": _WHOLE} if rounding is None else {"a": _WHOLE, "b": rounding}
+    reason = table.no_integers(node, graph, roundings)
+    assert reason is not None
+    assert reason.name == name
 
 
 @pytest.mark.parametrize("name", ALONE)

@@ -42,7 +42,7 @@ def candidates(problem: ConvProblem, target: Target) -> tuple[RowsCandidate, ...
         finish = epilogue(problem, target) + encoding(problem, target)
         work, compute = real_work(problem, plan, target, finish), REAL
     else:
-        work, compute = _work(problem, plan, target), INTEGERS
+        work, compute = packed_work(problem, plan, target), INTEGERS
     found = rows_candidate("int8_packed", compute, problem, plan, target, work)
     return (with_sums(found, target),)
 
@@ -141,7 +141,7 @@ def requantise_slots(problem: ConvProblem, target: Target) -> float:
     return each * problem.out_elements / target.lanes
 
 
-def _work(problem: ConvProblem, plan: RowsPlan, target: Target) -> Work:
+def packed_work(problem: ConvProblem, plan: RowsPlan, target: Target) -> Work:
     """Products as planned, borders among them; the tile reads words from a panel."""
     pixels, filters = plan.largest_rows, plan.vectors * target.lanes
     added = problem.finish.residual_as is not None

@@ -191,8 +191,8 @@ def _lower_real(candidate: RowsCandidate, node: Node, graph: Graph, target: Targ
             Arg(ArgKind.WORKSPACE, "panels"),
         ),
         headers=(
-            *before,
             *activation_headers(node.epilogue),
+            *before,
             plan.kernel.header,
             *HEADERS,
             *("ec_gemm_spec.h", *behind, "ec_gemm.h"),

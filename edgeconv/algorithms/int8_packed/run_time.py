@@ -130,8 +130,8 @@ def lower_run_time(candidate: RowsCandidate, node: Node, graph: Graph, target: T
             Arg(ArgKind.WORKSPACE, "panels"),
         ),
         headers=(
-            *before,
             *activation_headers(node.epilogue),
+            *before,
             plan.kernel.header,
             *HEADERS,
             *("ec_gemm_spec.h", *behind, "ec_gemm.h", "ec_run_time_scale.h"),

@@ -208,7 +208,7 @@ def summing(problem: ConvProblem, together: int, summed: Summed) -> float:
 def gathering(problem: ConvProblem, windows: Windows, *, apart: bool) -> float:
     """What a window takes beside a load and a store of each of its numbers, the mean over all."""
     channels, (height, width) = problem.in_c, problem.kernel[1:]
-    if problem.is_pointwise and channels % QUAD == 0 and not apart:
+    if problem.is_pointwise and channels % QUAD == 0:
         return windows.pixel
     beside = apart or problem.dilations[2] > 1  # pixels are taken one by one
     within = 0.0 if beside else _within(problem)

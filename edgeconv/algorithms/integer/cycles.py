@@ -220,6 +220,30 @@ _BESIDES: Mapping[str, Mapping[str, Besides]] = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class Packed:
+    """What it takes to pack an operand that is computed at run time as filters are: a ``column``,
+    and each ``number`` of it.  Counted under QEMU as `RealCycles` are."""
+
+    column: float
+    number: float
+
+
+_PACKED_SINGLE, _PACKED_DUAL = Packed(80, 7), Packed(50, 4)
+_PACKED_HELIUM, _PACKED_THUMB_1 = Packed(60, 5), Packed(150, 15)
+
+
+def pack_cycles(target: Target) -> Packed:
+    """Those of the core that ``target`` is."""
+    rows = {
+        THUMB_1: _PACKED_THUMB_1,
+        HELIUM: _PACKED_HELIUM,
+        DUAL_ISSUE: _PACKED_DUAL,
+    }
+    found = (row for feature, row in rows.items() if feature in target.features)
+    return next(found, _PACKED_SINGLE)
+
+
 def cycles_of(target: Target, scaling: str = "") -> Cycles:
     """Those of the core that ``target`` is; ``scaling``: of sums."""
     more = _BESIDES.get(scaling, {}).get(_kind(target), _NOTHING)

@@ -100,6 +100,11 @@ def dense_real_candidates(
     return () if target.lanes > 1 or problem.integers else _rows(problem, target)
 
 
+def product_candidate(problem: ConvProblem, target: Target) -> tuple[ConvCandidate[RealPlan], ...]:
+    """That of a product of two tensors, one of which is packed as filters of an image are."""
+    return (_dense(problem, target),)
+
+
 def _images(problem: ConvProblem, target: Target) -> tuple[ConvCandidate[RealPlan], ...]:
     if not problem.real_sums or not is_image(problem):
         return ()
@@ -191,7 +196,7 @@ def _found(
     )
 
 
-def _with_results(work: Work, call: Call) -> Work:
+def with_results(work: Work, call: Call) -> Work:
     """``work`` on sums, and what makes results of these: a product, the epilogue, encoding."""
     cycles = real_cycles_of(call.target).result * call.output.elements
     slots = call.epilogue + call.encoded
@@ -239,7 +244,7 @@ def lower_real(
         },
         args=_arguments(candidate, node, graph, blobs),
         headers=(*zero_points_header(problem), *_headers(plan, node, run_time=run_time)),
-        work=_with_results(candidate.work, call),
+        work=with_results(candidate.work, call),
         blobs=blobs,
         aliases=residual_overwritten(node, graph),
         workspace_bytes=candidate.workspace_bytes,

@@ -22,7 +22,7 @@ from edgeconv.requantisation.reals import (
     numbers,
 )
 from edgeconv.requantisation.softmax import error
-from edgeconv.verify.exact.by_channel import by_channel, of_filters, or_one
+from edgeconv.verify.exact.by_channel import by_channel, of_filters, or_one, single
 from edgeconv.verify.exact.functions import added, dequantised, extreme, quantised, scaled
 from edgeconv.verify.exact.movement import broadcast, moved, moves
 from edgeconv.verify.exact.value import (
@@ -133,6 +133,26 @@ def _conv(node: Node, operands: Operands, graph: Graph) -> Value:
 
 def _dense(node: Node, operands: Operands, graph: Graph) -> Value:
     return _summed(node, operands[0], graph, lambda x, w: x @ w.T, (-1,))
+
+
+def _matmul(node: Node, operands: Operands, graph: Graph) -> Value:
+    """Of two tensors of one scale each, stacked and broadcast as in numpy."""
+    del node, graph
+    a, b = operands
+    (s, of_a), (t, of_b) = single(a), single(b)
+    depth = a.shape[-1]
+    reach = float(np.abs(s.whole).max(initial=0)) * float(np.abs(t.whole).max(initial=0)) * depth
+    if reach >= _EXACT:
+        raise NoExactValueError
+    whole = (s.whole.astype(np.float64) @ t.whole.astype(np.float64)).astype(np.int64)
+
+    def off() -> Reals:
+        of_sizes = growth(depth + _MORE) * (np.abs(a.near()) @ np.abs(b.near()))
+        beside = a.off @ (np.abs(b.near()) + b.off) + np.abs(a.near()) @ b.off
+        found: Reals = of_sizes + beside * (1 + 1e-3)
+        return found
+
+    return Value(multiples(whole, *of_a, *of_b), off)
 
 
 def _product(a: Value, b: Value) -> Value:
@@ -293,6 +313,7 @@ _RULES: Mapping[str, Rule] = {
     "Dense": _dense,
     "Dequantise": _dequantise,
     "Elementwise": _elementwise,
+    "MatMul": _matmul,
     "Pool": _pool,
     "Quantise": _quantise,
     "Reduce": _mean,
