@@ -24,6 +24,7 @@ import onnx
 
 from edgeconv import frontend, passes
 from edgeconv.algorithms.no_integers import no_integers
+from edgeconv.algorithms.product_sums import PRODUCT, form_of_product, unit_of_product
 from edgeconv.algorithms.real_sums import real_sums_of
 from edgeconv.algorithms.sums import form_of, multiples, pair_of, result_of
 from edgeconv.algorithms.wide_sums import wide_sums_of
@@ -48,6 +49,7 @@ from tests.models import random_forms
 
 Array = npt.NDArray[Any]
 _SUMMED = ("Conv", "Dense")
+_WITH_MACS = (*_SUMMED, PRODUCT)
 
 
 @dataclass
@@ -108,10 +110,10 @@ class _Network:
         for each in self.graph.nodes:
             node = (widened(each, self.graph) if each.op in _SUMMED else None) or each
             unsure = any(name in self.unsure for name in node.reads())
-            value = self._in_integers(node) if node.op in (*_SUMMED, "Binary") else None
+            value = self._in_integers(node) if node.op in (*_WITH_MACS, "Binary") else None
             whole = value is not None
             if value is None:
-                if node.op in _SUMMED:
+                if node.op in _WITH_MACS:
                     unsure = True
                     self._explained(node, roundings)
                 value = self._otherwise(node)
@@ -136,14 +138,15 @@ class _Network:
                 continue
             wanted = right[name].near().astype(self.known[name].dtype)
             same = np.array_equal(wanted, self.known[name])
-            kept = self.found.exact if op in _SUMMED else self.found.other
+            kept = self.found.exact if op in _WITH_MACS else self.found.other
             (kept if same else self.found.wrong).append(name)
 
     def _explained(self, node: Node, roundings: Any) -> None:
-        if real_sums_of(node, self.graph) is not None:
+        real = unit_of_product if node.op == PRODUCT else real_sums_of
+        if real(node, self.graph) is not None:
             self.found.real.append(node.name)
             return
-        at_run_time = node.inputs[0] in quantised_at_run_time(self.graph)
+        at_run_time = not set(node.inputs).isdisjoint(quantised_at_run_time(self.graph))
         reason = no_integers(node, self.graph, roundings)
         name = reason.name if reason else ""
         self.found.reasons[node.name] = "run-time scales" if at_run_time else name
@@ -157,6 +160,8 @@ class _Network:
         """What the kernel of ``node`` computes; None where it has none in integers."""
         if node.op == "Binary":
             return self._pair(node)
+        if node.op == PRODUCT:
+            return self._product(node)
         wide = wide_sums_of(node, self.graph)
         form = wide.form if wide else form_of(node, self.graph)
         if form is None:
@@ -180,6 +185,19 @@ class _Network:
         residual = node.epilogue.residual
         b = self._integers(residual, self.graph[residual].storage) if residual else made * 0
         return _decoded(pair.of(made, b), last)
+
+    def _product(self, node: Node) -> Value | None:
+        """Of both tensors' integers less their zero points, as what is packed makes of them."""
+        form, last = form_of_product(node, self.graph), result_of(node, self.graph)
+        if form is None or last is None or not node.epilogue.is_only_before:
+            return None
+        stored = [self.graph[name].storage for name in node.inputs]
+        a, b = (
+            self._integers(name, each).astype(np.float64) - each.zero[0]
+            for name, each in zip(node.inputs, stored, strict=True)
+        )
+        sums = np.rint(a @ b).astype(np.int64)
+        return _decoded(form.of(sums.reshape(1, -1)).reshape(sums.shape), last)
 
     def _sums(self, node: Node) -> Integers:
         """Of the stored integers, padding being the zero point."""

@@ -27,6 +27,7 @@ _FILTERS: tuple[tuple[str, int | None], ...] = (
     ("uint4", 8),
     ("int2", 0),
 )
+_MOST_TOKENS = 81
 _WINDOWS = ((3, 3), (3, 3), (5, 5), (1, 5), (5, 1), (2, 3), (1, 1))
 
 
@@ -302,9 +303,38 @@ class Maker:
         channels_apart = self.chance(0.4 * self.per_channel)
         return self.rounded(y, channels=channels_apart, positive=positive)
 
+    def product(self, x: Tensor) -> Tensor:
+        """``x`` by a convolution of it, both activations, as scores of attention are and what they
+        weigh: one of them transposed where rows are no columns, and by itself or in heads."""
+        n, c, height, width = x.shape
+        w, _ = self.filters((c, c, 1, 1), c)
+        made = self.node("Conv", [x.name, w], "conv")
+        other = self.rounded(Tensor(made, x.shape, x.size), moves=False)
+        a, b = (x.name, other.name) if self.chance(0.5) else (other.name, x.name)
+        few = c % 2 == 0 and height * width <= _MOST_TOKENS
+        if few and self.chance(0.5):  # pixels are tokens, channels two heads of them
+            names = []
+            for name, perm in ((a, [0, 1, 3, 2]), (b, [0, 1, 2, 3])):
+                shape = self.constant("shape", np.array([n, 2, c // 2, height * width], np.int64))
+                split = self.node("Reshape", [name, shape], "split")
+                turned = self.node("Transpose", [split], "turned", perm=perm)
+                names.append(turned if perm != [0, 1, 2, 3] else split)
+            y = self.node("MatMul", names, "scores")
+            tokens, depth = height * width, c // 2
+            return self.rounded(Tensor(y, (n, 2, tokens, tokens), x.size * depth**0.5))
+        b = self.node("Transpose", [b], "turned", perm=[0, 1, 3, 2])
+        y = self.node("MatMul", [a, b], "product")
+        made_of = Tensor(y, (n, c, height, height), x.size * width**0.5)
+        made_of, positive = self.activation(made_of)
+        return self.rounded(made_of, positive=positive)
+
     def block(self, x: Tensor) -> Tensor:
         """Some layers of a network."""
-        kind = self.pick("conv", "conv", "separable", "separable", "pair", "pool", "resize")
+        kind = self.pick(
+            *("conv", "conv", "separable", "separable", "pair", "pool", "resize", "product")
+        )
+        if kind == "product":
+            return self.product(x)
         if kind == "separable":
             channels = self.chance(self.per_channel)
             y = self.apart(self.rounded_layer(x, channels=channels))
