@@ -20,7 +20,9 @@ from edgeconv.lowering.options import LayoutOption
 from edgeconv.requantisation import EXACT
 
 # Operators whose kernels in integers are those of `ir.Graph.requantise`.
-FOLLOWING = frozenset({"Binary", "Conv", "Dense", "Pool", "Reduce", "Resize", "Softmax", "Unary"})
+FOLLOWING = frozenset(
+    {"Binary", "Conv", "Dense", "MatMul", "Pool", "Reduce", "Resize", "Softmax", "Unary"}
+)
 _MOVEMENT = frozenset({"Identity", "Reshape", "Transpose"})
 _ROUNDS_ALONE = _MOVEMENT | {"Unary"}  # where they bring what they read to a grid, and no more
 

@@ -106,6 +106,11 @@ def test_heads_are_read_and_written_where_they_lie(
     assert not {layer["algorithm"] for layer in layers} & {"copy", "convert"}
 
 
+def test_tensorflow_lites_rounding_is_followed(tmp_path: Path) -> None:
+    """In integers alone, as for all that is rounded then."""
+    held_to_exact_arithmetic(heads(), tmp_path, "mps2-an500", requantise="tflite")
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("board", [*BOARDS, *EMULATED])
 def test_heads_on_every_core(board: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -124,12 +129,13 @@ def test_on_every_core(
 
 
 def held_to_exact_arithmetic(
-    made: onnx.ModelProto, folder: Path, board: str
+    made: onnx.ModelProto, folder: Path, board: str, **options: Any
 ) -> list[dict[str, Any]]:
     """The layers of the network ``made``, compiled for ``board``: every product is computed in
     integers, and each of its numbers is right."""
     model = onnx_models.save(made, folder / "net.onnx")
-    compile_model(CompileOptions(model, board, storage={"*:output": "int8"}), folder / "p")
+    asked = CompileOptions(model, board, storage={"*:output": "int8"}, **options)
+    compile_model(asked, folder / "p")
     layers: list[dict[str, Any]] = Project.open(folder / "p").report["layers"]
     products = [layer for layer in layers if layer["op"] == "MatMul"]
     assert products

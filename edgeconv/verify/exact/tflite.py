@@ -34,7 +34,7 @@ from edgeconv.verify.exact.value import NoExactValueError, Value
 from edgeconv.verify.exact.windows import convolved, counted, taps
 
 _LOW, _HIGH = -128, 127
-_OF_SEVERAL = frozenset({"Binary", "Concat"})
+_OF_SEVERAL = frozenset({"Binary", "Concat", "MatMul"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +160,13 @@ def _dense(call: _Call) -> Integers:
     return _scaled(call, sums, tflite.units(x.scale, units, dense=True), (-1,))
 
 
+def _matmul(call: _Call) -> Integers:
+    """BATCH_MATMUL, whose factor is made as that of FULLY_CONNECTED."""
+    a, b = call.operands
+    sums = np.matmul(a.whole.astype(np.float64), b.whole.astype(np.float64)).astype(np.int64)
+    return _scaled(call, sums, tflite.units(a.scale, np.array([b.scale]), dense=True), (-1,))
+
+
 def _scaled(call: _Call, sums: Integers, scales: Reals, channels: tuple[int, ...]) -> Integers:
     """Sums of whole numbers that count in ``scales``, with the bias; ``channels``: the shape of one
     number for each."""
@@ -268,6 +275,7 @@ _RULES: Mapping[str, Callable[[_Call], Integers]] = {
     "Concat": _concat,
     "Conv": _conv,
     "Dense": _dense,
+    "MatMul": _matmul,
     "Pool": _pool,
     "Reduce": _reduce,
     "Resize": _resize,
