@@ -125,7 +125,7 @@ def nested(product: Product) -> dict[str, Any]:
         "sizes": product.sizes,
         "a_batch": product.a.batch,
         "b_batch": product.b.batch,
-        "out_batch": product.out.batch,
+        "out_strides": product.out.batch,
         "first": (product.a.first, product.b.first),
         "b_strides": (product.b.row, product.b.column),
         "m": product.m,

@@ -100,7 +100,6 @@ def lower_product(node: Node, graph: Graph, target: Target) -> Layer:
             **finish,
             **around_params(problem, plan, by_sum_at),
             "by_sum_at": by_sum_at,
-            "out_strides": product.out.batch,
             "prefetch": False,  # what is packed is near
             "filters_as": "EC_F32",  # it is multiplied as it is packed
             "zero": problem.in_as.zero[0],
