@@ -64,7 +64,7 @@ def unit_of_product(node: Node, graph: Graph) -> float | None:
 
 def _is_whole(node: Node, graph: Graph) -> bool:
     operands = [graph[name] for name in node.inputs]
-    return all(
+    return not node.epilogue.residual and all(  # which no pass makes
         not each.is_constant
         and each.storage.element == INT8
         and each.storage.is_per_tensor

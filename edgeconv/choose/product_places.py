@@ -38,7 +38,7 @@ def with_places(
     """
     placing = _Placing(graph, target, encodings)
     for node in graph.nodes:
-        if node.op == PRODUCT and among(node) and not node.epilogue.residual:
+        if node.op == PRODUCT and among(node):
             placing.place(node)
     return placing.editor.finish() if placing.editor.changed else graph
 

@@ -29,12 +29,9 @@ from edgeconv.ir.choice import Arg, ArgKind, KernelEpilogue, Layer, Number, Para
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.lowering.calls import (
     activation_headers,
-    c_format,
     epilogue_of,
     input_arg,
     output_arg,
-    residual_args,
-    residual_overwritten,
     storage_of,
 )
 from edgeconv.lowering.work import Call
@@ -88,7 +85,7 @@ def lower_product(node: Node, graph: Graph, target: Target) -> Layer:
     end = packed_at + order.elements // plan.kernel.k
     candidate = _every(each, product, end * WORD_BYTES, target)
     before, behind = around_headers(problem, plan)
-    by_sum_at, residual = room * (1 + len(words)) if around else 0, node.epilogue.residual
+    by_sum_at = room * (1 + len(words)) if around else 0
     return Layer(
         node=node,
         algorithm=each.algorithm,
@@ -113,7 +110,6 @@ def lower_product(node: Node, graph: Graph, target: Target) -> Layer:
             "units": 0 if problem.whole_sums else room,
             "apart": room if len(words) > 1 else 0,
             **storage_of(graph, **{"in": node.inputs[0]}, out=node.output),
-            "residual_as": c_format(graph, node.epilogue.residual) if residual else "",
         },
         args=_arguments(node, graph),
         headers=(
@@ -126,7 +122,6 @@ def lower_product(node: Node, graph: Graph, target: Target) -> Layer:
             *("ec_gemm_spec.h", *behind, "ec_gemm.h", "ec_product.h"),
         ),
         work=candidate.work,
-        aliases=residual_overwritten(node, graph),
         workspace_bytes=candidate.workspace_bytes,
         macs=problem.macs * product.count,
         candidate=candidate,
@@ -202,7 +197,6 @@ def _arguments(node: Node, graph: Graph) -> tuple[Arg, ...]:
     )
     return (
         *(replace(arg, c_type="int8_t") for arg in (a, b)),
-        *residual_args(node, graph),
         output_arg(node, graph),
         Arg(ArgKind.WORKSPACE, "panels"),
     )

@@ -26,7 +26,6 @@ from edgeconv.lowering.calls import (
     input_arg,
     merge_headers,
     output_arg,
-    residual_args,
 )
 from edgeconv.lowering.work import Call
 from edgeconv.requantisation.scalings import WORDS
@@ -161,7 +160,6 @@ def _arguments(node: Node, graph: Graph, *, real: bool) -> tuple[Arg, ...]:
     out = output_arg(node, graph)
     return (
         *(replace(arg, c_type="int8_t") for arg in (a, b)),
-        *(residual_args(node, graph) if real else ()),
         out if real else replace(out, c_type="int8_t"),
         Arg(ArgKind.WORKSPACE, "workspace", c_type="int32_t"),
     )
