@@ -89,3 +89,20 @@ def test_kernels_of_every_kind_go_together(tmp_path: Path, board: str) -> None:
     compile_model(CompileOptions(model, board, storage={"*:output": "int8"}), tmp_path / "p")
     chosen = {layer["algorithm"] for layer in Project.open(tmp_path / "p").report["layers"]}
     assert chosen >= {*EVERYWHERE, "int8_depthwise"}
+
+
+def test_filters_with_zero_points_go_together_whatever_sums_become(tmp_path: Path) -> None:
+    """Of one layer int8, of the other float32: headers of both have an order in common."""
+    net = Network(seed=6, opset=21)
+    shape = (1, 32, 24, 24)
+    x = net.dequantise("image", 0.02, 3)
+    for i in range(2):
+        filters = net.filters(f"w{i}", (32, 32, 3, 3), dtype="uint8", zero=60, axis=None)
+        x = net.node("Conv", [x, filters], f"c{i}", pads=[1, 1, 1, 1])
+        x = net.node("Sigmoid", [x], "result") if i else net.pair(x, 0.05, -5)
+    made = net.model({"image": ("int8", shape)}, {"result": ("float32", shape)})
+    model = onnx_models.save(made, tmp_path / "net.onnx")
+    compile_model(CompileOptions(model, "zen4"), tmp_path / "p")
+    layers = Project.open(tmp_path / "p").report["layers"]
+    convolutions = [layer for layer in layers if layer["op"] == "Conv"]
+    assert [layer["compute"] for layer in convolutions] == ["int8", "int8 to float32"]
