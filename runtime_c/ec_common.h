@@ -55,6 +55,9 @@ int(memcmp)(const void *left, const void *right, size_t bytes);
 /* What gains nothing from constant arguments exists once, for all callers. */
 #define EC_SHARED static EC_ATTRIBUTES(noinline, unused)
 
+/* What is hardly ever called, out of the way of what calls it. */
+#define EC_RARE static EC_ATTRIBUTES(noinline, cold, unused)
+
 /* Unroll a loop whose trip count is a constant once the function is inlined. */
 #if defined(EC_DEBUG)
 #define EC_UNROLL

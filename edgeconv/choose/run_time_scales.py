@@ -13,11 +13,13 @@ from dataclasses import dataclass, replace
 from edgeconv.algorithms.int8_packed.run_time import STORED
 from edgeconv.algorithms.widening import widened
 from edgeconv.choose.prices import Prices
+from edgeconv.choose.run_time_ranges import ranged
 from edgeconv.encoding import INT8
 from edgeconv.ir.activation import Activation, grid
 from edgeconv.ir.edit import Editor
 from edgeconv.ir.filters import DYNAMIC
 from edgeconv.ir.graph import Epilogue, Graph, Node, Tensor, origins
+from edgeconv.ir.ranges import RANGE, SCALE
 from edgeconv.ops.run_time_products import computable
 from edgeconv.price import Machine
 from edgeconv.targets import Target
@@ -46,6 +48,7 @@ def in_integers(
 ) -> Graph:
     """``graph`` with those of its dynamically quantised layers in integers that ``target`` computes
     faster so; layers whose names are in ``kept`` stay in float32."""
+    graph = ranged(graph)
     for name in quantised_at_run_time(graph):
         made = _with_integers(graph, name, target, kept.isdisjoint)
         if made and _cost(made, graph, target, machine) < _cost(graph, made, target, machine):
@@ -56,6 +59,7 @@ def in_integers(
 def as_decided(graph: Graph, target: Target, layers: Collection[str]) -> Graph:
     """``graph`` with these of its dynamically quantised layers in integers, as `in_integers` had
     it."""
+    graph = ranged(graph)
     for name in quantised_at_run_time(graph) if layers else ():
         graph = _with_integers(graph, name, target, lambda names: names[0] in layers) or graph
     return graph
@@ -89,6 +93,13 @@ def _binary(node: Node | None, kind: str, rounding: Activation) -> Node | None:
     return node if node.epilogue == Epilogue(before=rounding) else None
 
 
+def _is_range_of(x: str, scale: str, editor: Editor) -> bool:
+    """Whether ``scale`` is that of the range of ``x``, of which no element is beyond 256 of it."""
+    made = editor.made_by(scale, SCALE)
+    bounds = editor.made_by(made.inputs[0], RANGE) if made else None
+    return bounds is not None and bounds.inputs == (x,)
+
+
 def _is_number(name: str, editor: Editor) -> bool:
     return editor.tensors[name].size == 1
 
@@ -119,7 +130,8 @@ def _with_integers(graph: Graph, name: str, target: Target, may: May) -> Graph |
     near = editor.writer(name)
     assert near is not None
     reads = (found.x, found.scale, found.zero)
-    quantise = Node(f"{writer.name}/int8", "DynamicQuantise", reads, (stored,))
+    attrs = {"ranged": _is_range_of(found.x, found.scale, editor)}
+    quantise = Node(f"{writer.name}/int8", "DynamicQuantise", reads, (stored,), attrs)
     editor.insert(near, replace(quantise, origin=origins(writer)))
     return editor.finish()
 

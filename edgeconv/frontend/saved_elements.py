@@ -14,6 +14,7 @@ from edgeconv.array_types import array_type
 from edgeconv.element_types import SMALL_FLOATS, SMALL_INTEGERS
 from edgeconv.frontend.saved_nodes import Save, Written, window
 from edgeconv.ir.graph import Graph, Node
+from edgeconv.ir.ranges import RANGE, SCALE, ZERO
 
 NEWEST = 26  # the opset that has BitCast, CumProd and elements of 2 to 8 bits
 
@@ -283,6 +284,62 @@ def _dynamic_quantise(written: Written, node: Node, inputs: tuple[str, ...], y: 
     written.node("Clip", (parts[2], *bounds), y)
 
 
+def _dynamic_range(written: Written, node: Node, inputs: tuple[str, ...], y: str) -> None:
+    """The smallest and the largest element, 0 among them."""
+    zero, ends = written.constant(f"{y}/0", np.zeros(1, np.float32)), []
+    for reduction, kept in (("ReduceMin", "Min"), ("ReduceMax", "Max")):
+        all_of, flat, end = (written.fresh(f"{y}/{kept}") for _ in range(3))
+        written.node(reduction, inputs, all_of, keepdims=0)
+        one = written.constant(f"{y}/shape", np.ones(1, np.int64))
+        written.node("Reshape", (all_of, one), flat)
+        written.node(kept, (flat, zero), end)
+        ends.append(end)
+    written.node("Concat", ends, y, axis=0)
+
+
+def _end(written: Written, bounds: str, index: int) -> str:
+    """A number of a range."""
+    end = written.fresh(f"{bounds}/end")
+    written.node("Gather", (bounds, written.constant(f"{bounds}/index", np.int64(index))), end)
+    return end
+
+
+def _dynamic_scale(written: Written, node: Node, inputs: tuple[str, ...], y: str) -> None:
+    """(high - low) / 255, and where that is 0, 1."""
+    low, high = (_end(written, inputs[0], index) for index in range(2))
+    tiny = float(np.finfo(np.float32).tiny)
+    levels, smallest, one = (
+        written.constant(f"{y}/number", np.float32(number)) for number in (255.0, tiny, 1.0)
+    )
+    names = [written.fresh(f"{y}/{what}") for what in ("extent", "scale", "some", "most", "none")]
+    extent, scale, some, most, none = names
+    written.node("Sub", (high, low), extent)
+    written.node("Div", (extent, levels), scale)
+    written.node("Div", (extent, smallest), some)
+    written.node("Min", (some, one), most)
+    written.node("Sub", (one, most), none)
+    _shaped(written, node, ("Max", (scale, none)), y)
+
+
+def _dynamic_zero(written: Written, node: Node, inputs: tuple[str, ...], y: str) -> None:
+    """The integer of 0: min(max(round(-low / scale), 0), 255)."""
+    low = _end(written, inputs[0], 0)
+    quotient, whole, negative = (written.fresh(f"{y}/{what}") for what in ("low", "whole", "less"))
+    written.node("Div", (low, inputs[1]), quotient)
+    written.node("Neg", (quotient,), negative)
+    written.node("Round", (negative,), whole)
+    bounds = (written.constant(f"{y}/bound", np.float32(bound)) for bound in (0, 255))
+    _shaped(written, node, ("Clip", (whole, *bounds)), y)
+
+
+def _shaped(written: Written, node: Node, made: tuple[str, tuple[str, ...]], y: str) -> None:
+    """One number in the shape that the node's output has."""
+    number = written.fresh(f"{y}/number")
+    written.node(*made, number)
+    shape = np.asarray(written.graph[node.output].shape, np.int64)
+    written.node("Reshape", (number, written.constant(f"{y}/shape", shape)), y)
+
+
 def _dynamic_product(written: Written, node: Node, inputs: tuple[str, ...], y: str) -> None:
     """Sums of integers less their zero point, in units, and the bias."""
     q, filters, bias, zero, unit = inputs
@@ -312,6 +369,9 @@ SAVED_ELEMENTS: Mapping[str, Save] = MappingProxyType(
         "DynamicConv": _dynamic_product,
         "DynamicDense": _dynamic_product,
         "DynamicQuantise": _dynamic_quantise,
+        RANGE: _dynamic_range,
+        SCALE: _dynamic_scale,
+        ZERO: _dynamic_zero,
         "Elementwise": _elementwise,
         "First": _first,
         "Fold": _fold,

@@ -10,6 +10,7 @@ from edgeconv.encoding import INT8, INT16, Encoding, int8, int16
 from edgeconv.ir.activation import NONE, Activation, grid
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.quantisation import DEQUANTISES, integers_of, rounding_to
+from edgeconv.ir.ranges import ZERO
 
 # Operators whose results are some of their operands' numbers.
 _MOVES = frozenset(
@@ -121,6 +122,8 @@ def _grid(node: Node, graph: Graph, found: dict[str, Activation]) -> Activation 
         if node.op == "Quantise":
             return grid(1.0, float(encoding.low), float(encoding.high))
         return rounding_to(encoding) if encoding.is_per_tensor else _mixed(*encoding.scale)
+    if node.op == ZERO:
+        return grid(1.0, 0.0, 255.0)
     if DEQUANTISES in node.attrs and node.epilogue.is_empty:
         return _mixed(*node.attrs[DEQUANTISES])
     if not moves(node):

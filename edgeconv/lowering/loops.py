@@ -94,6 +94,10 @@ _PAIRS: Mapping[str, PerCore] = MappingProxyType(
         "quantise": PerCore(1230, 62, 39),
         "dequantise": PerCore(480, 16, 11),
         "pow": PerCore(9800, 340, 237),
+        "range": PerCore(11.5, 9.1, 7.6),  # of float32 as bits
+        "largest": PerCore(9, 5.8, 4.3),
+        "quantise_ranged": PerCore(214, 10.9, 10.1),
+        "quantise_dynamic": PerCore(1230, 62, 39),
     }
 )
 AROUND = PerCore(14, 8, 7)
@@ -125,6 +129,7 @@ LOOPS: Mapping[str, Loop] = MappingProxyType(
             _AS_STATED,
         ),
         **dict.fromkeys(("int16_function", "view", "matmul", "attention"), _AS_STATED),
+        **dict.fromkeys(("dynamic_range", "dynamic_scale", "dynamic_zero"), _AS_STATED),
         **dict.fromkeys(("elementwise", "quantise", "dequantise"), _AS_STATED),
         "convert": Loop(PerCore(16, 14, 9)),
         "concat": Loop(PerCore(30, 5, 4)),

@@ -1,7 +1,8 @@
 """Integers by a scale and a zero point that the model computes, and their products with constants:
 what `choose.run_time_scales` makes of DynamicQuantizeLinear, MatMulInteger and ConvInteger.
 
-DynamicQuantise: inputs x, scale, zero point; saturate(round(x / scale) + zero point), 0 to 255.
+DynamicQuantise: inputs x, scale, zero point; saturate(round(x / scale) + zero point), 0 to 255;
+``ranged``: the scale is that of the range of x.
 DynamicDense, DynamicConv: inputs q, filters, bias (or ""), zero point, unit; attributes as Dense
 and Conv have them; sums of (q - zero point) times filters, in units, and the bias.
 """
@@ -15,12 +16,15 @@ from dataclasses import replace
 from edgeconv.algorithms.int8_packed import run_time as packed
 from edgeconv.algorithms.integer import real
 from edgeconv.algorithms.problem import ConvProblem, problem_of
+from edgeconv.encoding import FLOAT32
 from edgeconv.ir.choice import Layer
 from edgeconv.ir.filters import DYNAMIC
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.layout import CHANNELS_LAST, ROW_MAJOR
+from edgeconv.ir.work import Work
 from edgeconv.lowering.calls import kernel_layer
 from edgeconv.lowering.images import layouts_of, padding
+from edgeconv.lowering.loops import pair_cycles
 from edgeconv.lowering.options import LayoutOption, Stored
 from edgeconv.lowering.work import Call
 from edgeconv.ops.base import Operator
@@ -40,16 +44,23 @@ def _quantise_layouts(node: Node, graph: Graph, target: Target) -> Sequence[Layo
 
 
 def _lower_quantise(node: Node, graph: Graph, target: Target) -> Layer:
-    """One flat loop over memory, channel padding included."""
-    call = Call(node, graph, target)
+    """One flat loop over memory, channel padding included; on cores without vectors without a
+    division, where no integer is beyond those of the range."""
+    call, x = Call(node, graph, target), graph[node.inputs[0]]
+    work, by_product = call.streams(_SLOTS * call.out_vectors), False
+    if target.is_scalar and x.storage == FLOAT32:
+        by_product = bool(node.attrs["ranged"]) and graph[node.output].storage == packed.STORED
+        kind = "quantise_ranged" if by_product else "quantise_dynamic"
+        moves = pair_cycles(kind, target) * x.elements
+        work = Work(0.0, moves, 0.0, work.data_bytes)
     return kernel_layer(
         call,
         "quantise",
         "ops/dynamic_quantise.c.j2",
         operands=dict(zip(("x", "scale", "zero"), node.inputs, strict=True)),
-        params={"elements": graph[node.output].elements},
+        params={"elements": graph[node.output].elements, "by_product": by_product},
         headers=("ec_lanes.h", "ec_quantise.h"),
-        work=call.streams(_SLOTS * call.out_vectors),
+        work=work,
         epilogue=False,
     )
 

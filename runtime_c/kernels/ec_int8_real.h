@@ -35,6 +35,18 @@ EC_INLINE void ec_int8_real_finish(const ec_epilogue epilogue, const ec_int8_rea
     }
 }
 
+/* The results of channel c of n pixels, whose sums lie `apart`, the first at element `at` of the tensor, `pixel` from one
+   to the next. */
+EC_INLINE void ec_int8_real_pixels(const ec_epilogue epilogue, const ec_int8_reals as, const int32_t *sums, int apart, int c,
+                                   ptrdiff_t at, ptrdiff_t pixel, int n)
+{
+    const int32_t start = as.start[c];
+    const ec_vec bias = ec_set1(as.bias[c]), unit = ec_set1(as.bias[c + as.units_at]);
+    for (int p = 0; p < n; p++)
+        ec_finish(epilogue, ec_fma(ec_set1((float)(start + sums[p * apart])), unit, bias), as.residual, as.out,
+                  at + p * pixel, 1);
+}
+
 /* The pixels [from, EC_INT8_PIXELS) of a panel, or the first alone where it holds that only, under all filters. */
 EC_INLINE void ec_int8_real_filters(const ec_int8_conv *spec, const ec_epilogue epilogue, const ec_int8_reals as,
                                     const int16_t *panel, const int8_t *filters, ptrdiff_t at, int from, int count)
@@ -43,9 +55,13 @@ EC_INLINE void ec_int8_real_filters(const ec_int8_conv *spec, const ec_epilogue 
     for (int c = 0; c < spec->out_c; c += 2, filters += 8 * quads) {
         int32_t sums[2 * EC_INT8_PIXELS];
         ec_int8_tile_sums(panel, filters, quads, sums);
-        for (int p = from; p < count; p++) {
-            const int32_t both[2] = {sums[p], sums[EC_INT8_PIXELS + p]};
-            ec_int8_real_finish(epilogue, as, both, c, ec_min_i(2, spec->out_c - c), at + p * spec->out_pixel + c);
+        for (int i = 0; i < ec_min_i(2, spec->out_c - c); i++) {
+            const int32_t *const own = sums + i * EC_INT8_PIXELS;
+            if (count - from == EC_INT8_PIXELS)
+                ec_int8_real_pixels(epilogue, as, own, 1, c + i, at + c + i, spec->out_pixel, EC_INT8_PIXELS);
+            else
+                for (int p = from; p < count; p++)
+                    ec_int8_real_pixels(epilogue, as, own + p, 1, c + i, at + p * spec->out_pixel + c + i, 0, 1);
         }
     }
 }

@@ -23,6 +23,47 @@ EC_INLINE void ec_dynamic_quantise(const void *x, int x_as, float scale, float z
     }
 }
 
+/* One number, less 128. */
+EC_RARE int8_t ec_quantise_divided(float x, float scale, float zero)
+{
+    float whole[EC_VL];
+    ec_quantise_lanes(ec_set1(x), scale, zero, 0.0f, 255.0f, whole);
+    return (int8_t)((int)whole[0] - 128);
+}
+
+/* The same of numbers whose range scale and zero are made of (ec_dynamic_range.h), without a division: x / scale is
+   between -256 and 256, and its integer never below 0.  A product with 1 / scale, of 14 binary digits behind the point, is
+   within two units of that quotient in float32, so that both are rounded alike but next to the middle between two integers.
+   What is within 32 units is divided, and everything where 1 / scale has not the digits of a float32.  An integer is 256
+   where zero was rounded up from such a middle, so that x / scale is next to one too. */
+enum { EC_RANGED_DIGITS = 14, EC_RANGED_NEAR = 32 };
+
+EC_INLINE int8_t ec_quantise_ranged(float x, float by, int32_t added, float scale, float zero)
+{
+    const int32_t at = (int32_t)(x * by) + added;
+    if (!(at & ((1 << EC_RANGED_DIGITS) - 2 * EC_RANGED_NEAR)))
+        return ec_quantise_divided(x, scale, zero);
+    return (int8_t)(at >> EC_RANGED_DIGITS); /* rounded down */
+}
+
+EC_SHARED void ec_dynamic_quantise_ranged(const float *x, float scale, float zero, int8_t *out, ptrdiff_t n)
+{
+    const int whole = 1 << EC_RANGED_DIGITS;
+    const int32_t added = ((int32_t)zero - 128) * whole + whole / 2 + EC_RANGED_NEAR;
+    const float by = scale > 1e-34f && scale < 1e37f ? (float)whole / scale : 0.0f;
+    ptrdiff_t i = 0;
+    if (by == 0.0f)
+        for (; i < n; i++)
+            out[i] = ec_quantise_divided(x[i], scale, zero);
+    for (; i + 4 <= n; i += 4) {
+        EC_UNROLL
+        for (int k = 0; k < 4; k++)
+            out[i + k] = ec_quantise_ranged(x[i + k], by, added, scale, zero);
+    }
+    for (; i < n; i++)
+        out[i] = ec_quantise_ranged(x[i], by, added, scale, zero);
+}
+
 /* x_as, out_as: the formats of the real numbers (ec_stored.h). */
 #define EC_QUANTISE(type, x, out, n, scale, zero, lo, hi, x_as)                               \
     do {                                                                                      \

@@ -219,19 +219,6 @@ static int32_t *words_of(const layer *of, int together)
     return all;
 }
 
-/* Of one column, of more rows than are computed together. */
-static ec_window window_of_column(void)
-{
-    ec_window w = {.in_h = draw(1, 60), .in_w = 1, .out_w = 1, .kernel_h = draw(2, 10), .kernel_w = 1,
-                   .stride_h = draw(1, 4), .stride_w = 1, .dilation_h = draw(1, 4), .dilation_w = 1};
-    const int reach = (w.kernel_h - 1) * w.dilation_h + 1, beyond = draw(0, reach);
-    w.pad_h = draw(0, reach);
-    while (w.in_h + w.pad_h + beyond < reach)
-        w.in_h++;
-    w.out_h = (w.in_h + w.pad_h + beyond - reach) / w.stride_h + 1;
-    return w;
-}
-
 /* Bytes between result and input where all channels of a block of rows are read while it is written. */
 static ptrdiff_t blocks_apart(const layer *of)
 {

@@ -140,6 +140,19 @@ static ec_window window_of(int kernel, int dilate)
     }
 }
 
+/* Of one column, of more rows than are computed together. */
+static ec_window window_of_column(void)
+{
+    ec_window w = {.in_h = draw(1, 60), .in_w = 1, .out_w = 1, .kernel_h = draw(2, 10), .kernel_w = 1,
+                   .stride_h = draw(1, 4), .stride_w = 1, .dilation_h = draw(1, 4), .dilation_w = 1};
+    const int reach = (w.kernel_h - 1) * w.dilation_h + 1, beyond = draw(0, reach);
+    w.pad_h = draw(0, reach);
+    while (w.in_h + w.pad_h + beyond < reach)
+        w.in_h++;
+    w.out_h = (w.in_h + w.pad_h + beyond - reach) / w.stride_h + 1;
+    return w;
+}
+
 /* Number j of kernel row ky, as ec_int8_panel.h orders them. */
 static int order_of(const ec_window window, int in_c, int ky, int j)
 {

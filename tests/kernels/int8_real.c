@@ -11,6 +11,10 @@
 #include "kernels/ec_int8_fours.h"
 #include "kernels/ec_int8_sums.h"
 #include "kernels/ec_int8_real.h"
+#include "kernels/ec_int8_rows.h"
+#include "kernels/ec_int8_depthwise_3x3.h"
+#include "kernels/ec_int8_depthwise.h"
+#include "kernels/ec_int8_real_depthwise.h"
 #include "int8_layers.h"
 
 static const ec_epilogue nothing = {0};
@@ -109,6 +113,44 @@ static void depthwise(int in_c, int each, ec_window window)
     free(filters), let_go(&l);
 }
 
+/* Of every four channels four zeros and the filters, in the order of columns of `nine` numbers or of others. */
+static int32_t *columns_of(const layer *of, int nine)
+{
+    const ec_window w = of->spec.window;
+    const int taps = w.kernel_h * w.kernel_w, words = 4 + 2 * taps, tall = w.kernel_h / 2 * 2;
+    int32_t *const all = bytes_of((size_t)((of->spec.out_c + 3) / 4 * words) * 4);
+    for (int c = 0; c < of->spec.out_c; c++) {
+        int16_t *const four = (int16_t *)(all + c / 4 * words + 4);
+        for (int k = 0; k < taps; k++) {
+            const int y = k / w.kernel_w, x = k % w.kernel_w, place = c % 2 * 2 + c % 4 / 2;
+            const int pair = nine ? x * 12 + c % 2 * 6 + c % 4 / 2 * 2 + y : ((x * tall + y) / 2 * 4 + place) * 2 + y % 2;
+            const int lone = nine ? x * 12 + c % 2 * 6 + 4 + c % 4 / 2 : w.kernel_w * tall * 4 + x * 4 + place;
+            four[y < tall ? pair : lone] = of->filters[c * taps + k];
+        }
+    }
+    return all;
+}
+
+/* The same with inputs and filters taken apart. */
+static void depthwise_columns(int in_c, int each, ec_window window)
+{
+    real l = real_of(in_c, in_c * each, in_c, window);
+    const ec_int8_conv *const spec = &l.of.spec;
+    const int nine = each == 1 && window.kernel_h == 3 && window.kernel_w == 3 && window.dilation_w == 1;
+    int32_t *const words = columns_of(&l.of, nine);
+    const int taken = ec_int8_depthwise_numbers(&window), read = 12 * ec_int8_columns_read(&window);
+    const int along = ec_int8_is_column(&window) ? ec_int8_rows_together(&window) : window.out_w;
+    const int columns = 2 * (nine ? read : taken) + window.in_w * in_c, cut = draw(0, window.out_h);
+    void *const workspace = bytes_of((size_t)(16 * along + columns));
+    for (int from = 0, end = cut; from < window.out_h; from = end, end = window.out_h)
+        if (nine)
+            ec_int8_real_depthwise_3x3(spec, nothing, l.as, l.of.in, words, workspace, from, end);
+        else
+            ec_int8_real_depthwise_taps(spec, nothing, l.as, l.of.in, words, workspace, from, end);
+    judge(&l);
+    free(words), free(workspace), let_go(&l);
+}
+
 int main(void)
 {
     const ec_window dot = {.in_h = 4, .in_w = 3, .out_h = 4, .out_w = 3, .kernel_h = 1, .kernel_w = 1,
@@ -121,6 +163,9 @@ int main(void)
     for (int i = 0; i < 300; i++) {
         convolution(draw(1, 9), draw(1, 9), window_of(0, 1));
         depthwise(draw(1, 9), draw(1, 3), window_of(0, 1));
+        depthwise_columns(draw(1, 9), draw(1, 3), window_of(0, 1));
+        depthwise_columns(draw(1, 9), draw(1, 3), window_of_column());
+        depthwise_columns(draw(1, 20), 1, window_of(3, 0));
     }
     printf("%ld %ld %ld\n", different, compared, between);
     return different != 0;

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import warnings
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +12,13 @@ import numpy as np
 import numpy.typing as npt
 import onnx
 import pytest
-from onnx import TensorProto, helper
+from onnx import TensorProto, helper, numpy_helper
 
 from edgeconv import board as boards
 from edgeconv import choose, frontend, passes, pipeline
 from edgeconv.build import run_binary
 from edgeconv.build.project import Project
+from edgeconv.choose.run_time_ranges import ranged
 from edgeconv.choose.run_time_scales import in_integers
 from edgeconv.frontend import reference_outputs
 from edgeconv.frontend.running import prepared
@@ -222,12 +224,13 @@ def test_products_in_integers_without_vectors(board: str, tmp_path: Path) -> Non
     assert not {"Dense", "Conv"} & set(operators)
 
 
-def depthwise() -> onnx.ModelProto:
-    """A convolution of one filter per channel, quantised at run time."""
+def depthwise(zero: int | None = None) -> onnx.ModelProto:
+    """A convolution of one filter per channel, quantised at run time; with ``zero`` of uint8."""
     rng = np.random.default_rng(3)
+    around = ["zero"] if zero is not None else []
     nodes = [
         node("DynamicQuantizeLinear", ["x"], ["q", "s", "z"]),
-        node("ConvInteger", ["q", "w", "z"], ["taps"], pads=[1, 1, 1, 1], group=12),
+        node("ConvInteger", ["q", "w", "z", *around], ["taps"], pads=[1, 1, 1, 1], group=12),
         node("Cast", ["taps"], ["real"], to=TensorProto.FLOAT),
         node("Mul", ["s", "w_scale"], ["unit"]),
         node("Mul", ["real", "unit"], ["y"]),
@@ -236,6 +239,9 @@ def depthwise() -> onnx.ModelProto:
         "w": rng.integers(-127, 128, (12, 1, 3, 3)).astype(np.int8),
         "w_scale": np.asarray(np.float32(0.013)),
     }
+    if zero is not None:
+        constants |= {"w": (constants["w"] + np.int16(128)).astype(np.uint8)}
+        constants |= {"zero": np.asarray(zero, np.uint8)}
     return onnx_models.model(nodes, {"x": [1, 12, 9, 8]}, {"y": None}, constants, opset=13)
 
 
@@ -314,3 +320,42 @@ def test_a_block_of_a_transformer(tmp_path: Path) -> None:
     assert result.passed
     assert result.pieces is not None
     assert result.pieces.ties == 0
+
+
+def test_a_range_is_found_in_one_pass(tmp_path: Path) -> None:
+    """Of ten nodes three are left, whatever the layout; behind a ReLU nothing is below 0."""
+    model = onnx_models.save(depthwise(), tmp_path / "net.onnx")
+    plain = passes.optimise(frontend.load(model))
+    whole = ranged(plain)
+    kinds = Counter(node.op for node in whole.nodes)
+    assert kinds["DynamicRange"] == kinds["DynamicScale"] == kinds["DynamicZero"] == 1
+    assert len(whole.nodes) == len(plain.nodes) - 5
+    (found,) = (node for node in whole.nodes if node.op == "DynamicRange")
+    assert not found.attrs["positive"]
+    (layer,) = (
+        each
+        for each in choose.select(whole, boards.load("mps2-an386").target).layers
+        if each.node.op == "DynamicRange"
+    )
+    assert layer.params["by_bits"]
+    with_relu = onnx.load(model)
+    (first,) = (each for each in with_relu.graph.node if each.op_type == "DynamicQuantizeLinear")
+    first.input[0] = "relu"
+    with_relu.graph.node.insert(0, node("Relu", ["x"], ["relu"]))
+    again = ranged(passes.optimise(frontend.load(onnx_models.save(with_relu, tmp_path / "r.onnx"))))
+    assert [each.attrs["positive"] for each in again.nodes if each.op == "DynamicRange"] == [True]
+
+
+@pytest.mark.parametrize("zero", [None, 100])
+def test_depthwise_sums_are_those_of_columns(zero: int | None, tmp_path: Path) -> None:
+    """Of cores with DSP: filters of two bytes, less their zero points."""
+    model = onnx_models.save(depthwise(zero), tmp_path / "net.onnx")
+    target = boards.load("mps2-an500").target
+    choice = choose.select(in_integers(passes.optimise(frontend.load(model)), target), target)
+    (layer,) = (found for found in choice.layers if found.node.op == "DynamicConv")
+    assert layer.params["kernel_function"] == "depthwise_3x3"
+    (words,) = (blob.pack() for blob in layer.blobs if blob.name == "channels")
+    filters = words.reshape(3, 22)[:, 4:].copy().view(np.int16)
+    kept = depthwise(zero).graph.initializer[0]
+    wanted = numpy_helper.to_array(kept).astype(np.int16) - (zero or 0)
+    np.testing.assert_array_equal(np.sort(filters.reshape(-1)), np.sort(wanted.reshape(-1)))

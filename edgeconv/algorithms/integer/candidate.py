@@ -47,7 +47,7 @@ from edgeconv.targets import HELIUM, Target
 PIXELS = 3  # of a panel
 ROWS = PIXELS  # that wait for a residual: no pixel is left over, whatever their width
 _PANEL_BYTES = 2 * PIXELS * QUAD  # of a quad
-_NUMBERS_BYTES = 8  # of a pixel and four or eight channels of a depthwise layer
+NUMBERS_BYTES = 8  # of a pixel and four or eight channels of a depthwise layer
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,15 +270,15 @@ def _found_depthwise(
     each = taken(problem, in_pairs=not helium)
     row = problem.in_size[2] * problem.in_c
     workspace = {
-        "columns": (2 * each.pairs + each.lone) * _NUMBERS_BYTES,
-        "outside": row if added or _leaves(problem) else 0,
+        "columns": (2 * each.pairs + each.lone) * NUMBERS_BYTES,
+        "outside": row if added or leaves(problem) else 0,
         "rows": problem.out_size[2] * problem.out_c if added else 0,
     }
     plan = IntegerPlan(kernel + "_add" if added else kernel, helium)
     return _found(problem, plan, workspace, counted)
 
 
-def _leaves(problem: ConvProblem) -> bool:
+def leaves(problem: ConvProblem) -> bool:
     """Some window reaches above the input or below it."""
     last = (problem.out_size[1] - 1) * problem.strides[1] - problem.pads[1]
     reach = (problem.kernel[1] - 1) * problem.dilations[1]

@@ -157,7 +157,9 @@ class RealCycles:
     """Of layers whose sums become float32 (ec_int8_real.h).  ``tile``: of the six sums of a tile,
     and ``four``: of those of four filters, beside their products; ``around``: of the latter, where
     filters have zero points, besides.  Of a depthwise layer ``window``
-    and ``tap`` of four channels, ``lone`` and ``lone_tap`` of one.  ``result``: of a sum that
+    and ``tap`` of four channels, ``lone`` and ``lone_tap`` of one; where columns are taken apart as
+    for int8 results ``nine`` sums of four channels, and ``taps`` of another kernel besides what
+    `Cycles` has of its taps.  ``result``: of a sum that
     becomes float32 and is stored, the epilogue aside.
 
     The least with which no layer of some fifteen, of each kind and of odd sizes, takes more than is
@@ -173,10 +175,12 @@ class RealCycles:
     lone_tap: float
     result: float
     around: float = 20.0
+    nine: float = 0.0
+    taps: float = 0.0
 
 
-_REAL_SINGLE = RealCycles(60, 54, 0, 22, 0, 13, 17)
-_REAL_DUAL = RealCycles(58, 9, 0, 19.2, 0, 8.5, 5)
+_REAL_SINGLE = RealCycles(54, 54, 0, 22, 0, 13, 17, nine=66, taps=62)
+_REAL_DUAL = RealCycles(54, 9, 0, 19.2, 0, 8.5, 5, nine=37, taps=40)
 _REAL_HELIUM = RealCycles(0, 26, 0, 15, 0, 9, 10)
 _REAL_THUMB_2 = RealCycles(60, 60, 20, 30, 15, 15, 320)
 _REAL_THUMB_1 = RealCycles(101, 1170, 40, 86, 100, 10, 320)

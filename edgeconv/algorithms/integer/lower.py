@@ -18,6 +18,7 @@ from edgeconv.algorithms.integer.packing import (
     FOUR,
     QUAD,
     SIXTEEN,
+    Unscaled,
     by_group,
     channel_words,
     depthwise_words,
@@ -50,7 +51,7 @@ Integers = npt.NDArray[np.int64]
 PAIR = 2  # filters that are computed together; of a dense layer four
 _HEADERS = ("ec_int8_channels.h",)
 _SUMS = ("ec_int8_add.h", "ec_int8_residual.h")
-_C_TYPES = {"float32": "int8_t", "int32": "int32_t"}  # filters count as numbers of one byte
+C_TYPES = {"float32": "int8_t", "int32": "int32_t"}  # filters count as numbers of one byte
 _IMAGES = (*_HEADERS, "ec_window.h", "ec_int8_panel.h")
 _DEPTHWISE_HEADERS = {
     "depthwise_3x3": ("ec_int8_rows.h", "ec_int8_depthwise_3x3.h"),
@@ -181,10 +182,23 @@ def _constants(
     return constants, ("ec_int8_tile.h",)
 
 
+def unscaled_depthwise(nine: bool, node: Node, graph: Graph) -> Blob:
+    """Filters of every four channels of a layer whose sums are results; ``nine``: of 3 x 3."""
+    filters = _depthwise_filters(node, graph)
+    own = words_of(DEPTHWISE_CHANNELS, filters[0].size, 1)
+    pack, unscaled = depthwise_words if nine else taps_words, Unscaled(len(filters))
+    return _words(-(-len(filters) // DEPTHWISE_CHANNELS) * own, lambda: pack(filters, unscaled))
+
+
+def _depthwise_filters(node: Node, graph: Graph) -> Integers:
+    """Those of two dimensions; of one they are a row."""
+    filters = multiples(node, graph)
+    return filters.reshape(*filters.shape[:2], -1, filters.shape[-1])
+
+
 def _depthwise(plan: IntegerPlan, node: Node, graph: Graph, form: Form) -> Blob:
     """Words and filters of every few channels."""
-    filters = multiples(node, graph)
-    filters = filters.reshape(*filters.shape[:2], -1, filters.shape[-1])  # of one dimension a row
+    filters = _depthwise_filters(node, graph)
     each = len(form.words)
     if plan.helium:
         wide = is_asymmetric(node.attrs["storage"])
@@ -225,7 +239,7 @@ def _arguments(
     workspace = (Arg(ArgKind.WORKSPACE, "workspace", c_type=held),)
     return (
         source,
-        *(Arg(ArgKind.WEIGHTS, blob.name, blob.name, _C_TYPES[blob.dtype]) for blob in blobs),
+        *(Arg(ArgKind.WEIGHTS, blob.name, blob.name, C_TYPES[blob.dtype]) for blob in blobs),
         *others,
         *(workspace if candidate.workspace_bytes else ()),
     )

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
-
-from edgeconv.requantisation import Form
 
 Floats = npt.NDArray[np.float32]
 Words = npt.NDArray[np.int32]
@@ -19,6 +18,27 @@ EIGHTS_CHANNELS = 8  # of its depthwise layers
 SUMMED = 252  # int8 whose sum int16 holds, in quads: EC_INT8_QUADS_SUMMED of ec_int8_panel.h
 _COLUMN = 12  # int16 of a column of three rows and four channels
 _PLACES = [0, 2, 1, 3]  # the order in which SXTB16 takes channels apart
+
+
+class Worded(Protocol):
+    """What a channel of a layer has besides its filter."""
+
+    @property
+    def words(self) -> tuple[Words, ...]:
+        """Of every channel what its sum starts with, then others."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Unscaled:
+    """Of so many channels nothing but sums, which start with 0."""
+
+    channels: int
+
+    @property
+    def words(self) -> tuple[Words, ...]:
+        """Zeros."""
+        return (np.zeros(self.channels, np.int32),)
 
 
 def padded(count: int, together: int) -> int:
@@ -68,7 +88,7 @@ def in_quads(weights: Floats, together: int, behind: Floats | None = None) -> Fl
 
 
 def channel_words(
-    form: Form, together: int, groups: int = 1, by_sum: npt.NDArray[np.int64] | None = None
+    form: Worded, together: int, groups: int = 1, by_sum: npt.NDArray[np.int64] | None = None
 ) -> Words:
     """Of every ``together`` channels of a group the starts, then the multipliers, then what else
     the form has; behind those of a group what is ``by_sum`` of the inputs, one word per channel, if
@@ -84,7 +104,7 @@ def channel_words(
     return own.reshape(-1).astype(np.int32)
 
 
-def taps_words(filters: npt.NDArray[np.int64], form: Form) -> Words:
+def taps_words(filters: npt.NDArray[np.int64], form: Worded) -> Words:
     """Of every four channels starts, filters of shape (channels, 1, kernel_h, kernel_w) as int16,
     and the rest of `channel_words`.
 
@@ -102,7 +122,7 @@ def taps_words(filters: npt.NDArray[np.int64], form: Form) -> Words:
     return _around(halves, form)
 
 
-def depthwise_words(filters: npt.NDArray[np.int64], form: Form) -> Words:
+def depthwise_words(filters: npt.NDArray[np.int64], form: Worded) -> Words:
     """Of every four channels starts, filters of shape (channels, 1, 3, 3) as int16, and the rest of
     `channel_words`.
 
@@ -118,7 +138,7 @@ def depthwise_words(filters: npt.NDArray[np.int64], form: Form) -> Words:
     return _around(np.ascontiguousarray(window.astype("<i2")).view("<i4"), form)
 
 
-def _around(filters: Words, form: Form) -> Words:
+def _around(filters: Words, form: Worded) -> Words:
     """Filters of every four channels between these channels' starts and their other words."""
     ends = channel_words(form, DEPTHWISE_CHANNELS).reshape(len(filters), -1)
     starts, others = np.split(ends, [DEPTHWISE_CHANNELS], axis=1)
@@ -143,7 +163,7 @@ def in_blocks(weights: Floats, together: int, block: int) -> Floats:
 
 
 def eights_words(
-    filters: npt.NDArray[np.int64], form: Form, stored: type[np.signedinteger[Any]] = np.int8
+    filters: npt.NDArray[np.int64], form: Worded, stored: type[np.signedinteger[Any]] = np.int8
 ) -> Words:
     """Of every eight channels the starts of the even ones, then of the odd ones, what else the form
     has likewise, and the filters, of shape (channels, 1, kernel_h, kernel_w), ``stored`` as bytes

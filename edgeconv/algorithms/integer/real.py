@@ -14,10 +14,13 @@ import numpy as np
 import numpy.typing as npt
 
 from edgeconv.algorithms.candidate import ConvCandidate
+from edgeconv.algorithms.integer.beside import ROWS_TOGETHER, is_column, taken
 from edgeconv.algorithms.integer.candidate import (
+    NUMBERS_BYTES,
     PIXELS,
     gathering,
     is_image,
+    leaves,
     panel_quads,
     summing,
     windows_copied,
@@ -29,11 +32,13 @@ from edgeconv.algorithms.integer.cycles import (
     real_cycles_of,
 )
 from edgeconv.algorithms.integer.lower import (
+    C_TYPES,
     PAIR,
     by_sum_of,
     filters_in_quads,
     filters_in_sixteens,
     sums_behind,
+    unscaled_depthwise,
     zero_points_header,
 )
 from edgeconv.algorithms.integer.packing import (
@@ -64,7 +69,7 @@ from edgeconv.lowering.calls import (
     residual_overwritten,
 )
 from edgeconv.lowering.work import Call
-from edgeconv.targets import HELIUM, Target
+from edgeconv.targets import DSP, HELIUM, Target
 
 Floats = npt.NDArray[np.float32]
 Number = TypeVar("Number", bound=np.generic)
@@ -73,6 +78,8 @@ STORED = int8(1.0, -128)  # what DynamicQuantise makes, as memory holds it
 _LARGEST = 2**31 - 1
 _IMAGES = ("ec_int8_channels.h", "ec_window.h", "ec_int8_panel.h")
 _KERNEL = ("ec_int8_sums.h", "ec_int8_real.h")
+_COLUMNS = ("ec_int8_rows.h", "ec_int8_depthwise_3x3.h", "ec_int8_depthwise.h")
+_IN_COLUMNS = ("depthwise_3x3", "depthwise_taps")
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +91,12 @@ class RealPlan:
 
     @property
     def is_depthwise(self) -> bool:
-        return self.kernel == "depthwise"
+        return self.kernel.startswith("depthwise")
+
+    @property
+    def in_columns(self) -> bool:
+        """Of a depthwise layer: inputs and filters are taken apart as int16."""
+        return self.kernel in _IN_COLUMNS
 
 
 def real_candidates(problem: ConvProblem, target: Target) -> tuple[ConvCandidate[RealPlan], ...]:
@@ -109,7 +121,8 @@ def _images(problem: ConvProblem, target: Target) -> tuple[ConvCandidate[RealPla
     if not problem.real_sums or not is_image(problem):
         return ()
     if problem.groups > 1 and problem.group_in_c == 1:
-        return (_depthwise(problem, target),)
+        in_columns = DSP in target.features and HELIUM not in target.features
+        return (_by_columns(problem, target) if in_columns else _depthwise(problem, target),)
     return (_dense(problem, target),)
 
 
@@ -179,6 +192,32 @@ def _depthwise(problem: ConvProblem, target: Target) -> ConvCandidate[RealPlan]:
     return _found(problem, RealPlan("depthwise"), {}, windows * cycles)
 
 
+def _by_columns(problem: ConvProblem, target: Target) -> ConvCandidate[RealPlan]:
+    """Four channels at a time, as those of int8 results."""
+    core, real, each = cycles_of(target), real_cycles_of(target), taken(problem, in_pairs=True)
+    fours = -(-problem.out_c // DEPTHWISE_CHANNELS)
+    height, width = problem.kernel[1:]
+    plain = problem.is_depthwise and (height, width) == (3, 3) and problem.dilations[2] == 1
+    if plain:
+        window, packed, row = real.nine, each.lone * core.column, core.row_of_four
+    else:
+        pairs, lone = divmod(height, 2)
+        window = real.taps + width * (pairs * core.pair_tap + lone * core.lone_tap)
+        packed = each.pairs * core.pair_column + each.lone * core.lone_column
+        row = core.rows_of_taps if is_column(problem) else core.row_of_taps
+    windows = float(problem.batch * math.prod(problem.out_size))
+    cycles = fours * (windows * window + problem.batch * each.batches * (packed + row))
+    along = min(problem.out_size[1], ROWS_TOGETHER) if is_column(problem) else problem.out_size[2]
+    outside = problem.in_size[2] * problem.in_c
+    room = {
+        "sums": WORD * DEPTHWISE_CHANNELS * along,
+        "columns": (2 * each.pairs + each.lone) * NUMBERS_BYTES,
+        "outside": padded(outside, WORD) if leaves(problem) else 0,
+    }
+    plan = RealPlan("depthwise_3x3" if plain else "depthwise_taps")
+    return _found(problem, plan, room, cycles)
+
+
 def _found(
     problem: ConvProblem, plan: RealPlan, room: dict[str, int], cycles: float
 ) -> ConvCandidate[RealPlan]:
@@ -209,7 +248,8 @@ def lower_real(
     """The kernel call of a Conv or Dense node, or of one with scales of run time."""
     problem, plan, call = candidate.problem, candidate.plan, Call(node, graph, target)
     dense, run_time = plan.kernel == "dense", node.op in DYNAMIC.values()
-    apart = problem.asymmetric and plan.kernel != "convolve"  # in a panel the sum is a number
+    in_sums = plan.in_columns or plan.kernel == "convolve"  # zero points, of filters or of a panel
+    apart = problem.asymmetric and not in_sums
     filters = _filters(plan, node, graph)
     room = _room(problem.out_c)
     made = _run_time(node, graph) if run_time else _channels(node, graph)
@@ -257,7 +297,9 @@ def lower_real(
 
 def _headers(plan: RealPlan, node: Node, *, run_time: bool) -> tuple[str, ...]:
     fours = ("ec_int8_fours.h",) if plan.kernel == "convolve_fours" else ()
-    own = (*_IMAGES, *fours, *_KERNEL, *(("ec_run_time_scale.h",) if run_time else ()))
+    columns = ("ec_int8_real_depthwise.h",) if plan.in_columns else ()
+    own = (*_IMAGES, *(_COLUMNS if plan.in_columns else ()), *fours, *_KERNEL, *columns)
+    own = (*own, *(("ec_run_time_scale.h",) if run_time else ()))
     return merge_headers([(*activation_headers(node.epilogue), *own)])
 
 
@@ -275,6 +317,8 @@ def _group(problem: ConvProblem, plan: RealPlan, filters: Blob) -> dict[str, Par
 
 def _filters(plan: RealPlan, node: Node, graph: Graph) -> Blob:
     groups = node.attrs.get("groups", 1)
+    if plan.in_columns:
+        return unscaled_depthwise(plan.kernel == "depthwise_3x3", node, graph)
     if plan.is_depthwise:
         out_c, *window = graph[node.inputs[1]].shape
         elements = padded(out_c, DEPTHWISE_CHANNELS) * math.prod(window)
@@ -354,7 +398,7 @@ def _arguments(
     run_time = node.op in DYNAMIC.values()
     return (
         replace(input_arg(graph, node.inputs[0]), c_type="int8_t"),
-        Arg(ArgKind.WEIGHTS, "filters", filters.name, "int8_t"),
+        Arg(ArgKind.WEIGHTS, "filters", filters.name, C_TYPES[filters.dtype]),
         *(blob_arg(names.get(each.name, each.name), each) for each in others),
         *((input_arg(graph, node.inputs[3], "zero"),) if run_time else ()),
         *((input_arg(graph, node.inputs[4], "unit"),) if run_time else ()),
