@@ -6,8 +6,10 @@ import math
 from collections.abc import Mapping
 from dataclasses import replace
 
+import numpy as np
+
 from edgeconv.encoding import INT8, INT16, Encoding, int8, int16
-from edgeconv.ir.activation import NONE, Activation, grid
+from edgeconv.ir.activation import NONE, Activation, bounds, grid
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.quantisation import DEQUANTISES, integers_of, rounding_to
 from edgeconv.ir.ranges import ZERO
@@ -126,9 +128,25 @@ def _grid(node: Node, graph: Graph, found: dict[str, Activation]) -> Activation 
         return grid(1.0, 0.0, 255.0)
     if DEQUANTISES in node.attrs and node.epilogue.is_empty:
         return _mixed(*node.attrs[DEQUANTISES])
-    if not moves(node):
-        last = last_activation(node)
-        return last if last.kind == "grid" else None
+    last = last_activation(node)
+    if last.kind == "grid":
+        return last
+    taken = _taken(node, graph, found)
+    if taken is None or node.epilogue.residual:
+        return None
+    for function in (node.epilogue.before, node.epilogue.after):
+        taken = image(taken, function) if taken else None
+    return taken
+
+
+def _taken(node: Node, graph: Graph, found: dict[str, Activation]) -> Activation | None:
+    """The grid of what a node takes of its operands, in front of its epilogue."""
+    if node.op == "Unary":
+        return found.get(node.inputs[0])
+    if node.op == "Binary":
+        return _larger_or_smaller(node, graph, found)
+    if not takes(node):
+        return None
     sources = [name for name in moved(node) if not graph[name].is_constant]
     if not sources or not found.keys() >= set(sources):
         return None
@@ -141,6 +159,50 @@ def _grid(node: Node, graph: Graph, found: dict[str, Activation]) -> Activation 
     return replace(grids[0], beta=low, gamma=high)
 
 
+def _larger_or_smaller(node: Node, graph: Graph, found: dict[str, Activation]) -> Activation | None:
+    """The grid of the larger or the smaller of two numbers that both lie on it."""
+    extreme = {"max": max, "min": min}.get(str(node.attrs["kind"]))
+    one, other = (found.get(name) for name in node.inputs)
+    if extreme is None or not one or not other or one.alpha != other.alpha:
+        return None
+    if not all(math.isfinite(each.gamma - each.beta) for each in (one, other)):
+        return None
+    return replace(one, beta=extreme(one.beta, other.beta), gamma=extreme(one.gamma, other.gamma))
+
+
+def image(known: Activation, function: Activation) -> Activation | None:
+    """The grid that ``function`` makes of numbers on the grid ``known``, of the same spacing; None
+    where it may make others."""
+    if function == NONE:
+        return known
+    if not math.isfinite(known.gamma - known.beta):
+        return None
+    if function.kind in ("neg", "abs"):
+        low, high = -known.gamma, -known.beta
+        if function.kind == "neg":
+            return replace(known, beta=low, gamma=high)
+        nearest = max(low, known.beta, 0.0)
+        return replace(known, beta=nearest, gamma=max(high, known.gamma))
+    within = bounds(function)
+    if within is None:
+        return None
+    ends = [_bounded(known, within, end) for end in (known.beta, known.gamma)]
+    return None if None in ends else replace(known, beta=ends[0], gamma=ends[1])
+
+
+def _bounded(known: Activation, within: tuple[float, float], end: float) -> float | None:
+    """The multiple of the spacing that a clamp makes of the multiple ``end``; None where it makes
+    another number of it."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        value = float(np.float32(end) * np.float32(known.alpha))
+        bounded = min(max(value, within[0]), within[1])
+        if bounded == value:
+            return end
+        whole = float(np.rint(np.float32(bounded) / np.float32(known.alpha)))
+        same = np.float32(whole) * np.float32(known.alpha) == np.float32(bounded)
+    return whole if same else None
+
+
 def _mixed(*spacings: float) -> Activation:
     return grid(max(spacings), -math.inf, math.inf)
 
@@ -151,10 +213,14 @@ def last_activation(node: Node) -> Activation:
     return epilogue.before if epilogue.after == NONE and not epilogue.residual else epilogue.after
 
 
+def takes(node: Node) -> bool:
+    """The results are some of the operands' numbers, in front of the epilogue."""
+    return node.op in _MOVES or node.attrs.get("mode") == _SELECTS.get(node.op, "")
+
+
 def moves(node: Node) -> bool:
     """The results are some of the operands' numbers: no epilogue changes them."""
-    moves = node.op in _MOVES or node.attrs.get("mode") == _SELECTS.get(node.op, "")
-    return moves and last_activation(node) == NONE and not node.epilogue.residual
+    return takes(node) and last_activation(node) == NONE and not node.epilogue.residual
 
 
 def moved(node: Node) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from edgeconv.ir.activation import Activation, bounds, clamp
+from edgeconv.ir.grids import image
 from edgeconv.lowering.activations import FUNCTIONS
 
 
@@ -29,8 +30,8 @@ def compose(first: Activation, then: Activation) -> Activation | None:
     if then.kind == "grid" and one is not None:  # to the grid goes in order: so do the bounds
         low, high = (_index(value, then) for value in one)
         return replace(then, beta=min(low, high), gamma=high)
-    if first.kind == "grid" and then.kind == "relu":
-        return replace(first, beta=max(first.beta, 0.0), gamma=max(first.gamma, 0.0))
+    if first.kind == "grid" and two is not None:
+        return image(first, then)
     if first.kind == then.kind == "grid" and first.alpha == then.alpha:
         low, high = (min(max(value, then.beta), then.gamma) for value in (first.beta, first.gamma))
         return replace(first, beta=low, gamma=high)

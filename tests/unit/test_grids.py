@@ -18,7 +18,8 @@ from edgeconv.errors import EdgeconvError
 from edgeconv.ir.activation import Activation, grid
 from edgeconv.ir.choice import tensor_bytes
 from edgeconv.ir.graph import Epilogue, Graph, Tensor
-from edgeconv.ir.grids import encodings_of, integers_for, rounds
+from edgeconv.ir.grids import encodings_of, image, integers_for, rounded_to, rounds
+from edgeconv.lowering.activations import evaluate
 from edgeconv.storage import format_called, format_of, formats
 from edgeconv.targets import TARGETS
 from tests import onnx_models
@@ -157,6 +158,7 @@ def test_what_mixes_grids_has_none() -> None:
     b.node("Pad", (one,), (1, 4, 4, 4), {**pads, "value": 0.0}, out="zeros")
     b.node("Pad", (one,), (1, 4, 4, 4), {**pads, "value": 0.3}, out="between")
     b.node("Unary", (one,), b.shape(x), epilogue=Epilogue(Activation("relu")), out="relu")
+    b.node("Unary", (one,), b.shape(x), epilogue=Epilogue(Activation("sigmoid")), out="others")
     b.node("Unary", (one,), b.shape(x), epilogue=rounded(0.5, 0, 256), out="wide")
     b.node("Unary", (one,), b.shape(x), epilogue=Epilogue(residual=other), out="sum")
     b.node("Unary", (x,), b.shape(x), epilogue=rounded(2.0**101, 0, 255), out="extreme")
@@ -164,6 +166,7 @@ def test_what_mixes_grids_has_none() -> None:
     assert found == {
         "one": int8(0.5, -128),
         "other": int8(0.25, -128),
+        "relu": int8(0.5, -128),
         "same": int8(0.5, -128),
         "wide": int16(0.5, 0),
         "zeros": int8(0.5, -128),
@@ -273,3 +276,56 @@ def test_what_is_joined_lies_on_one_grid() -> None:
         else:
             assert found[one] == found[part] == int8(0.5, -128)
             assert both not in found
+
+
+_FUNCTIONS = (
+    Activation("relu"),
+    Activation("clip", -0.5, 1.25),
+    Activation("clip", -0.5, 1.3),
+    Activation("clip", -9.0, 9.0),
+    Activation("abs"),
+    Activation("neg"),
+    Activation("sigmoid"),
+)
+
+
+@pytest.mark.parametrize("function", _FUNCTIONS, ids=lambda each: f"{each}")
+@pytest.mark.parametrize("low", [-128.0, -3.0, 5.0])
+def test_what_a_function_makes_of_a_grid(function: Activation, low: float) -> None:
+    """Every number of the grid that is said to come of it, and none besides; None where others
+    come."""
+    known = grid(0.25, low, 127.0)
+    numbers = np.arange(known.beta, known.gamma + 1) * known.alpha
+    made = evaluate(function, numbers)
+    found = image(known, function)
+    if (made / known.alpha != np.rint(made / known.alpha)).any():
+        assert found is None
+        return
+    assert found is not None
+    assert (found.beta * found.alpha, found.gamma * found.alpha) == (made.min(), made.max())
+
+
+@pytest.mark.parametrize("what", ["relu", "clip", "abs", "neg", "pool", "max"])
+def test_what_stays_on_a_grid_is_stored_as_integers(what: str) -> None:
+    """A layer behind a ReLU, a Clip or a maximum of rounded numbers that something else reads too
+    reads integers."""
+    b, rounded = GraphBuilder(), Epilogue(before=grid(0.5, -128, 127))
+    x, other = (
+        b.node("Unary", (b.input(1, 4, 6, 6),), (1, 4, 6, 6), {}, epilogue=rounded)
+        for _ in range(2)
+    )
+    made = {
+        "relu": lambda: b.unary(x, "relu"),
+        "clip": lambda: b.unary(x, "clip", -1.0, 6.0),
+        "abs": lambda: b.unary(x, "abs"),
+        "neg": lambda: b.unary(x, "neg"),
+        "pool": lambda: b.unary(b.pool(x, "max", 3), "relu"),
+        "max": lambda: b.binary("max", x, other),
+    }[what]()
+    y = b.conv(made, 4)
+    graph = passes.optimise(b.graph(y, b.unary(x, "sigmoid")))
+    (conv,) = (node for node in graph.nodes if node.op == "Conv")
+    form = integers_for(rounded_to(graph)[conv.inputs[0]])
+    assert form is not None
+    assert form.bits == 8
+    assert form.scale == (0.5,)

@@ -186,6 +186,9 @@ def test_compositions() -> None:
     assert compose(Activation("clip", -1.3, 6.0), signed) == grid(0.5, -3, 12)
     assert compose(Activation("clip", 6.0, -1.3), signed) == grid(0.5, -3, -3)
     assert compose(signed, Activation("relu")) == grid(0.5, 0, 127)
+    assert compose(signed, Activation("clip", -1.5, 6.0)) == grid(0.5, -3, 12)
+    assert compose(signed, Activation("clip", -1.3, 6.0)) is None
+    assert compose(signed, Activation("clip", -100.3, 6.0)) == grid(0.5, -128, 12)
     assert compose(signed, signed) == signed
     assert compose(grid(0.5, -9, 3), grid(0.5, -2, 127)) == grid(0.5, -2, 3)
     assert compose(grid(0.5, -9, -3), grid(0.5, -2, 127)) == grid(0.5, -2, -2)
