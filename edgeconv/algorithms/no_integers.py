@@ -105,6 +105,10 @@ def _is_stored_as_float32(layer: _Layer) -> bool:
     return not layer.graph[layer.node.inputs[0]].storage.scale
 
 
+def _is_given_out(layer: _Layer) -> bool:
+    return layer.node.inputs[0] in layer.graph.outputs
+
+
 def _is_never_rounded(layer: _Layer) -> bool:
     return last_activation(layer.node).kind != "grid"
 
@@ -227,7 +231,19 @@ _RULES: tuple[_Rule, ...] = (
         lambda layer: _has_no_integers(layer) and _is_stored_as_float32(layer),
     ),
     (
-        Reason("input-storage", "its input is in memory as float32"),
+        Reason(
+            "input-output",
+            "its input is a float32 output of the model as well",
+            "let the model give out the integers, or not this tensor",
+        ),
+        lambda layer: _is_stored_as_float32(layer) and _is_given_out(layer),
+    ),
+    (
+        Reason(
+            "input-storage",
+            "its input is joined of tensors that have no integers in common",
+            "quantise them with one scale and zero point",
+        ),
         _is_stored_as_float32,
     ),
     (

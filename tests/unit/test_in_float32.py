@@ -123,7 +123,7 @@ _NARROW = {"storage": weight_formats()["int4"].encoding.scaled((0.1,))}
 _WHOLE, _STEPS = grid(0.1, -128.0, 127.0), grid(0.1, -0.5, 254.5)
 _TANH = Activation("tanh")
 # By reason: attributes of the layer, what its input is rounded to, its epilogue, and which of
-# input, residual and result are in memory as float32.
+# input, residual and result are in memory as float32; "o": the input is an output, too.
 ALONE: Mapping[str, tuple[Mapping[str, Any], Activation | None, Epilogue, str]] = {
     "filter-scales": (_LOST | {SCALES_LIE: ALONG_IN_C}, _WHOLE, Epilogue(_WHOLE), ""),
     "filter-blocks": (_LOST | {SCALES_LIE: IN_BLOCKS}, _WHOLE, Epilogue(_WHOLE), ""),
@@ -133,6 +133,7 @@ ALONE: Mapping[str, tuple[Mapping[str, Any], Activation | None, Epilogue, str]] 
     "input": ({}, None, Epilogue(_WHOLE), "x"),
     "input-scales": ({}, grid(0.1, -math.inf, math.inf), Epilogue(_WHOLE), "x"),
     "input-range": ({}, _STEPS, Epilogue(_WHOLE), "x"),
+    "input-output": ({}, _WHOLE, Epilogue(_WHOLE), "xo"),
     "input-storage": ({}, _WHOLE, Epilogue(_WHOLE), "x"),
     "result": ({}, _WHOLE, Epilogue(), ""),
     "sum-not-rounded": ({}, _WHOLE, Epilogue(residual="r", after=_WHOLE), ""),
@@ -197,7 +198,8 @@ def test_a_condition_that_does_not_hold_has_its_reason(
     stored = {"storage": weight_formats()["int8"].encoding.scaled((0.1,))}
     known = {key: value for key, value in {**stored, **attrs}.items() if value is not None}
     node = Node("layer", "Conv", ("x", "w", ""), ("y",), known, epilogue)
-    graph = Graph("net", (node,), tensors, ("x", "r"), ("y",))
+    outputs = ("y", "x") if "o" in plain else ("y",)
+    graph = Graph("net", (node,), tensors, ("x", "r"), outputs)
     roundings = {} if rounding is None else {"x": rounding}
     reason = table.no_integers(node, graph, roundings)
     assert reason is not None
