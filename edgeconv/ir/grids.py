@@ -134,9 +134,8 @@ def _grid(node: Node, graph: Graph, found: dict[str, Activation]) -> Activation 
     taken = _taken(node, graph, found)
     if taken is None or node.epilogue.residual:
         return None
-    for function in (node.epilogue.before, node.epilogue.after):
-        taken = image(taken, function) if taken else None
-    return taken
+    within = image(taken, node.epilogue.before)
+    return image(within, node.epilogue.after) if within else None
 
 
 def _taken(node: Node, graph: Graph, found: dict[str, Activation]) -> Activation | None:
@@ -186,8 +185,8 @@ def image(known: Activation, function: Activation) -> Activation | None:
     within = bounds(function)
     if within is None:
         return None
-    ends = [_bounded(known, within, end) for end in (known.beta, known.gamma)]
-    return None if None in ends else replace(known, beta=ends[0], gamma=ends[1])
+    first, last = (_bounded(known, within, end) for end in (known.beta, known.gamma))
+    return None if first is None or last is None else replace(known, beta=first, gamma=last)
 
 
 def _bounded(known: Activation, within: tuple[float, float], end: float) -> float | None:

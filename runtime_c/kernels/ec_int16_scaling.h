@@ -68,6 +68,26 @@ EC_INLINE void ec_int16_finish(const ec_int16_result as, const ec_int16_residual
     ec_int16_put(out, add ? add->result.bytes : as.bytes, i, q);
 }
 
+/* Of n sums of a channel the results to the elements at[i] + c of `out`; words: the channel's.  Where p has 32 bits behind
+   the point or more, no ties and no residual, its upper word is all that counts. */
+EC_INLINE void ec_int16_channel(const ec_int16_result as, const ec_int16_residual *add, const int32_t *sums, int n,
+                                const int32_t *words, ptrdiff_t apart, const void *residual, void *out,
+                                const ptrdiff_t *at, ptrdiff_t c)
+{
+    if (add || as.tie || as.shift < 32) {
+        for (int i = 0; i < n; i++)
+            ec_int16_finish(as, add, sums[i], words, apart, residual, out, at[i] + c);
+        return;
+    }
+    const int32_t lower = words[0], upper = words[apart], right = as.shift - 32;
+    const int64_t offset = (int64_t)((uint64_t)(uint32_t)words[3 * apart] << 32 | (uint32_t)words[2 * apart]);
+    for (int i = 0; i < n; i++) {
+        const int64_t p = offset + ((int64_t)sums[i] * lower >> 32) + (int64_t)sums[i] * upper;
+        const int32_t q = (int32_t)(p >> 32) >> right;
+        ec_int16_put(out, as.bytes, at[i] + c, ec_min_i(ec_max_i(q, as.low), as.high));
+    }
+}
+
 /* A sum of 64 bits that results are made of as 32: those that are cut off have results at a bound. */
 EC_INLINE int32_t ec_int16_cut(int64_t sum)
 {

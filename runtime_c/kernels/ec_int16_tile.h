@@ -39,10 +39,14 @@ EC_INLINE void ec_int16_sums(const int16_t *panel, const int8_t *filters, int nu
 }
 #endif
 
-/* Sums of more numbers than 32 bits hold the sum of: in chunks, added to `wide`. */
-EC_SHARED void ec_int16_long_sums(const int16_t *panel, const int8_t *filters, int numbers, int chunk, int64_t *wide,
-                                  int32_t *sums, int pixels)
+/* Sums of more numbers than 32 bits hold the sum of: in chunks, with 64 bits, cut.
+   by_sum: the zero points of the filters, negative, or NULL; inputs: the sum of each pixel's numbers. */
+EC_SHARED void ec_int16_long_sums(const int16_t *panel, const int8_t *filters, int numbers, int chunk, int32_t *sums,
+                                  int pixels, const int32_t *by_sum, const int32_t *inputs, int few)
 {
+    int64_t wide[EC_INT16_PIXELS * EC_INT16_FILTERS] = {0};
+    for (int i = 0; by_sum && i < few * pixels; i++)
+        wide[i] = (int64_t)by_sum[i / pixels] * inputs[i % pixels];
     for (int k = 0; k < numbers; k += chunk) {
         ec_int16_sums(panel + k * pixels, filters + k * EC_INT16_FILTERS, ec_min_i(chunk, numbers - k), sums, pixels);
         for (int i = 0; i < pixels * EC_INT16_FILTERS; i++)
@@ -57,35 +61,31 @@ EC_INLINE void ec_int16_filters(const ec_int16_conv *spec, const ec_int16_residu
                                 const int8_t *filters, const int32_t *words, const void *residual, void *out, int first,
                                 int count, int pixels)
 {
-    int32_t sums[EC_INT16_PIXELS * EC_INT16_FILTERS];
+    int32_t sums[EC_INT16_PIXELS * EC_INT16_FILTERS], inputs[EC_INT16_PIXELS] = {0};
+    const int32_t *by_sum = NULL;
 #ifdef EC_ZERO_POINTS
-    int32_t inputs[EC_INT16_PIXELS] = {0};
     for (int p = 0; spec->around && p < pixels; p++)
         for (int k = 0; k < spec->numbers; k += 4)
             inputs[p] = ec_add_four_inputs(inputs[p], panel + k * pixels + 4 * p);
+    by_sum = spec->around ? words + 4 * spec->apart : NULL;
 #endif
     ptrdiff_t at[EC_INT16_PIXELS];
     for (int p = 0; p < count; p++)
         at[p] = ec_int16_out(spec, first + p);
     for (int c = 0; c < spec->out_c; c += EC_INT16_FILTERS, filters += EC_INT16_FILTERS * spec->numbers) {
         const int few = ec_min_i(EC_INT16_FILTERS, spec->out_c - c);
-        int64_t wide[EC_INT16_PIXELS * EC_INT16_FILTERS] = {0};
-#ifdef EC_ZERO_POINTS
-        for (int i = 0; spec->around && i < few * pixels; i++)
-            wide[i] = (int64_t)words[4 * spec->apart + c + i / pixels] * inputs[i % pixels];
-#endif
-        if (spec->chunk)
-            ec_int16_long_sums(panel, filters, spec->numbers, spec->chunk, wide, sums, pixels);
-        else
+        if (spec->chunk) {
+            ec_int16_long_sums(panel, filters, spec->numbers, spec->chunk, sums, pixels, by_sum ? by_sum + c : NULL, inputs,
+                               few);
+        } else {
             ec_int16_sums(panel, filters, spec->numbers, sums, pixels);
-#ifdef EC_ZERO_POINTS
-        for (int i = 0; spec->around && !spec->chunk && i < few * pixels; i++)
-            sums[i] += (int32_t)wide[i];
-#endif
+            for (int j = 0; by_sum && j < few; j++)
+                for (int p = 0; p < pixels; p++)
+                    sums[p + j * pixels] += (int32_t)((uint32_t)by_sum[c + j] * (uint32_t)inputs[p]);
+        }
         for (int j = 0; j < few; j++)
-            for (int p = 0; p < count; p++)
-                ec_int16_finish(spec->result, add, sums[p + j * pixels], words + c + j, spec->apart, residual, out,
-                                at[p] + c + j);
+            ec_int16_channel(spec->result, add, sums + j * pixels, count, words + c + j, spec->apart, residual, out, at,
+                             c + j);
     }
 }
 
