@@ -148,6 +148,11 @@ def _has_no_int8(layer: _Layer) -> bool:
     return found is None or found.element != INT8
 
 
+def _is_wide_to_float32(layer: _Layer) -> bool:
+    x, y = (layer.graph[name].storage for name in (layer.node.inputs[0], layer.node.output))
+    return x.element == INT16 and y == FLOAT32
+
+
 _PER_TENSOR = "quantise it per tensor"
 _RULES: tuple[_Rule, ...] = (
     (
@@ -277,6 +282,14 @@ _RULES: tuple[_Rule, ...] = (
     (
         Reason("result-range", "no int8 or int16 has all numbers of its result", _PER_TENSOR),
         _has_other_result,
+    ),
+    (
+        Reason(
+            "wide-input",
+            "its input has 16 bits and its result is in memory as float32",
+            "let the model give out integers",
+        ),
+        _is_wide_to_float32,
     ),
     (
         Reason("no-form", "no form in integers is exact for its scales and bias"),

@@ -19,7 +19,7 @@ from edgeconv.choice_notes import float32_notes
 from edgeconv.choose.in_float32 import EVERY_REASON, in_integers
 from edgeconv.choose.storage import weight_formats
 from edgeconv.deciding import Decided, Decider
-from edgeconv.encoding import FLOAT32, int8
+from edgeconv.encoding import FLOAT32, int8, int16
 from edgeconv.ir.activation import Activation, grid
 from edgeconv.ir.filters import ALONG_IN_C, IN_BLOCKS, SCALES_LIE
 from edgeconv.ir.graph import Epilogue, Graph, Node, Tensor
@@ -123,7 +123,8 @@ _NARROW = {"storage": weight_formats()["int4"].encoding.scaled((0.1,))}
 _WHOLE, _STEPS = grid(0.1, -128.0, 127.0), grid(0.1, -0.5, 254.5)
 _TANH = Activation("tanh")
 # By reason: attributes of the layer, what its input is rounded to, its epilogue, and which of
-# input, residual and result are in memory as float32; "o": the input is an output, too.
+# input, residual and result are in memory as float32; "o": the input is an output, too;
+# "w": the input has 16 bits.
 ALONE: Mapping[str, tuple[Mapping[str, Any], Activation | None, Epilogue, str]] = {
     "filter-scales": (_LOST | {SCALES_LIE: ALONG_IN_C}, _WHOLE, Epilogue(_WHOLE), ""),
     "filter-blocks": (_LOST | {SCALES_LIE: IN_BLOCKS}, _WHOLE, Epilogue(_WHOLE), ""),
@@ -140,6 +141,7 @@ ALONE: Mapping[str, tuple[Mapping[str, Any], Activation | None, Epilogue, str]] 
     "activation": ({}, _WHOLE, Epilogue(_TANH, after=_WHOLE), ""),
     "residual": ({}, _WHOLE, Epilogue(_WHOLE, "r", _WHOLE), "r"),
     "result-range": ({}, _WHOLE, Epilogue(_STEPS), "y"),
+    "wide-input": ({}, _WHOLE, Epilogue(grid(0.5, -128.0, 127.0)), "yw"),
     "no-form": ({}, _WHOLE, Epilogue(_WHOLE), ""),
 }
 
@@ -192,6 +194,8 @@ def test_a_condition_that_does_not_hold_has_its_reason(
         monkeypatch.setattr(table, form, lambda *_: None)
     attrs, rounding, epilogue, plain = ALONE[name]
     kept = {each: int8(0.1, 0) for each in "xry" if each not in plain}
+    if "w" in plain:
+        kept["x"] = int16(0.1, 0)
     tensors = {each: Tensor(each, (1, 4, 6, 6)) for each in "xry"}
     tensors |= {each: replace(tensors[each], storage=kept[each]) for each in kept}
     tensors["w"] = Tensor("w", (4, 4, 3, 3))
