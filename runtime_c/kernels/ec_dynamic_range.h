@@ -26,12 +26,12 @@ EC_INLINE void ec_dynamic_range(const void *x, int x_as, int positive, float *ra
 
 /* The same of float32 one by one, as integers: of two positive numbers the larger one has the larger bits, and every
    number below 0 has larger ones without a sign. */
-EC_INLINE void ec_dynamic_range_bits(const float *x, int positive, float *range, ptrdiff_t n)
+EC_SHARED void ec_dynamic_range_bits(const float *x, int positive, float *range, ptrdiff_t n)
 {
     int32_t high = 0;
     uint32_t low = 0;
-    ptrdiff_t i = 0;
-    for (; i + 4 <= n; i += 4) {
+    const ptrdiff_t fours = n - n % 4;
+    for (ptrdiff_t i = 0; i < fours; i += 4) {
         EC_UNROLL
         for (int k = 0; k < 4; k++) {
             const uint32_t bits = ec_bits(x[i + k]);
@@ -40,7 +40,7 @@ EC_INLINE void ec_dynamic_range_bits(const float *x, int positive, float *range,
                 low = bits > low ? bits : low;
         }
     }
-    for (; i < n; i++) {
+    for (ptrdiff_t i = fours; i < n; i++) {
         const uint32_t bits = ec_bits(x[i]);
         high = (int32_t)bits > high ? (int32_t)bits : high;
         low = bits > low ? bits : low;

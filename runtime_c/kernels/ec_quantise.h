@@ -51,16 +51,18 @@ EC_SHARED void ec_dynamic_quantise_ranged(const float *x, float scale, float zer
     const int whole = 1 << EC_RANGED_DIGITS;
     const int32_t added = ((int32_t)zero - 128) * whole + whole / 2 + EC_RANGED_NEAR;
     const float by = scale > 1e-34f && scale < 1e37f ? (float)whole / scale : 0.0f;
-    ptrdiff_t i = 0;
-    if (by == 0.0f)
-        for (; i < n; i++)
+    const ptrdiff_t fours = n - n % 4;
+    if (by == 0.0f) {
+        for (ptrdiff_t i = 0; i < n; i++)
             out[i] = ec_quantise_divided(x[i], scale, zero);
-    for (; i + 4 <= n; i += 4) {
+        return;
+    }
+    for (ptrdiff_t i = 0; i < fours; i += 4) {
         EC_UNROLL
         for (int k = 0; k < 4; k++)
             out[i + k] = ec_quantise_ranged(x[i + k], by, added, scale, zero);
     }
-    for (; i < n; i++)
+    for (ptrdiff_t i = fours; i < n; i++)
         out[i] = ec_quantise_ranged(x[i], by, added, scale, zero);
 }
 
