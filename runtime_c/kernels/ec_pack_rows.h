@@ -48,42 +48,39 @@ EC_INLINE void ec_pack_pairs(const ec_window window, const ec_panel shape, const
 #endif
 #define EC_FOUR_BYTES 0x01010101u /* times a byte: four of it */
 
-/* `of` elements from number `at` on: n channels of a pixel, then some that stand for zero. */
-EC_INLINE void ec_pack_channels(const ec_panel shape, void *to, ptrdiff_t at, const int8_t *in, int n, int of,
-                                int zero)
+/* n bytes, each `shift` more. */
+EC_INLINE void ec_pack_bytes(uint8_t *restrict to, const int8_t *restrict in, int n, int shift)
+{
+    for (int i = 0; i < n; i++)
+        to[i] = (uint8_t)(in[i] + shift);
+}
+
+EC_INLINE void ec_pack_halves(int16_t *restrict to, const int8_t *restrict in, int n)
+{
+    for (int i = 0; i < n; i++)
+        to[i] = in[i];
+}
+
+/* n elements from number `at` on. */
+EC_INLINE void ec_pack_elements(const ec_panel shape, void *to, ptrdiff_t at, const int8_t *in, int n)
+{
+    if (shape.element == 1)
+        ec_pack_bytes((uint8_t *)to + at, in, n, shape.shift);
+    else
+        ec_pack_halves((int16_t *)to + at, in, n);
+}
+
+/* The same of n that stand for zero. */
+EC_INLINE void ec_pack_zeros(const ec_panel shape, void *to, ptrdiff_t at, int n, int zero)
 {
     if (shape.element == 1) {
         uint8_t *const bytes = (uint8_t *)to + at;
         for (int i = 0; i < n; i++)
-            bytes[i] = (uint8_t)(in[i] + shape.shift);
-        for (int i = n; i < of; i++)
             bytes[i] = (uint8_t)(zero + shape.shift);
     } else {
         int16_t *const halves = (int16_t *)to + at;
         for (int i = 0; i < n; i++)
-            halves[i] = in[i];
-        for (int i = n; i < of; i++)
             halves[i] = (int16_t)zero;
-    }
-}
-
-/* All channels of a block of one column after the other, n at most from number c on, which lie side by
-   side in the input.  Zero points where iy or iz are outside. */
-EC_INLINE void ec_pack_together(const ec_window window, const ec_panel shape, const ec_source source,
-                                const int8_t *in, uint32_t *to, int iz, int iy, int c, int n)
-{
-    const int whole = 4 / shape.element * shape.block;
-    const int met = iz >= 0 && iz < window.in_d && iy >= 0 && iy < window.in_h;
-    const ptrdiff_t at = iz * source.plane + iy * source.row + c / source.block * source.block_stride +
-                         c % source.block;
-    for (int i = 0; i < shape.wide; i++) {
-        const int ix = i * shape.column_stride - window.pad_w;
-        const int few = met && ix >= 0 && ix < window.in_w ? ec_min_i(whole, n) : 0;
-        const int8_t *const from = few ? in + at + ix * source.pixel : in;
-        if (few == whole) /* a constant */
-            ec_pack_channels(shape, to, (ptrdiff_t)i * whole, from, whole, whole, source.zero);
-        else
-            ec_pack_channels(shape, to, (ptrdiff_t)i * whole, from, few, whole, source.zero);
     }
 }
 
@@ -100,6 +97,31 @@ EC_INLINE ec_phase ec_phase_of(const ec_window window, const ec_panel shape, int
     const int lo = met ? ec_min_i(ec_max_i(0, ec_ceil_div(-x0, every)), shape.wide) : shape.wide;
     const int hi = met ? ec_min_i(ec_max_i(lo, ec_ceil_div(window.in_w - x0, every)), shape.wide) : lo;
     return (ec_phase){.x0 = x0, .every = every, .lo = lo, .hi = hi};
+}
+
+/* Blocks of one column after the other, of which n channels from number c on lie side by side in the input.
+   Zero points where iy or iz are outside. */
+EC_INLINE void ec_pack_together(const ec_window window, const ec_panel shape, const ec_source source,
+                                const int8_t *in, uint32_t *to, int iz, int iy, int c, int n)
+{
+    const int whole = 4 / shape.element * shape.block;
+    const ec_phase phase = ec_phase_of(window, shape, 0, iz, iy);
+    const ptrdiff_t next = phase.every * source.pixel;
+    const ptrdiff_t at = iz * source.plane + iy * source.row + c / source.block * source.block_stride +
+                         c % source.block + phase.x0 * source.pixel;
+    int i = 0;
+    for (; i < phase.lo; i++)
+        ec_pack_zeros(shape, to, (ptrdiff_t)i * whole, whole, source.zero);
+    if (n == whole && next == whole && shape.wide > 1 && i < phase.hi) { /* columns are side by side there, too */
+        ec_pack_elements(shape, to, (ptrdiff_t)i * whole, in + at + i * next, (phase.hi - i) * whole);
+        i = phase.hi;
+    }
+    for (; i < phase.hi; i++) {
+        ec_pack_elements(shape, to, (ptrdiff_t)i * whole, in + at + i * next, n);
+        ec_pack_zeros(shape, to, (ptrdiff_t)i * whole + n, whole - n, source.zero);
+    }
+    for (; i < shape.wide; i++)
+        ec_pack_zeros(shape, to, (ptrdiff_t)i * whole, whole, source.zero);
 }
 
 /* Words of n channels, four at most, `apart` elements from one to the next; those of column 0 would
@@ -198,8 +220,10 @@ EC_INLINE void ec_pack_rows(const ec_window window, const ec_panel shape, const 
 #ifdef EC_INT8_H
                 if (shape.element == 1 && (shape.apart || n <= few))
                     ec_pack_apart(window, shape, source, in, to, iz, iy, c + whole * block, n - whole * block);
+                else if (shape.element && (n % whole == 0 || block < n / whole)) /* constants, either way */
+                    ec_pack_together(window, shape, source, in, to, iz, iy, c + whole * block, whole);
                 else if (shape.element)
-                    ec_pack_together(window, shape, source, in, to, iz, iy, c + whole * block, n - whole * block);
+                    ec_pack_together(window, shape, source, in, to, iz, iy, c + whole * block, n % whole);
 #endif
             }
         }
