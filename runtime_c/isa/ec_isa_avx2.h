@@ -158,10 +158,11 @@ EC_INLINE float ec_reduce_min(ec_vec a)
 }
 
 /* A tile takes nearly all registers.  Constants of the epilogue that are kept in some from one tile
-   to the next cost GCC a spill in the innermost loop; here they are given up. */
+   to the next cost GCC a spill in the innermost loop; here they are given up.  So are sums that it begins
+   for tiles of several widths at once, in front of this: those it spilt for good. */
 #define EC_TILE_BEGIN()                                                                            \
-    __asm__ volatile("" ::: "ymm0", "ymm1", "ymm2", "ymm3", "ymm4", "ymm5", "ymm6", "ymm7",        \
-                     "ymm8", "ymm9", "ymm10", "ymm11", "ymm12", "ymm13", "ymm14", "ymm15")
+    __asm__ volatile("" ::: "memory", "ymm0", "ymm1", "ymm2", "ymm3", "ymm4", "ymm5", "ymm6",      \
+                     "ymm7", "ymm8", "ymm9", "ymm10", "ymm11", "ymm12", "ymm13", "ymm14", "ymm15")
 
 #include "../storage/ec_stored_avx2.h"
 #include "ec_tile_lanes.h"

@@ -197,12 +197,13 @@ EC_INLINE float ec_reduce_min(ec_vec a)
 }
 
 /* A tile takes nearly all registers.  Constants of the epilogue that are kept in some from one tile
-   to the next cost GCC a spill in the innermost loop; here they are given up.  (Intrinsics may stand
+   to the next cost GCC a spill in the innermost loop; here they are given up.  So are sums that it begins
+   for tiles of several widths at once, in front of this: those it spilt for good.  (Intrinsics may stand
    for plain C, on a CPU without these registers.) */
 #ifdef __AVX512F__
 #define EC_TILE_BEGIN()                                                                            \
-    __asm__ volatile("" ::: "zmm0", "zmm1", "zmm2", "zmm3", "zmm4", "zmm5", "zmm6", "zmm7",        \
-                     "zmm8", "zmm9", "zmm10", "zmm11", "zmm12", "zmm13", "zmm14", "zmm15",         \
+    __asm__ volatile("" ::: "memory", "zmm0", "zmm1", "zmm2", "zmm3", "zmm4", "zmm5", "zmm6",      \
+                     "zmm7", "zmm8", "zmm9", "zmm10", "zmm11", "zmm12", "zmm13", "zmm14", "zmm15", \
                      "zmm16", "zmm17", "zmm18", "zmm19", "zmm20", "zmm21", "zmm22", "zmm23",       \
                      "zmm24", "zmm25", "zmm26", "zmm27", "zmm28", "zmm29", "zmm30", "zmm31")
 #endif
