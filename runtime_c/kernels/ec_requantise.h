@@ -36,29 +36,51 @@ EC_INLINE void ec_requantise_lanes(const ec_requantise as, ec_ivec sum, const ec
 }
 
 #ifdef EC_STORES_ROWS
-/* Whole vectors of `rows` rows of nv, which divides four or is a multiple of it, by fours, to bytes: as
-   ec_requantise_tile.  How many rows that were. */
-EC_INLINE int ec_requantise_rows(const ec_requantise as, const int32_t *sums, const int32_t *multiplier,
-                                 const int8_t *residual, int8_t *out, ptrdiff_t at, ptrdiff_t out_row,
-                                 int rows, int nv)
+/* `side` vectors of each of `rows` rows, four at most, to n bytes of each row; sums have rows of nv vectors. */
+EC_INLINE void ec_requantise_four(const ec_requantise as, const int32_t *sums, const int32_t *multiplier,
+                                  const int8_t *residual, int8_t *out, ptrdiff_t at, ptrdiff_t out_row,
+                                  int rows, int side, int n, int nv)
 {
-    const int side = ec_min_i(nv, 4), few = 4 / side, whole = rows / few * few; /* vectors of a row, rows */
-    EC_NO_UNROLL
-    for (int p = 0; p < whole; p += few) {
-        EC_UNROLL
-        for (int j = 0; j < nv; j += side) {
-            const ptrdiff_t first = at + p * out_row + j * EC_VL;
-            ec_ivec q[4];
-            EC_UNROLL
-            for (int i = 0; i < 4; i++)
-                q[i] = ec_requantised(as, ec_iload(sums + (p * nv + j + i) * EC_VL),
-                                      ec_scaling_at(multiplier + (j + i % side) * EC_VL, as.apart),
-                                      residual, first + i / side * out_row + i % side * EC_VL, EC_VL);
-            ec_istore_s8_rows(out + first, out_row, q, side, as.sum_right ? as.sum_low : as.low,
-                              as.sum_right ? as.sum_high : as.high);
-        }
+    const int low = as.sum_right ? as.sum_low : as.low, high = as.sum_right ? as.sum_high : as.high;
+    int8_t bytes[4 * EC_VL];
+    ec_ivec q[4];
+    EC_UNROLL
+    for (int i = 0; i < 4; i++) {
+        const int p = i / side, j = i % side;
+        if (p < rows)
+            q[i] = ec_requantised(as, ec_iload(sums + (p * nv + j) * EC_VL),
+                                  ec_scaling_at(multiplier + j * EC_VL, as.apart), residual,
+                                  at + p * out_row + j * EC_VL, ec_min_i(n - j * EC_VL, EC_VL));
+        else
+            q[i] = q[0];
     }
-    return whole;
+    if (n == side * EC_VL && rows * side == 4) {
+        ec_istore_s8_rows(out + at, out_row, q, side, low, high);
+        return;
+    }
+    ec_istore_s8_run(bytes, q, low, high);
+    EC_UNROLL
+    for (int p = 0; p < rows; p++)
+        memcpy(out + at + p * out_row, bytes + p * side * EC_VL, (size_t)n);
+}
+
+/* Rows of nv vectors to bytes, four vectors at a time: as ec_requantise_tile. */
+EC_INLINE void ec_requantise_rows(const ec_requantise as, const int32_t *sums, const int32_t *multiplier,
+                                  const int8_t *residual, int8_t *out, ptrdiff_t at, ptrdiff_t out_row,
+                                  int rows, int columns, int nv)
+{
+    EC_UNROLL
+    for (int j = 0; j < nv; j += 4) {
+        const int side = ec_min_i(nv - j, 4), few = 4 / side; /* vectors of a row, rows */
+        const int whole = rows / few * few, n = ec_min_i(columns - j * EC_VL, side * EC_VL);
+        EC_NO_UNROLL
+        for (int p = 0; p < whole; p += few)
+            ec_requantise_four(as, sums + (p * nv + j) * EC_VL, multiplier + j * EC_VL, residual, out,
+                               at + p * out_row + j * EC_VL, out_row, few, side, n, nv);
+        if (whole < rows)
+            ec_requantise_four(as, sums + (whole * nv + j) * EC_VL, multiplier + j * EC_VL, residual, out,
+                               at + whole * out_row + j * EC_VL, out_row, rows - whole, side, n, nv);
+    }
 }
 #endif
 
@@ -68,17 +90,18 @@ EC_INLINE void ec_requantise_tile(const ec_requantise as, const int32_t *sums, c
                                   const void *residual, void *out, ptrdiff_t at, ptrdiff_t out_row,
                                   ptrdiff_t out_vec, int rows, int columns, int nv)
 {
-    int from = 0;
 #ifdef EC_STORES_ROWS
-    if ((4 % nv == 0 || nv % 4 == 0) && columns == nv * EC_VL && out_vec == EC_VL && !as.as_float)
-        from = ec_requantise_rows(as, sums, multiplier, residual, out, at, out_row, rows, nv);
+    if (out_vec == EC_VL && !as.as_float && (columns == nv * EC_VL || EC_IS_CONSTANT(columns))) {
+        ec_requantise_rows(as, sums, multiplier, residual, out, at, out_row, rows, columns, nv);
+        return;
+    }
 #endif
     EC_UNROLL
     for (int j = 0; j < nv; j++) {
         const int n = ec_min_i(columns - j * EC_VL, EC_VL);
         const ec_scaling own = ec_scaling_at(multiplier + j * EC_VL, as.apart);
         EC_NO_UNROLL
-        for (int p = from; p < rows; p++)
+        for (int p = 0; p < rows; p++)
             ec_requantise_lanes(as, ec_iload(sums + (p * nv + j) * EC_VL), own, residual, out,
                                 at + p * out_row + j * out_vec, n);
     }
