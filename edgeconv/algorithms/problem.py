@@ -205,6 +205,32 @@ class ConvProblem:
         """A 1x1 kernel at stride 1 without padding: a matrix product over the pixels."""
         return self.kernel == self.strides == (1, 1, 1) and self.in_size == self.out_size
 
+    @property
+    def is_column(self) -> bool:
+        """A tensor of one column, all in memory: its rows are as good as the pixels of one."""
+        flat = (self.in_size[0], self.in_size[2], self.out_size[0], self.out_size[2])
+        return set(flat) == {1} and self.kernel[0] == 1 and not (self.in_ring or self.out_ring)
+
+    @property
+    def along_rows(self) -> ConvProblem:
+        """The same sums over the same bytes, with rows and columns exchanged where it is a column:
+        kernels compute neighbouring pixels of a row together."""
+        if not self.is_column:
+            return self
+
+        def swapped(sizes: Triple) -> Triple:
+            return sizes[0], sizes[2], sizes[1]
+
+        return replace(
+            self,
+            in_size=swapped(self.in_size),
+            out_size=swapped(self.out_size),
+            kernel=swapped(self.kernel),
+            strides=swapped(self.strides),
+            dilations=swapped(self.dilations),
+            pads=swapped(self.pads),
+        )
+
 
 def _triple(values: Shape, fill: int) -> Triple:
     """The last three of ``values`` with ``fill`` in front."""

@@ -119,6 +119,36 @@ def test_residuals(every: Build, folder: Path) -> None:
     check(every, [*cases, *shifted], folder)
 
 
+def test_a_column_is_computed_as_a_row(every: Build, folder: Path) -> None:
+    """Windows that go down a tensor of one column, as networks over time have them."""
+    lanes = every.target.lanes
+    shapes: list[tuple[Shape, Shape, Window]] = [
+        ((1, 20, 31, 1), (lanes + 3, 20, 3, 1), {"pads": (1, 0, 1, 0)}),
+        ((2, 6, 30, 1), (2 * lanes, 6, 5, 1), {"strides": (2, 1), "dilations": (3, 1)}),
+        ((1, 8, 19, 1), (lanes, 8, 1, 1), {"strides": (2, 2)}),
+        ((1, 3, 17, 1), (5, 3, 4, 1), {"pads": (2, 0, 1, 0)}),
+    ]
+    made = [layer(*shape) for shape in shapes]
+    cases = [case for each in (*made, added_to(*made[2])) for case in packed(each, every)]
+    for case in cases:
+        mr = case.layer.plan["mr"]
+        assert isinstance(mr, int)
+        assert mr > 1
+    check(every, cases, folder)
+
+
+@pytest.mark.parametrize("name", ["avx2", "avx512", "neon"])
+def test_results_of_any_width_are_stored_by_vectors(name: str, folder: Path) -> None:
+    """Rows of three vectors of filters and of those that fill none, with pixels left over; sizes
+    are constants, as in what is emitted."""
+    build = replace(able(name), compiled_once=False)
+    lanes = build.target.lanes
+    filters = (lanes // 2, lanes + 1, 2 * lanes + lanes // 2, 3 * lanes, 5 * lanes + 3)
+    made = [layer((1, 8, 1, 7 + n % 4), (n, 8, 1, 1), {}) for n in filters]
+    made += [added_to(*each) for each in made[1:3]]
+    check(build, [case for each in made for case in packed(each, build)], folder)
+
+
 def test_row_by_filters_and_features(folder: Path) -> None:
     """With AVX2: bytes in pairs where no two filters are more than 128 together, else 16 bits; with
     VNNI, here in the encoding that this CPU has, neither."""

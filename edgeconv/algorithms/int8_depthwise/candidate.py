@@ -12,10 +12,8 @@ from edgeconv.algorithms.int8_depthwise.rows import WORD_BYTES, DotRow, row_of, 
 from edgeconv.algorithms.int8_depthwise.words import (
     Sharing,
     WordShape,
-    is_turned,
     shapes,
     sharing,
-    turned,
 )
 from edgeconv.algorithms.int8_packed.candidate import AGAIN_SLOTS, RESIDUAL_SLOTS
 from edgeconv.algorithms.problem import ConvProblem
@@ -52,7 +50,7 @@ def candidates(problem: ConvProblem, target: Target) -> tuple[ConvCandidate[Dept
         return ()
     if row.pairs and not problem.two_fit:
         return ()
-    seen = turned(problem) if is_turned(problem) else problem
+    seen = problem.along_rows
     ways = ((plan, _work(seen, target, plan)) for plan in _plans(problem, seen, target, row))
     plan, work = min(ways, key=lambda way: way[1].slots)
     found = ConvCandidate(

@@ -10,7 +10,6 @@ from edgeconv.algorithms.int8_depthwise.packing import (
     has_zero_points,
     word_count,
 )
-from edgeconv.algorithms.int8_depthwise.words import turned
 from edgeconv.algorithms.layer import integer_layer
 from edgeconv.algorithms.scaling import scaling_words
 from edgeconv.algorithms.sums import filter_zeros, multiples
@@ -27,7 +26,7 @@ def lower(
     """The kernel call of a Conv node whose layouts are decided."""
     problem, plan, lanes = candidate.problem, candidate.plan, target.lanes
     each = scaling_words(graph)
-    seen = turned(problem) if plan.turned else problem
+    seen = problem.along_rows if plan.turned else problem
     around = has_zero_points(problem, plan.row)
     once = node.epilogue.is_only_before and graph[node.output].storage.affine
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from edgeconv.algorithms.int8_depthwise.rows import DotRow
 from edgeconv.algorithms.problem import ConvProblem, Triple
@@ -60,27 +60,3 @@ def sharing(problem: ConvProblem, shape: WordShape) -> Sharing:
     every, fresh = apart // stride, apart // unit
     shares = fresh < sets <= MOST_SETS and problem.kernel[0] == 1 and every < problem.out_size[1]
     return Sharing(every, fresh) if shares else Sharing(1, sets)
-
-
-def is_turned(problem: ConvProblem) -> bool:
-    """Whether rows are computed as the pixels of one: a tensor of one column, all in memory."""
-    flat = (problem.in_size[0], problem.in_size[2], problem.out_size[0], problem.out_size[2])
-    is_column = set(flat) == {1} and problem.kernel[0] == 1
-    return is_column and not (problem.in_ring or problem.out_ring)
-
-
-def turned(problem: ConvProblem) -> ConvProblem:
-    """The problem with rows and columns exchanged."""
-
-    def swapped(sizes: Triple) -> Triple:
-        return sizes[0], sizes[2], sizes[1]
-
-    return replace(
-        problem,
-        in_size=swapped(problem.in_size),
-        out_size=swapped(problem.out_size),
-        kernel=swapped(problem.kernel),
-        strides=swapped(problem.strides),
-        dilations=swapped(problem.dilations),
-        pads=swapped(problem.pads),
-    )

@@ -30,6 +30,7 @@ RESIDUAL_SLOTS = 9.0  # it is loaded, both are multiplied, added, shifted and bo
 def candidates(problem: ConvProblem, target: Target) -> tuple[RowsCandidate, ...]:
     """The cheapest plan, where the sums of the layer are whole numbers and the core multiplies
     int8; of a convolution of one filter per channel `int8_depthwise` is what multiplies."""
+    problem = problem.along_rows
     able = able_rows(problem, target)
     whole = problem.in_ring == problem.out_ring == 0
     real = not problem.whole_sums
