@@ -124,8 +124,8 @@ def fixed(sums: Sums) -> Fixed | None:
     lowest = -_LARGEST - np.minimum(sums.least, 0)
     highest = _LARGEST - np.maximum(sums.most, 0)
     start, multiplier = np.zeros_like(sums.least), np.ones_like(sums.least)
-    missing = np.ones(len(scale), np.bool_)
-    for tried in multipliers(scale, right):
+    missing, single = np.ones(len(scale), np.bool_), sums.least == sums.most
+    for tried in multipliers(scale, right, single):
         if not missing.any():
             break
         at = (
@@ -133,9 +133,9 @@ def fixed(sums: Sums) -> Fixed | None:
             _ceil((points.below + 1) << (32 + right), half, tried) - points.under - 1,
         )
         first, last = _between(sums, points, *at, (lowest, highest))
-        _take(
-            missing & (first <= last), missing, (start, _middle(first, last)), (multiplier, tried)
-        )
+        # A single sum is as small as it may be: the bits that it leaves are others' to use.
+        begun = np.where(single, np.clip(-sums.least, first, last), _middle(first, last))
+        _take(missing & (first <= last), missing, (start, begun), (multiplier, tried))
     form = Fixed(_words(start), _words(multiplier), right, offset, sums.low, sums.high)
     return form if not missing.any() and points.hold(form).all() else None
 
@@ -145,10 +145,12 @@ def most_right(scale: Reals) -> int:
     return min(_MOST_RIGHT, -1 - int(np.frexp(scale.max(initial=0))[1]))
 
 
-def multipliers(scale: Reals, right: int) -> Iterator[Integers]:
+def multipliers(scale: Reals, right: int, single: Truths | bool = False) -> Iterator[Integers]:
     """Those to try: the nearest, others around it, and larger ones, which serve where a channel
-    hardly changes, and its bias is beyond 32 bits in units so small."""
+    hardly changes, and its bias is beyond 32 bits in units so small.  The largest at once where a
+    channel has a ``single`` sum, as those of filters that are all zero."""
     nearest = np.rint(np.ldexp(scale, 32 + right)).astype(np.int64)
+    yield np.where(single, _LARGEST, np.clip(nearest, 1, _LARGEST))
     for near in _NEAR:
         yield np.clip(nearest + near, 1, _LARGEST)
     for bits in range(1, 31):

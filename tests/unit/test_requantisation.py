@@ -106,3 +106,19 @@ def test_channels_that_hardly_count() -> None:
     form = fixed(sums)
     assert form
     assert np.array_equal(form.of(values), requantised(sums, values))
+
+
+def test_a_single_sum_leaves_bits_to_others() -> None:
+    """A channel whose filters are all zero, in units so small that its bias is almost 2^30 of them,
+    begins with no more than the others reach: Winograd's sums are 2^6 times as large."""
+    unit = np.array([2e-4, 3e-10, 3e-10, 3e-10]).astype(np.float32).astype(np.float64)
+    alone = np.array([-1_051_099_492, 1_051_099_492, 12])
+    least, most = np.concatenate([[-300_000], alone]), np.concatenate([[300_000], alone])
+    for low, zero in ((-128, -128), (-128, 3), (-20, 40)):
+        sums = Sums(unit, np.zeros(4), least, most, 0.01, zero, low, 127)
+        form = fixed(sums)
+        assert form
+        values = np.stack([least, most], axis=1)
+        assert np.array_equal(form.of(values), requantised(sums, values))
+        begun = least + form.start.astype(np.int64)
+        assert np.abs(begun).max() < 2**20
