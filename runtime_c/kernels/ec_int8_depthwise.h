@@ -30,7 +30,10 @@ typedef struct ec_int8_four {
 EC_INLINE ec_int8_four ec_int8_four_from(const ec_int8_conv *spec, int first)
 {
     const int each = spec->out_c / spec->in_c;
-    ec_int8_four four = {.side_by_side = each == 1 && first + 4 <= spec->out_c};
+    ec_int8_four four = {.channel = {first, first + 2, first + 1, first + 3},
+                         .side_by_side = each == 1 && first + 4 <= spec->out_c};
+    if (four.side_by_side)
+        return four;
     for (int i = 0; i < 4; i++)
         four.channel[i] = ec_min_i(first + ec_int8_swapped(i), spec->out_c - 1) / each;
     return four;

@@ -9,6 +9,9 @@
 #include "kernels/ec_int8_rows.h"
 #include "kernels/ec_int8_depthwise_3x3.h"
 #include "kernels/ec_int8_depthwise.h"
+#include "kernels/ec_int8_two.h"
+#include "kernels/ec_int8_depthwise_two.h"
+#include "kernels/ec_int8_depthwise_two_3x3.h"
 #include "kernels/ec_int8_fours.h"
 #include "kernels/ec_int8_eights_3x3.h"
 #include "kernels/ec_int8_eights.h"
@@ -220,12 +223,12 @@ static int32_t *words_of(const layer *of, int together)
 }
 
 /* Bytes between result and input where all channels of a block of rows are read while it is written. */
-static ptrdiff_t blocks_apart(const layer *of)
+static ptrdiff_t blocks_apart(const layer *of, int rows)
 {
     const ec_window w = of->spec.window;
     ptrdiff_t found = 0;
-    for (int y = 0; y < w.out_h; y += EC_INT8_ROWS_TOGETHER) {
-        const ptrdiff_t end = ec_min_i(y + EC_INT8_ROWS_TOGETHER, w.out_h) * of->spec.out_row;
+    for (int y = 0; y < w.out_h; y += rows) {
+        const ptrdiff_t end = ec_min_i(y + rows, w.out_h) * of->spec.out_row;
         const ptrdiff_t first = ec_min_i(ec_max_i(y * w.stride_h - w.pad_h, 0), w.in_h) * of->spec.in_row;
         found = end - first > found ? end - first : found;
     }
@@ -266,7 +269,7 @@ static void depthwise(int in_c, int each, ec_window window)
         if (cut < w.out_h)
             kernels[i](&l, l.in, words, l.out, workspace, cut, w.out_h);
         compare(l.out, l.wanted, l.out_bytes);
-        int8_t *const out = over_input(&l, ec_int8_is_column(&w) ? blocks_apart(&l) : each > 1 || w.dilation_w > 1 ? l.out_bytes : rows_apart(&l), &in);
+        int8_t *const out = over_input(&l, ec_int8_is_column(&w) ? blocks_apart(&l, EC_INT8_ROWS_TOGETHER) : each > 1 || w.dilation_w > 1 ? l.out_bytes : rows_apart(&l), &in);
         kernels[i](&l, in, words, out, workspace, 0, w.out_h);
         compare(out, l.wanted, l.out_bytes);
         for (int j = 0; j < l.out_bytes; j++) {
@@ -282,6 +285,100 @@ static void depthwise(int in_c, int each, ec_window window)
         free(words), free(workspace), free(out);
     }
     free(added), release(&l);
+}
+
+/* Words of ec_int8_depthwise_two.h, of rows that are `turned` to columns too. */
+static int32_t *words_of_two(const layer *of, int turned)
+{
+    const ec_window w = of->spec.window;
+    const int kernel_h = turned ? w.kernel_w : w.kernel_h, kernel_w = turned ? 1 : w.kernel_w;
+    const int pairs = (kernel_h + 2) / 2, taps = pairs * kernel_w, half = 4 + 4 * taps;
+    int32_t *const all = bytes_of((size_t)((of->spec.out_c + 3) / 4 * 2 * half) * 4);
+    for (int o = 0; o < of->spec.out_c; o++) {
+        int32_t *const some = all + (o / 4 * 2 + o % 2) * half;
+        const int place = o % 4 / 2;
+        some[place] = of->start[o];
+        some[2 + 4 * taps + place] = of->multiplier[o];
+        for (int second = 0; second < 2; second++)
+            for (int k = 0; k < kernel_h * kernel_w; k++) {
+                const int y = k / kernel_w + second, x = k % kernel_w;
+                ((int16_t *)(some + 2 + 4 * (x * pairs + y / 2) + 2 * second + place))[y % 2] =
+                    of->filters[o * kernel_h * kernel_w + k];
+            }
+    }
+    return all;
+}
+
+/* Words of ec_int8_depthwise_two_3x3.h. */
+static int32_t *words_of_two_3x3(const layer *of)
+{
+    int32_t *const all = bytes_of((size_t)((of->spec.out_c + 3) / 4 * 4 * EC_INT8_TWO_CHANNEL) * 4);
+    for (int o = 0; o < of->spec.out_c; o++) {
+        int16_t *const own = (int16_t *)(all + o * EC_INT8_TWO_CHANNEL);
+        for (int x = 0; x < 3; x++)
+            for (int i = 0; i < 4; i++)
+                own[4 * x + i] = of->filters[(o * 3 + (i + 1) / 2) * 3 + x];
+        all[o * EC_INT8_TWO_CHANNEL + 6] = of->start[o];
+        all[o * EC_INT8_TWO_CHANNEL + 7] = of->multiplier[o];
+    }
+    return all;
+}
+
+/* Rows of a block. */
+static int rows_of_two(const ec_window *w)
+{
+    return ec_int8_two_rows(w) * ec_int8_beside(w->stride_h, w->dilation_h).every;
+}
+
+static void run_two(const layer *of, const int8_t *in, const int32_t *words, int8_t *out, void *workspace, int row0,
+                    int row1)
+{
+    ec_int8_depthwise_two(&of->spec, in, words, out, workspace, row0, row1);
+}
+static void run_two_turned(const layer *of, const int8_t *in, const int32_t *words, int8_t *out, void *workspace, int row0,
+                           int row1)
+{
+    ec_int8_depthwise_two_turned(&of->spec, in, words, out, workspace, row0, row1);
+}
+static void run_two_3x3(const layer *of, const int8_t *in, const int32_t *words, int8_t *out, void *workspace, int row0,
+                        int row1)
+{
+    ec_int8_depthwise_two_3x3(&of->spec, in, words, out, workspace, row0, row1);
+}
+
+/* A layer whose windows lie side by side, from row `cut` on in another call, and over its input. */
+static void by_two(const layer *of, depthwise_kernel *kernel, int32_t *words, int numbers, int rows, int cut)
+{
+    const ec_window w = of->spec.window;
+    int16_t *const workspace = bytes_of((size_t)(2 * numbers + w.in_w * of->spec.in_c));
+    int8_t *in, *const out = over_input(of, blocks_apart(of, rows), &in);
+    memset(of->out, 0, (size_t)of->out_bytes);
+    if (cut)
+        kernel(of, of->in, words, of->out, workspace, 0, cut);
+    if (cut < w.out_h)
+        kernel(of, of->in, words, of->out, workspace, cut, w.out_h);
+    compare(of->out, of->wanted, of->out_bytes);
+    kernel(of, in, words, out, workspace, 0, w.out_h);
+    compare(out, of->wanted, of->out_bytes);
+    free(workspace), free(words), free(out);
+}
+
+static void depthwise_two(int in_c, int each, ec_window window)
+{
+    const ec_window w = window;
+    layer l = layer_of(in_c, in_c * each, in_c, w);
+    const int cut = draw(0, w.out_h), side_by_side = w.dilation_w % w.stride_w == 0;
+    define(&l, in_c);
+    if (w.dilation_h % w.stride_h == 0)
+        by_two(&l, run_two, words_of_two(&l, 0), ec_int8_two_numbers(&w, ec_int8_two_rows(&w)), rows_of_two(&w), cut);
+    if (w.dilation_h % w.stride_h == 0 && side_by_side && each == 1 && w.kernel_h == 3 && w.kernel_w == 3)
+        by_two(&l, run_two_3x3, words_of_two_3x3(&l), ec_int8_two_numbers(&w, EC_INT8_TWO_ROWS), rows_of_two(&w), cut);
+    const int last = (w.out_h - 1) * w.stride_h;
+    if (w.kernel_h == 1 && w.kernel_w > 1 && side_by_side && !w.pad_h && last < w.in_h) {
+        const ec_window turned = ec_int8_two_turned(&l.spec).window;
+        by_two(&l, run_two_turned, words_of_two(&l, 1), ec_int8_two_numbers(&turned, turned.out_h), 1, cut);
+    }
+    release(&l);
 }
 
 /* Every pair of numbers. */
@@ -317,6 +414,9 @@ int main(void)
         depthwise_3x3(draw(1, 20), window_of(3, 0));
         depthwise(draw(1, 9), draw(1, 3), window_of(0, 1));
         depthwise(draw(1, 9), draw(1, 3), window_of_column());
+        depthwise_two(draw(1, 20), draw(1, 3), window_of(0, 1));
+        depthwise_two(draw(1, 20), 1, window_of(3, 1));
+        depthwise_two(draw(1, 9), draw(1, 3), window_of_column());
     }
     for (int i = 0; i < 4; i++)
         addition();

@@ -16,7 +16,7 @@ from edgeconv.encoding import int8
 from edgeconv.ir.activation import NONE, Activation, grid
 from edgeconv.ir.candidate import REAL
 from edgeconv.storage import format_called
-from edgeconv.targets import HELIUM, TARGETS
+from edgeconv.targets import DSP, HELIUM, TARGETS
 from tests.kernels.builds import WAYS
 from tests.kernels.cases import Build, Case, Spec
 from tests.kernels.harness import check
@@ -203,6 +203,30 @@ def test_what_is_packed_for_helium(build: Build, folder: Path) -> None:
     ]
     made += with_residuals()
     check(build, [case for each in made for case in in_integers(*each, helium)], folder)
+
+
+CLOSE: list[tuple[tuple[int, ...], tuple[int, ...], dict[str, Any], int]] = [
+    # Depthwise windows of which a pair of numbers serves two, of each kernel.
+    ((1, 6, 7, 9), (6, 1, 3, 3), {"pads": (1, 1, 1, 1)}, 6),
+    ((2, 4, 9, 8), (4, 1, 3, 3), {"pads": (2, 3, 2, 3), "dilations": (2, 3)}, 4),
+    ((1, 5, 6, 1), (5, 1, 3, 3), {"pads": (1, 1, 1, 1)}, 5),
+    ((1, 9, 7, 8), (9, 1, 5, 5), {"pads": (2, 2, 2, 2)}, 9),
+    ((1, 2, 7, 8), (6, 1, 4, 3), {"pads": (2, 1, 1, 1), "strides": (1, 2)}, 2),
+    ((1, 5, 9, 4), (5, 1, 9, 1), {"pads": (4, 0, 4, 0)}, 5),
+    ((2, 8, 3, 37), (8, 1, 1, 9), {"pads": (0, 4, 0, 4)}, 8),
+    ((1, 4, 40, 1), (8, 1, 5, 1), {"pads": (4, 0, 4, 0), "dilations": (2, 1)}, 4),
+]
+
+
+@plain
+def test_what_is_packed_for_pairs_of_rows(build: Build, folder: Path) -> None:
+    """The order of its loops, which plain C has, too."""
+    dsp = replace(build, target=replace(build.target, features=frozenset({DSP})))
+    made = [layer(x, w, window, groups) for x, w, window, groups in (*CLOSE, *SHAPES)]
+    cases = [case for each in made for case in in_integers(*each, dsp)]
+    kernels = {case.layer.params["kernel_function"] for case in cases}
+    assert {"depthwise_two", "depthwise_two_turned", "depthwise_two_3x3"} < kernels
+    check(build, cases, folder)
 
 
 @plain

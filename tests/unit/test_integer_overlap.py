@@ -12,11 +12,12 @@ from hypothesis import strategies as st
 from edgeconv.algorithms.integer.beside import ROWS_TOGETHER, is_column
 from edgeconv.algorithms.integer.candidate import IntegerPlan, candidates
 from edgeconv.algorithms.integer.overlap import overlapping
+from edgeconv.algorithms.integer.two_rows import TwoRows
 from edgeconv.algorithms.problem import ConvProblem
 from edgeconv.encoding import int8
 from edgeconv.ir.graph import Node
 from edgeconv.ir.layout import CHANNELS_LAST
-from edgeconv.targets import HELIUM, TARGETS
+from edgeconv.targets import DSP, HELIUM, TARGETS
 
 Q8 = int8(0.5, 0)
 
@@ -99,27 +100,36 @@ def by_rows(problem: ConvProblem) -> int:
     return apart
 
 
-def by_blocks(problem: ConvProblem) -> int:
-    """Of a tensor of one column all channels of a block of rows are read while it is written."""
-    apart = 0
-    for y in range(0, problem.out_size[1], ROWS_TOGETHER):
+def by_blocks(problem: ConvProblem, together: int) -> int:
+    """All channels of a block of rows are read while it is written."""
+    apart, columns = 0, range(problem.out_size[2])
+    for y in range(0, problem.out_size[1], together):
         later = range(y, problem.out_size[1])
-        rows = [row for z in later for row, _ in reads(problem, z, 0)]
+        rows = [row for z in later for x in columns for row, _ in reads(problem, z, x)]
         if rows:
-            end = min(y + ROWS_TOGETHER, problem.out_size[1]) * problem.out_c
-            apart = max(apart, end - min(rows) * problem.in_c)
+            end = min(y + together, problem.out_size[1]) * problem.out_size[2] * problem.out_c
+            apart = max(apart, end - min(rows) * problem.in_size[2] * problem.in_c)
     return apart
 
 
-@given(problems(), st.booleans())
-def test_no_byte_is_written_over_that_is_read_later(problem: ConvProblem, helium: bool) -> None:
-    target = TARGETS["scalar"]
-    if helium:
-        target = replace(target, features=frozenset({HELIUM}))
+def of_depthwise(problem: ConvProblem, two: TwoRows | None) -> int:
+    """By blocks of rows, those of which pairs serve two windows among them, or row by row."""
+    if two is not None and not two.is_turned:
+        return by_blocks(problem, two.block)
+    if two is None and is_column(problem):
+        return by_blocks(problem, ROWS_TOGETHER)
+    return by_rows(problem)
+
+
+@given(problems(), st.sampled_from([frozenset[str](), frozenset({DSP}), frozenset({HELIUM})]))
+def test_no_byte_is_written_over_that_is_read_later(
+    problem: ConvProblem, features: frozenset[str]
+) -> None:
+    target, helium = replace(TARGETS["scalar"], features=features), HELIUM in features
     (candidate,) = candidates(problem, target)
     node = Node("layer", "Conv", ("x", "w"), ("y",))
     if problem.groups > 1:
-        apart = by_blocks(problem) if is_column(problem) else by_rows(problem)
+        apart = of_depthwise(problem, candidate.plan.two)
     else:
         pointwise = problem.kernel == (1, 1, 1) and not any(problem.pads)
         apart = by_pixels(problem, again=helium and pointwise)

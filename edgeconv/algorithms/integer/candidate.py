@@ -39,10 +39,11 @@ from edgeconv.algorithms.integer.packing import (
     sums_in,
     words_of,
 )
+from edgeconv.algorithms.integer.two_rows import TwoRows, two_rows
 from edgeconv.algorithms.problem import ConvProblem
 from edgeconv.ir.candidate import INTEGERS
 from edgeconv.ir.work import Work
-from edgeconv.targets import HELIUM, Target
+from edgeconv.targets import DSP, HELIUM, Target
 
 PIXELS = 3  # of a panel
 ROWS = PIXELS  # that wait for a residual: no pixel is left over, whatever their width
@@ -56,6 +57,7 @@ class IntegerPlan:
 
     kernel: str
     helium: bool = False
+    two: TwoRows | None = None  # of a depthwise layer by pairs of rows
 
     @property
     def is_depthwise(self) -> bool:
@@ -77,7 +79,10 @@ def candidates(problem: ConvProblem, target: Target) -> tuple[ConvCandidate[Inte
         return ()
     helium = HELIUM in target.features
     if problem.groups > 1 and problem.group_in_c == 1:
-        return (_helium_depthwise(problem) if helium else _depthwise(problem, target),)
+        if helium:
+            return (_helium_depthwise(problem),)
+        ways = _by_two_rows(problem, target), _depthwise(problem, target)
+        return (min((each for each in ways if each), key=lambda each: each.work.moves),)
     if problem.groups > 1 and problem.finish.residual_as is not None:
         return ()
     group = replace(
@@ -246,6 +251,26 @@ def _depthwise(problem: ConvProblem, target: Target) -> ConvCandidate[IntegerPla
     cycles = windows * window + problem.batch * each.batches * fours * (packed + row)
     constants = windows * _bytes_of_words(DEPTHWISE_CHANNELS, taps)
     return _found_depthwise(problem, kernel, (cycles, constants, 8.0 * taps * windows))
+
+
+def _by_two_rows(problem: ConvProblem, target: Target) -> ConvCandidate[IntegerPlan] | None:
+    """Two rows of the output at a time, where a core multiplies pairs."""
+    if DSP not in target.features or problem.finish.residual_as is not None:
+        return None
+    two = two_rows(problem)
+    if two is None:
+        return None
+    taps = math.prod(problem.kernel)
+    outside = problem.in_c if two.is_turned else problem.in_size[2] * problem.in_c
+    workspace = {
+        "columns": two.panel_bytes,
+        "outside": outside if _leaves(two.problem) else 0,
+    }
+    fours = problem.batch * -(-problem.out_c // DEPTHWISE_CHANNELS)
+    constants = fours * two.reads_of_constants * _bytes_of_words(DEPTHWISE_CHANNELS, taps)
+    windows = float(problem.batch * math.prod(problem.out_size) * problem.out_c)
+    counted = problem.batch * two.cycles(target), constants, 2.0 * taps * windows
+    return _found(problem, IntegerPlan(two.kernel, two=two), workspace, counted)
 
 
 def _is_3x3(problem: ConvProblem) -> bool:

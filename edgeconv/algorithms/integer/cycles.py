@@ -250,7 +250,7 @@ def pack_cycles(target: Target) -> Packed:
 
 def cycles_of(target: Target, scaling: str = "") -> Cycles:
     """Those of the core that ``target`` is; ``scaling``: of sums."""
-    more = _BESIDES.get(scaling, {}).get(_kind(target), _NOTHING)
+    more = besides_of(target, scaling)
     core = _plain(target)
     return replace(
         core,
@@ -265,6 +265,44 @@ def _kind(target: Target) -> str:
     if DSP not in target.features or not target.is_scalar:
         return "c"
     return "dual" if DUAL_ISSUE in target.features else "single"
+
+
+@dataclass(frozen=True, slots=True)
+class TwoCycles:
+    """Of depthwise layers by pairs of rows (ec_int8_two.h), for four channels of a lattice.  Of a
+    kernel of 3x3: ``four``; ``column`` of four rows that is packed; of one channel ``channel``, and
+    ``window`` of two columns and rows.  Of another: ``any_four``; ``pair`` of rows of a column that
+    is packed, and ``pairs`` of those of all columns; ``call`` of the windows of two rows; of two
+    channels of a window ``half``, and ``tap`` of a pair; ``turn`` of a row of an image.
+    """
+
+    four: float
+    column: float
+    channel: float
+    window: float
+    any_four: float
+    pair: float
+    pairs: float
+    call: float
+    half: float
+    tap: float
+    turn: float
+
+
+# 32 instructions, four of them loads and eight stores; 55, four of them LDRD and one LDM of three;
+# 17, two of them STRD; 36; 6, LDRD and LDM of four among them, with a quarter of the loop's end.
+_TWO_SINGLE = TwoCycles(169, 38, 45, 69.5, 80, 24, 45, 110, 54, 13, 1200)
+_TWO_DUAL = TwoCycles(95, 27, 20, 53, 50, 15, 28, 65, 34, 6.5, 700)
+
+
+def two_cycles_of(target: Target) -> TwoCycles:
+    """Those of the core with DSP that ``target`` is."""
+    return _TWO_DUAL if DUAL_ISSUE in target.features else _TWO_SINGLE
+
+
+def besides_of(target: Target, scaling: str) -> Besides:
+    """What a scaling takes more on the core that ``target`` is."""
+    return _BESIDES.get(scaling, {}).get(_kind(target), _NOTHING)
 
 
 def helium_besides(scaling: str) -> float:

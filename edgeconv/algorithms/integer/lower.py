@@ -28,8 +28,11 @@ from edgeconv.algorithms.integer.packing import (
     padded,
     sums_in,
     taps_words,
+    two_3x3_words,
+    two_words,
     words_of,
 )
+from edgeconv.algorithms.integer.two_rows import TwoRows
 from edgeconv.algorithms.packing import filters_blob
 from edgeconv.algorithms.problem import ConvProblem
 from edgeconv.algorithms.scaling import scaled_form, scaling_of
@@ -53,9 +56,13 @@ _HEADERS = ("ec_int8_channels.h",)
 _SUMS = ("ec_int8_add.h", "ec_int8_residual.h")
 C_TYPES = {"float32": "int8_t", "int32": "int32_t"}  # filters count as numbers of one byte
 _IMAGES = (*_HEADERS, "ec_window.h", "ec_int8_panel.h")
+_TWO_ROWS = ("ec_int8_rows.h", "ec_int8_depthwise.h", "ec_int8_two.h", "ec_int8_depthwise_two.h")
 _DEPTHWISE_HEADERS = {
     "depthwise_3x3": ("ec_int8_rows.h", "ec_int8_depthwise_3x3.h"),
     "depthwise": ("ec_int8_rows.h", "ec_int8_depthwise.h"),
+    "depthwise_two": _TWO_ROWS,
+    "depthwise_two_turned": _TWO_ROWS,
+    "depthwise_two_3x3": ("ec_int8_rows.h", "ec_int8_two.h", "ec_int8_depthwise_two_3x3.h"),
     "depthwise_add": ("ec_int8_rows.h", "ec_int8_depthwise.h"),
     "depthwise_3x3_eights": ("ec_int8_rows.h", "ec_int8_eights_3x3.h"),
     "depthwise_eights": ("ec_int8_rows.h", "ec_int8_eights.h"),
@@ -206,9 +213,23 @@ def _depthwise(plan: IntegerPlan, node: Node, graph: Graph, form: Form) -> Blob:
         own = words_of(EIGHTS_CHANNELS, (1 + wide) * filters[0].size, each)
         count = -(-len(filters) // EIGHTS_CHANNELS) * own
         return _words(count, lambda: eights_words(filters, form, element))
+    if plan.two is not None:
+        return _by_two_rows(plan.two, filters, form)
     pack = depthwise_words if plan.kernel == "depthwise_3x3" else taps_words
     own = words_of(DEPTHWISE_CHANNELS, filters[0].size, each)
     return _words(-(-len(filters) // DEPTHWISE_CHANNELS) * own, lambda: pack(filters, form))
+
+
+def _by_two_rows(two: TwoRows, filters: Integers, form: Form) -> Blob:
+    """The same of pairs of rows."""
+    if two.is_turned:
+        filters = filters.transpose(0, 1, 3, 2)
+    each, (height, width) = len(form.words), filters.shape[2:]
+    fours = -(-len(filters) // DEPTHWISE_CHANNELS)
+    if two.is_3x3:
+        return _words(4 * fours * (6 + each), lambda: two_3x3_words(filters, form))
+    taps = width * (height // 2 + 1)
+    return _words(2 * fours * (2 * each + 4 * taps), lambda: two_words(filters, form))
 
 
 def _group(candidate: ConvCandidate[IntegerPlan], blobs: Sequence[Blob]) -> dict[str, Param]:

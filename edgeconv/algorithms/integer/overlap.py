@@ -20,6 +20,9 @@ def overlapping(candidate: ConvCandidate[IntegerPlan], node: Node) -> tuple[Alia
     added = node.epilogue.residual == node.inputs[0]
 
     def bytes_apart() -> int | None:
+        two = candidate.plan.two
+        if two is not None and not two.is_turned:
+            return in_tiles(problem, two.block * problem.out_size[2], again=True)
         if _takes_rows_together(candidate):
             return in_tiles(problem, ROWS_TOGETHER, again=True)
         if candidate.plan.is_depthwise:

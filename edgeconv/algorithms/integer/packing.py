@@ -138,6 +138,39 @@ def depthwise_words(filters: npt.NDArray[np.int64], form: Worded) -> Words:
     return _around(np.ascontiguousarray(window.astype("<i2")).view("<i4"), form)
 
 
+def two_words(filters: npt.NDArray[np.int64], form: Worded) -> Words:
+    """Of every four channels, for 0 and 2, then 1 and 3: the starts; for every pair of rows of a
+    window, column by column, filters of shape (channels, 1, kernel_h, kernel_w) as int16 under a
+    window that begins with the first of a pair, then under one that begins with the second; the
+    rest of `channel_words`."""
+    rows, columns = filters.shape[2:]
+    pairs = rows // 2 + 1
+    fours = by_group(filters, 1, DEPTHWISE_CHANNELS).reshape(-1, 2, 2, rows, columns)
+    after = 2 * pairs - rows
+    rows_around = [(*((0, 0),) * 3, (before, after - before), (0, 0)) for before in (0, 1)]
+    both = np.stack([np.pad(fours, around) for around in rows_around], axis=1)
+    taps = both.reshape(len(fours), 2, 2, 2, pairs, 2, columns).transpose(0, 3, 6, 4, 1, 2, 5)
+    words = np.ascontiguousarray(taps.astype("<i2")).view("<i4").reshape(len(fours), 2, -1)
+    halves = _by_four(form).reshape(len(fours), -1, 2, 2).transpose(0, 3, 1, 2)
+    parts = [halves[:, :, 0], words, halves[:, :, 1:].reshape(len(fours), 2, -1)]
+    return np.concatenate(parts, axis=2).reshape(-1).astype(np.int32)
+
+
+def two_3x3_words(filters: npt.NDArray[np.int64], form: Worded) -> Words:
+    """Of every channel filters of shape (channels, 1, 3, 3) as int16, column by column those of
+    rows 0 and 1, then 1 and 2; then its start and what else the form has, for whole fours."""
+    columns = by_group(filters, 1, DEPTHWISE_CHANNELS)[:, 0].transpose(0, 2, 1)
+    twice = np.ascontiguousarray(columns[:, :, [0, 1, 1, 2]].astype("<i2")).view("<i4")
+    ends = _by_four(form).transpose(0, 2, 1).reshape(len(columns), -1)
+    words = np.concatenate([twice.reshape(len(columns), -1), ends], axis=1)
+    return words.reshape(-1).astype(np.int32)
+
+
+def _by_four(form: Worded) -> Words:
+    """By four channels the words of these, of shape (fours, words, channel)."""
+    return channel_words(form, DEPTHWISE_CHANNELS).reshape(-1, len(form.words), DEPTHWISE_CHANNELS)
+
+
 def _around(filters: Words, form: Worded) -> Words:
     """Filters of every four channels between these channels' starts and their other words."""
     ends = channel_words(form, DEPTHWISE_CHANNELS).reshape(len(filters), -1)
