@@ -111,4 +111,35 @@ EC_NAKED void ec_int8_widen_dsp(const int8_t *from __attribute__((unused)),
         "pop {r4-r8, pc}\n");
 }
 
+/* See ec_int8_widen_three: `quads` and `rows` > 0.  skip: bytes from the end of what a row reads to the next row. */
+EC_NAKED void ec_int8_widen_three_dsp(const int8_t *from __attribute__((unused)),
+                                      int16_t *panel __attribute__((unused)), int quads __attribute__((unused)),
+                                      ptrdiff_t apart __attribute__((unused)), int rows __attribute__((unused)),
+                                      ptrdiff_t skip __attribute__((unused)))
+{
+    __asm__ volatile(
+        "push {r4-r11, lr}\n"
+        "ldrd r10, r11, [sp, #36]\n" /* rows, skip */
+        "1:\n" /* a row */
+        "mov r12, r2\n"
+        "2:\n"
+        "ldr r4, [r0]\n"
+        "ldr r6, [r0, r3]\n"
+        "ldr r8, [r0, r3, lsl #1]\n"
+        "add r0, r0, #4\n"
+        "sxtb16 r5, r4, ror #8\n"
+        "sxtb16 r4, r4\n"
+        "sxtb16 r7, r6, ror #8\n"
+        "sxtb16 r6, r6\n"
+        "sxtb16 r9, r8, ror #8\n"
+        "sxtb16 r8, r8\n"
+        "subs r12, r12, #1\n"
+        "stm r1!, {r4-r9}\n"
+        "bne 2b\n"
+        "add r0, r0, r11\n"
+        "subs r10, r10, #1\n"
+        "bne 1b\n"
+        "pop {r4-r11, pc}\n");
+}
+
 #endif

@@ -2,17 +2,18 @@
 #ifndef EC_INT8_DSP_TWO_H
 #define EC_INT8_DSP_TWO_H
 
-/* See ec_int8_two_of_half: of four channels.  words_end: of filters.  left_out: bytes of the first pass through the loop.  next:
-   of channels 1 and 3. */
+/* See ec_int8_two_of_half: of four channels.  words_end: of filters.  left_out: bytes of the first pass through the loop.
+   panel_skip: bytes from the end of a window to the next one.  next: of channels 1 and 3. */
 typedef struct ec_int8_two_job {
     const int16_t *panel;
-    const int32_t *words, *words_end;
-    ptrdiff_t panel_apart;
+    const int32_t *words;
+    ptrdiff_t left_out; /* becomes where the loop is entered */
+    const int32_t *words_end;
     int8_t *out;
     ptrdiff_t apart, second;
     const int8_t *out_end;
     int32_t offset, right;
-    ptrdiff_t left_out;
+    ptrdiff_t panel_skip;
     const int16_t *next_panel;
     int8_t *next_out;
 } ec_int8_two_job;
@@ -26,24 +27,24 @@ typedef struct ec_int8_two_job {
     "smlad r3, r7, r9, r3\n"                                                                      \
     "smlad r4, r6, r10, r4\n"                                                                     \
     "smlad r5, r7, r11, r5\n"
-enum { EC_INT8_TWO_TAP_BYTES = 6 * 4, EC_INT8_TWO_TAPS = 4 };
+/* Both sums of a channel. */
+#define EC_INT8_TWO_SUMS(first, second, multiplier, at)                                           \
+    EC_INT8_REQUANTISE_NEXT(first, multiplier, "r10", "r11", "r8", "r9", at, "8")                  \
+    EC_INT8_REQUANTISE_NEXT(second, multiplier, "r10", "r11", "r8", "r9", at, "8")
+enum { EC_INT8_TWO_TAP_BYTES = 6 * 4, EC_INT8_TWO_TAPS = 8 };
 
 EC_NAKED void ec_int8_two_dsp(ec_int8_two_job *job __attribute__((unused)))
 {
     __asm__ volatile(
         "push {r4-r11, lr}\n"
-        "ldr r2, [r0, #40]\n"
-        "adr r3, 2f\n"
         "mov r12, r0\n"
+        "ldrd r2, lr, [r12, #8]\n"
+        "adr r3, 2f\n"
+        "ldr r0, [r12]\n"
         "add r2, r2, r3\n"
-        "ldr lr, [r12, #8]\n"
-        "push {r2}\n" /* entry */
+        "str r2, [r12, #8]\n"
         "1:\n" /* a window */
-        "ldrd r0, r1, [r12]\n"
-        "ldr r6, [r12, #12]\n"
-        "ldr r7, [sp]\n"
-        "add r6, r6, r0\n"
-        "str r6, [r12]\n"
+        "ldrd r1, r7, [r12, #4]\n"
         "ldrd r2, r3, [r1], #8\n"
         "mov r4, r2\n"
         "mov r5, r3\n"
@@ -51,42 +52,43 @@ EC_NAKED void ec_int8_two_dsp(ec_int8_two_job *job __attribute__((unused)))
         ".balign 4\n"
         "2:\n"
         EC_INT8_TWO_TAP EC_INT8_TWO_TAP EC_INT8_TWO_TAP EC_INT8_TWO_TAP
+        EC_INT8_TWO_TAP EC_INT8_TWO_TAP EC_INT8_TWO_TAP EC_INT8_TWO_TAP
         "cmp r1, lr\n"
         "bne 2b\n"
         "ldrd r6, r7, [r1]\n"
         "ldrd r10, r11, [r12, #32]\n"
-        EC_INT8_REQUANTISE("r2", "r6", "r10", "r11", "r1, #8", "8")
-        EC_INT8_REQUANTISE("r4", "r6", "r10", "r11", "r1, #8", "8")
-        EC_INT8_REQUANTISE("r3", "r7", "r10", "r11", "r1, #12", "8")
-        EC_INT8_REQUANTISE("r5", "r7", "r10", "r11", "r1, #12", "8")
+        EC_INT8_BESIDES("r10", "r8", "r1, #8", "8")
+        EC_INT8_TWO_SUMS("r2", "r4", "r6", "r1, #8")
+        EC_INT8_BESIDES("r10", "r8", "r1, #12", "8")
+        EC_INT8_TWO_SUMS("r3", "r5", "r7", "r1, #12")
         "ldrd r8, r9, [r12, #16]\n"
         "ldrd r6, r7, [r12, #24]\n"
+        "ldr r10, [r12, #40]\n"
         "add r6, r6, r8\n"
         "add r9, r9, r8\n"
         "strb r4, [r6]\n"
         "strb r5, [r6, #2]\n"
         "strb r2, [r8]\n"
         "strb r3, [r8, #2]\n"
+        "add r0, r0, r10\n"
         "str r9, [r12, #16]\n"
         "cmp r9, r7\n"
         "bne 1b\n"
-        "ldrd r2, r3, [r12, #44]\n"
+        "ldrd r0, r3, [r12, #44]\n"
         "cbz r3, 3f\n"
         "movs r4, #0\n"
         "str r4, [r12, #48]\n"
-        "ldrd r6, r7, [r12, #4]\n"
-        "sub r7, r7, r6\n"
+        "ldr r6, [r12, #4]\n"
+        "sub r7, lr, r6\n"
         "add r6, r1, #8+8*" EC_INT8_BEYOND "\n"
         "add lr, r6, r7\n"
         "ldr r5, [r12, #28]\n"
         "adds r5, r5, #1\n"
         "str r5, [r12, #28]\n"
         "str r6, [r12, #4]\n"
-        "str r2, [r12]\n"
         "str r3, [r12, #16]\n"
         "b 1b\n"
         "3:\n"
-        "add sp, sp, #4\n"
         "pop {r4-r11, pc}\n");
 }
 

@@ -63,15 +63,17 @@ typedef struct ec_int8_two_3x3_job {
     "smlad " second ", r9, " next ", " second "\n"
 #define EC_INT8_TWO_LEFT(pair, next) EC_INT8_TWO_OF_COLUMN("r10", "r11", "r10", "r11", pair, next)
 #define EC_INT8_TWO_RIGHT(pair, next) EC_INT8_TWO_OF_COLUMN("r12", "lr", "r12", "lr", pair, next)
-#define EC_INT8_TWO_SCALED(sum) EC_INT8_REQUANTISE(sum, "r8", "r9", "r1", "sp, #12", "4")
+#define EC_INT8_TWO_SCALED(sum) EC_INT8_REQUANTISE_NEXT(sum, "r8", "r9", "r1", "r0", "r7", "sp, #12", "4")
+/* Registers that this writes over where a channel has so many words. */
+#define EC_INT8_TWO_WITH_TIES(instruction) ".if " EC_INT8_BEYOND " > 1\n" instruction " r0, r7, [sp, #56]\n.endif\n"
 
 EC_NAKED void ec_int8_two_3x3_dsp(const ec_int8_two_3x3_job *job __attribute__((unused)))
 {
     __asm__ volatile(
         "push {r4-r11, lr}\n"
         "ldm r0, {r0-r7}\n"
-        "sub sp, sp, #60\n" /* 0 right, 4 multiplier, 8 offset, 12 what else a channel has, 20 start, 24 out, 28 second,
-                               32 pixel, 36 last, 40 panel, 44 words, 48 out of the channel, 52 channels left */
+        "sub sp, sp, #68\n" /* 0 right, 4 multiplier, 8 offset, 12 what else a channel has, 20 start, 24 out, 28 second,
+                               32 pixel, 36 last, 40 panel, 44 words, 48 out of the channel, 52 channels left, 56 what is kept */
         "str r7, [sp]\n"
         "str r6, [sp, #8]\n"
         "str r5, [sp, #28]\n"
@@ -106,11 +108,14 @@ EC_NAKED void ec_int8_two_3x3_dsp(const ec_int8_two_3x3_job *job __attribute__((
         EC_INT8_TWO_LEFT("r6", "r7")
         "ldrd r8, r9, [r0], #-32\n"
         EC_INT8_TWO_RIGHT("r6", "r7")
+        EC_INT8_TWO_WITH_TIES("strd")
         "ldm sp, {r1, r8, r9}\n"
+        EC_INT8_BESIDES("r9", "r0", "sp, #12", "4")
         EC_INT8_TWO_SCALED("r10")
         EC_INT8_TWO_SCALED("r11")
         EC_INT8_TWO_SCALED("r12")
         EC_INT8_TWO_SCALED("lr")
+        EC_INT8_TWO_WITH_TIES("ldrd")
         "ldrd r8, r9, [sp, #24]\n"
         "ldr r1, [sp, #32]\n"
         "add r9, r9, r8\n"
@@ -139,7 +144,7 @@ EC_NAKED void ec_int8_two_3x3_dsp(const ec_int8_two_3x3_job *job __attribute__((
         "strd r2, r3, [sp, #48]\n"
         "str r4, [sp, #36]\n"
         "bne 1b\n"
-        "add sp, sp, #60\n"
+        "add sp, sp, #68\n"
         "pop {r4-r11, pc}\n");
 }
 

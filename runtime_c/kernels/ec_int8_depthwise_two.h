@@ -57,7 +57,8 @@ EC_SHARED void ec_int8_two_windows_of(const ec_int8_result *result, const ec_int
     if (channels == 4 && EC_INT8_IN_ASSEMBLY(*result)) {
         ec_int8_two_job job = {
             .panel = of->panel, .words = words, .words_end = words + 2 + 4 * of->taps,
-            .panel_apart = of->panel_apart * (ptrdiff_t)sizeof(int16_t), .out = of->out, .apart = of->apart, .second = of->second,
+            .panel_skip = (of->panel_apart - of->taps * EC_INT8_PAIR_NUMBERS) * (ptrdiff_t)sizeof(int16_t),
+            .out = of->out, .apart = of->apart, .second = of->second,
             .out_end = of->out + of->count * of->apart, .offset = EC_INT8_OFFSET(*result), .right = result->right,
             .left_out = (-of->taps & (EC_INT8_TWO_TAPS - 1)) * EC_INT8_TWO_TAP_BYTES,
             .next_panel = of->panel + 4, .next_out = of->out + 1};

@@ -205,6 +205,38 @@ EC_INLINE void ec_int8_keep_pixels(int16_t *panel, int quads, int kept)
             panel[i] = panel[gone + i];
 }
 
+#ifdef EC_INT8_DSP
+/* The windows of output pixels (y, x) to (y, x + 2), if all of them lie in the input, in rows that lie together: whether
+   that is so. */
+EC_INLINE int ec_int8_pack_three(const ec_int8_conv *spec, const int8_t *in, int16_t *panel, int y, int x)
+{
+    const ec_window *w = &spec->window;
+    const int in_y = y * w->stride_h - w->pad_h, in_x = x * w->stride_w - w->pad_w, c = spec->in_c;
+    const int row = w->kernel_w * c, quads = row / 4, rest = row % 4, height = (w->kernel_h - 1) * w->dilation_h;
+    const int ring_y = in_y < 0 ? in_y : ec_ring(in_y, w->in_ring);
+    if (in_x < 0 || in_x + 2 * w->stride_w + w->kernel_w > w->in_w || in_y < 0 || in_y + height >= w->in_h ||
+        w->dilation_w > 1 || spec->in_pixel != c || (w->in_ring && ring_y + height >= w->in_ring))
+        return 0;
+    const ptrdiff_t below = w->dilation_h * spec->in_row, beside = w->stride_w * c;
+    const int8_t *from = in + ring_y * spec->in_row + in_x * c;
+    if (quads)
+        ec_int8_widen_three_dsp(from, panel, quads, beside, w->kernel_h, below - 4 * quads);
+    if (!rest)
+        return 1;
+    const unsigned numbers = (unsigned)(w->kernel_h * row);
+    int16_t *const last = panel + numbers / 4 * EC_INT8_QUAD_NUMBERS;
+    for (int i = 0; numbers % 4 && i < EC_INT8_QUAD_NUMBERS; i++)
+        last[i] = 0;
+    from += 4 * quads;
+    for (int at = 4 * quads * w->kernel_h; at < (int)numbers; from += below)
+        for (int i = 0; i < rest; i++) {
+            int16_t *const to = panel + ec_int8_place(at++);
+            to[0] = from[i], to[4] = from[i + beside], to[8] = from[i + 2 * beside];
+        }
+    return 1;
+}
+#endif
+
 /* The panel of output pixels first, first + apart, first + 2 apart, counted from row y on, of which it has
    the first `kept` already.  row: where that row's pixels of the input begin if these are the windows, else
    NULL. */
@@ -212,14 +244,23 @@ EC_SHARED void ec_int8_pack_panel(const ec_int8_conv *spec, const int8_t *in, co
                                   int y, int first, int apart, int kept)
 {
     const int c = spec->in_c, width = spec->window.out_w;
+    int packed = 0;
 #ifdef EC_ZERO_POINTS
     const int numbers = spec->window.kernel_h * spec->window.kernel_w * c;
 #endif
+#ifdef EC_INT8_DSP
+    if (apart == 1 && kept == 0) {
+        const int below = first / width, x = first - below * width;
+        if (row)
+            ec_int8_widen_three_dsp(row + first * spec->in_pixel, panel, c / 4, spec->in_pixel, 1, 0);
+        packed = row || (x + 2 < width && ec_int8_pack_three(spec, in, panel, y + below, x));
+    }
+#endif
     panel += 4 * kept;
     for (int p = kept, pixel = first + kept * apart; p < EC_INT8_PIXELS; p++, pixel += apart, panel += 4) {
-        if (row)
+        if (!packed && row)
             ec_int8_widen_rows(row + pixel * spec->in_pixel, c, 1, panel, c / 4);
-        else
+        else if (!packed)
             ec_int8_pack_window(spec, in, panel, y + pixel / width, pixel % width);
 #ifdef EC_ZERO_POINTS
         if (spec->sums_of_inputs)

@@ -18,7 +18,7 @@ typedef struct ec_int8_lattice {
     const int8_t *row[4];
 } ec_int8_lattice;
 
-enum { EC_INT8_TWO_ROWS = 2, EC_INT8_TWO_ROWS_TALL = 4, EC_INT8_TWO_ROWS_ALONE = 16, EC_INT8_TWO_ROWS_APART = 12 };
+enum { EC_INT8_TWO_ROWS = 2, EC_INT8_TWO_ROWS_TALL = 8, EC_INT8_TWO_ROWS_ALONE = 16, EC_INT8_TWO_ROWS_APART = 12 };
 
 /* Output rows of a lattice that are computed together: of windows of one column more, whose pairs are read more often, and
    still more of a tensor of one column, where nothing else is computed at a time. */

@@ -161,7 +161,7 @@ static int order_of(const ec_window window, int in_c, int ky, int j)
 }
 
 /* Filters by `together`, quad by quad, and their starts and multipliers. */
-static void pack(const layer *of, int together, int8_t **filters, int32_t **channels)
+static inline void pack(const layer *of, int together, int8_t **filters, int32_t **channels)
 {
     const layer *const l = of;
     const ec_window w = l->spec.window;
@@ -182,7 +182,7 @@ static void pack(const layer *of, int together, int8_t **filters, int32_t **chan
 }
 
 /* Filters by four, 16 numbers of each. */
-static int8_t *pack_fours(const layer *of)
+static inline int8_t *pack_fours(const layer *of)
 {
     const int out_c = of->spec.out_c, n = of->per_filter;
     int8_t *const filters = bytes_of((size_t)((out_c + 3) / 4 * ec_int8_fours_bytes(n)));

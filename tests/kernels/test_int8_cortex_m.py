@@ -18,6 +18,14 @@ HERE = Path(__file__).parent
 PROGRAM, REAL = HERE / "int8_cortex_m.c", HERE / "int8_real.c"
 PROGRAMS = {"int8": PROGRAM, "float32": REAL}  # by what results are
 of_each = pytest.mark.parametrize("program", PROGRAMS.values(), ids=PROGRAMS)
+TWO = HERE / "int8_two.c"
+# What sums are scaled by, and how the program is told of it.
+SCALINGS: dict[str, tuple[str, ...]] = {
+    "ec_int8_scaling": (),
+    "ec_int8_scaling_offsets": (),
+    "ec_int8_scaling_ties": (),
+    "ec_int8_scaling_twice": ("-DIN_SHIFTS=1",),
+}
 STRICT = ("-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-I", str(ROOT / "runtime_c"))
 ARM = "arm-linux-gnueabihf-gcc"
 RUNS = {
@@ -56,13 +64,28 @@ def test_every_result_is_the_defined_one(
     judge([*emulator, str(binary)])
 
 
-def judge(command: list[str]) -> None:
+def judge(command: list[str], least: int = 50_000) -> None:
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
     # an emulator writes to either, and a sanitizer's report is no number
     different, compared, between = map(int, (done.stdout + done.stderr).split())
     assert different == 0
-    assert compared > 50_000
+    assert compared > least
     assert between > compared / 3, "too many results are bounds, which hide errors"
+
+
+@pytest.mark.parametrize("scaling", SCALINGS)
+def test_pairs_of_rows_with_each_scaling(scaling: str, tmp_path: Path) -> None:
+    """In assembly, which has constants of a channel in registers."""
+    if not shutil.which(ARM) or not shutil.which("qemu-arm"):
+        pytest.skip(f"{ARM} or qemu-arm is not installed")
+    runtime, binary = tmp_path / "runtime", tmp_path / "two"
+    shutil.copytree(ROOT / "runtime_c", runtime)
+    header = ROOT / "runtime_c" / "kernels" / f"{scaling}.h"
+    shutil.copy(header, runtime / "kernels" / "ec_int8_scaling.h")
+    compiler = (ARM, "-O1", "-mthumb", "-static", *SCALINGS[scaling])
+    of_runtime = (*STRICT[:-1], str(runtime))
+    subprocess.run([*compiler, *of_runtime, str(TWO), "-o", str(binary)], check=True)
+    judge(["qemu-arm", "-cpu", "cortex-a15", str(binary)], least=10_000)
 
 
 @pytest.mark.parametrize(

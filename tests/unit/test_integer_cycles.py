@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from edgeconv import board as boards
-from edgeconv.algorithms.integer.candidate import candidates
+from edgeconv.algorithms.integer.candidate import candidates, panels_of
 from edgeconv.algorithms.problem import ConvProblem
 from edgeconv.ir.layout import CHANNELS_LAST
 from edgeconv.targets import DUAL_ISSUE
@@ -69,4 +69,32 @@ def test_padding_and_pixels_of_three_channels_take_longer_than_what_lies_side_by
     whole = replace(LAYER, in_c=3, out_c=2, in_size=size, out_size=(1, 10, 10), kernel=(1, 3, 3))
     padded = replace(whole, out_size=size, pads=(0, 1, 1))
     each = [candidates(each, target)[0].work.moves / each.macs for each in (LAYER, whole, padded)]
-    assert each[0] < each[1] / 4 < each[2] / 4
+    assert each[0] < each[1] / 2 < each[2] / 2
+
+
+def test_of_a_ring_of_rows_panels_end_with_a_row() -> None:
+    """Five pixels are two panels of three, so that 25 rows of them are 50 panels, and not 42."""
+    target = boards.load("stm32f407").target
+    whole = replace(LAYER, in_size=(1, 25, 5), out_size=(1, 25, 5))
+    ring = replace(whole, out_ring=4)
+    assert panels_of(whole) == (42, 125)
+    assert panels_of(ring) == (50, 125)
+    ways = [candidates(each, target)[0].work.moves for each in (whole, ring)]
+    assert 1.1 < ways[1] / ways[0] < 50 / 42
+
+
+@pytest.mark.parametrize("board", ["stm32h743", "stm32f407", "mps2-an505"])
+@pytest.mark.parametrize(
+    ("kernel", "dilation"), [((1, 9), 1), ((9, 1), 1), ((5, 5), 1), ((3, 3), 2), ((5, 5), 2)]
+)
+def test_a_product_of_a_depthwise_layer_costs_little_more_with_another_window(
+    board: str, kernel: tuple[int, int], dilation: int
+) -> None:
+    def cycles_of(size: tuple[int, int], apart: int) -> float:
+        pads = tuple((n - 1) * apart // 2 for n in size)
+        image = replace(LAYER, in_size=(1, 24, 24), out_size=(1, 24, 24), groups=64)
+        layer = replace(image, kernel=(1, *size), pads=(0, *pads), dilations=(1, apart, apart))
+        (found,) = candidates(layer, boards.load(board).target)
+        return found.work.moves / layer.macs
+
+    assert cycles_of(kernel, dilation) < 1.5 * cycles_of((3, 3), 1)

@@ -5,6 +5,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
+import numpy as np
+import numpy.typing as npt
+
 from edgeconv.algorithms.axis import axes_of
 from edgeconv.algorithms.candidate import ConvCandidate
 from edgeconv.algorithms.integer.beside import is_column, taken
@@ -172,16 +175,19 @@ def _dense(problem: ConvProblem, target: Target, *, apart: bool) -> ConvCandidat
     core = cycles_of(target, problem.sum_facts.scaling)
     numbers = problem.in_c * math.prod(problem.kernel)
     quads = panel_quads(problem, numbers)
-    pixels = problem.batch * math.prod(problem.out_size)
-    # Fewer than a panel has are computed one by one, as panels of that pixel alone.
-    few = pixels < PIXELS
-    panels, pairs = pixels if few else -(-pixels // PIXELS), -(-problem.out_c // 2)
-    packed = PIXELS * pixels if few else pixels
+    pixels, pairs = problem.batch * math.prod(problem.out_size), -(-problem.out_c // 2)
+    panels, packed = panels_of(problem)
     cycles = panels * pairs * (quads * core.tile + core.tile_results)
     # Of an input that is a ring of rows most windows are taken row by row.
     whole = apart or problem.in_ring or problem.in_c % QUAD == 0
     windows = (None if whole else core.few) or core.windows
-    cycles += packed * (quads * core.widened + gathering(problem, windows, apart=apart))
+    in_threes = 0.0 if apart or problem.in_ring else _in_threes(problem)
+    among = core.threes if whole else core.few_threes
+    if among is not None and in_threes:
+        around = gathering(problem, among, apart=apart, in_threes=in_threes)
+    else:
+        around = gathering(problem, windows, apart=apart)
+    cycles += packed * (quads * core.widened + around)
     cycles += packed * summing(problem, QUAD, core.summed) if problem.asymmetric else 0.0
     window = quads * QUAD
     passes = panels * 2 * pairs * (window + 8)  # bytes of filters and their words
@@ -199,6 +205,20 @@ def _dense(problem: ConvProblem, target: Target, *, apart: bool) -> ConvCandidat
     )
 
 
+def panels_of(problem: ConvProblem) -> tuple[int, int]:
+    """Panels of an input's windows, and how many windows are packed for them.
+
+    A panel has neighbours, those of a row alone where the result is a ring of rows.  Fewer than it
+    has are computed one by one, as panels of that pixel alone.
+    """
+    pixels = math.prod(problem.out_size)
+    together = problem.out_size[2] if problem.out_ring else pixels
+    rows = problem.batch * pixels // together
+    if together < PIXELS:
+        return rows * together, PIXELS * rows * together
+    return rows * -(-together // PIXELS), rows * together
+
+
 def panel_quads(problem: ConvProblem, numbers: int) -> int:
     """Quads of a window of so many ``numbers`` in a panel, its sums behind it."""
     return -(-(numbers + (sums_in(numbers) if problem.asymmetric else 0)) // QUAD)
@@ -210,22 +230,49 @@ def summing(problem: ConvProblem, together: int, summed: Summed) -> float:
     return summed.whole + summed.each * -(-numbers // together)
 
 
-def gathering(problem: ConvProblem, windows: Windows, *, apart: bool) -> float:
-    """What a window takes beside a load and a store of each of its numbers, the mean over all."""
+def gathering(
+    problem: ConvProblem, windows: Windows, *, apart: bool, in_threes: float = 0.0
+) -> float:
+    """What a window takes beside a load and a store of each of its numbers, the mean over all, of
+    which some are packed three at a time."""
     channels, (height, width) = problem.in_c, problem.kernel[1:]
     if problem.is_pointwise and channels % QUAD == 0:
         return windows.pixel
     beside = apart or problem.dilations[2] > 1  # pixels are taken one by one
     within = 0.0 if beside else _within(problem)
-    row = windows.row + width * channels % QUAD * windows.beyond
-    edge_row = height * (windows.edge_row + width * channels % QUAD * windows.beyond)
+    beyond = width * channels % QUAD
+    row = windows.row + beyond * windows.beyond
+    edge_row = height * (windows.edge_row + beyond * windows.beyond)
     if channels % QUAD:  # columns outside are told pixel by pixel, rows outside as such
         columns = 0.0 if beside else axes_of(problem)[2].within
         pixels = height * width * (windows.edge_tap + channels * windows.edge_number)
         over = (columns - within) * edge_row + (1 - columns) * pixels
     else:
         over = (1 - within) * edge_row
-    return windows.whole + within * height * row + over
+    alone = windows.whole * (1 - in_threes) + max(within - in_threes, 0.0) * height * row + over
+    own = windows.three + height * (windows.three_row + beyond * windows.three_beyond)
+    return alone + in_threes * own
+
+
+def _in_threes(problem: ConvProblem) -> float:
+    """The share of the windows that are packed three at a time: neighbours that lie in the
+    input."""
+    if problem.dilations[2] > 1:
+        return 0.0
+    rows, columns = (_are_inside(problem, axis) for axis in (1, 2))
+    width, count = len(columns), len(rows) * len(columns)
+    y, x = np.divmod(np.arange(0, max(count - PIXELS + 1, 0), PIXELS), width)
+    last = np.minimum(x + PIXELS - 1, width - 1)
+    found = rows[y] & columns[x] & columns[last] & (x + PIXELS <= width)
+    return PIXELS * int(found.sum()) / count
+
+
+def _are_inside(problem: ConvProblem, axis: int) -> npt.NDArray[np.bool_]:
+    """By place of the output whether its window lies in the input."""
+    first = np.arange(problem.out_size[axis]) * problem.strides[axis] - problem.pads[axis]
+    reach = (problem.kernel[axis] - 1) * problem.dilations[axis]
+    inside: npt.NDArray[np.bool_] = (first >= 0) & (first + reach < problem.in_size[axis])
+    return inside
 
 
 def _within(problem: ConvProblem) -> float:
@@ -264,7 +311,7 @@ def _by_two_rows(problem: ConvProblem, target: Target) -> ConvCandidate[IntegerP
     outside = problem.in_c if two.is_turned else problem.in_size[2] * problem.in_c
     workspace = {
         "columns": two.panel_bytes,
-        "outside": outside if _leaves(two.problem) else 0,
+        "outside": outside if leaves(two.problem) else 0,
     }
     fours = problem.batch * -(-problem.out_c // DEPTHWISE_CHANNELS)
     constants = fours * two.reads_of_constants * _bytes_of_words(DEPTHWISE_CHANNELS, taps)

@@ -44,6 +44,9 @@ class Windows:
     edge_row: float = 0.0
     edge_tap: float = 0.0
     edge_number: float = 0.0
+    three: float = 0.0
+    three_row: float = 0.0
+    three_beyond: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +71,8 @@ class Cycles:
     ``pair_column`` and ``lone_column`` of the numbers of these that are packed.  ``row_of_four``
     and ``row_of_taps``: of four channels of a row of either; ``rows_of_taps``: of some rows of a
     tensor of one column.  ``few``: of windows whose channels
-    are no whole quads, where they take something else.
+    are no whole quads, where they take something else; ``threes`` and ``few_threes``: the same of
+    layers some of whose windows are packed three at a time, where that is done.
     Of filters with zero points: ``summed``; of a fully connected layer ``dot_sum`` and
     ``dot_around`` in place of ``dot`` and ``dot_results``.
     """
@@ -91,6 +95,8 @@ class Cycles:
     rows_of_taps: float = 0.0
     windows: Windows = Windows()
     few: Windows | None = None
+    threes: Windows | None = None
+    few_threes: Windows | None = None
     summed: Summed = Summed()
     dot_sum: float = 0.0
     dot_around: float = 0.0
@@ -102,16 +108,20 @@ class Cycles:
 # of the loop's end; two LDR, 13, two STRD; LDR, five, STRD.
 _SINGLE = Cycles(
     *(29.5, 63, 8.5, 112, 26, 26, 50, 17, 74, 16, 11, 24, 12, 75, 250, 560),
-    windows=Windows(100, 260, 50, 8, 115, 48, 16),
-    few=Windows(100, 310, 18, 9, 70, 5, 23),
+    windows=Windows(62, 260, 50, 8, 115, 48, 16),
+    few=Windows(62, 310, 18, 9, 70, 5, 23),
+    threes=Windows(42, 87, 41, 8, 67, 48, 16, 41, 5, 0.5),
+    few_threes=Windows(42, 31, 16, 6, 32, 3.5, 14.5, 41, 5, 0.5),
     summed=Summed(9, 40),
     dot_sum=29,
     dot_around=110,
 )
 _DUAL = Cycles(
     *(17.5, 42, 5.5, 64, 17, 18.5, 34, 12, 43, 8.5, 6.5, 15, 6, 50, 160, 360),
-    windows=Windows(70, 150, 37, 8, 78, 36, 13),
-    few=Windows(70, 190, 14, 7, 55, 4, 18),
+    windows=Windows(45, 150, 37, 8, 78, 36, 13),
+    few=Windows(45, 190, 14, 7, 55, 4, 18),
+    threes=Windows(28, 55, 28, 8, 47, 36, 13, 27, 3.5, 0.5),
+    few_threes=Windows(28, 22, 12, 5, 25, 2.5, 11, 27, 3.5, 0.5),
     summed=Summed(6, 30),
     dot_sum=20,
     dot_around=80,
@@ -290,9 +300,9 @@ class TwoCycles:
 
 
 # 32 instructions, four of them loads and eight stores; 55, four of them LDRD and one LDM of three;
-# 17, two of them STRD; 36; 6, LDRD and LDM of four among them, with a quarter of the loop's end.
-_TWO_SINGLE = TwoCycles(169, 38, 45, 69.5, 80, 24, 45, 110, 54, 13, 1200)
-_TWO_DUAL = TwoCycles(95, 27, 20, 53, 50, 15, 28, 65, 34, 6.5, 700)
+# 17, two of them STRD; 36; 6, LDRD and LDM of four among them, with an eighth of the loop's end.
+_TWO_SINGLE = TwoCycles(169, 38, 45, 69.5, 80, 24, 45, 110, 50, 12.4, 1200)
+_TWO_DUAL = TwoCycles(95, 27, 20, 53, 50, 15, 28, 65, 32, 6.3, 700)
 
 
 def two_cycles_of(target: Target) -> TwoCycles:

@@ -22,6 +22,7 @@ from edgeconv.algorithms.integer.candidate import (
     is_image,
     leaves,
     panel_quads,
+    panels_of,
     summing,
     windows_copied,
 )
@@ -170,10 +171,8 @@ def _dense(problem: ConvProblem, target: Target) -> ConvCandidate[RealPlan]:
         room = {"window": padded(numbers, QUAD)} if copied else {}
         plan = RealPlan("convolve_fours", sixteens=True)
     else:
-        quads, few = panel_quads(group, numbers), math.prod(group.out_size) < PIXELS
-        panels, pairs = pixels if few else -(-pixels // PIXELS), -(-group_c // 2)
-        cycles = panels * pairs * (quads * core.tile + real.tile)
-        packed = PIXELS * pixels if few else pixels
+        quads, (panels, packed) = panel_quads(group, numbers), panels_of(group)
+        cycles = panels * -(-group_c // 2) * (quads * core.tile + real.tile)
         gathered = gathering(group, core.windows, apart=problem.groups > 1)
         cycles += packed * (quads * core.widened + gathered)
         cycles += packed * summing(group, QUAD, core.summed) if group.asymmetric else 0.0

@@ -12,7 +12,7 @@ from edgeconv.algorithms.problem import ConvProblem
 from edgeconv.targets import Target
 
 ROWS = 2  # of the output that are computed together: EC_INT8_TWO_ROWS
-ROWS_TALL = 4  # of windows of one column: EC_INT8_TWO_ROWS_TALL
+ROWS_TALL = 8  # of windows of one column: EC_INT8_TWO_ROWS_TALL
 ROWS_ALONE, ROWS_APART = 16, 12  # of a tensor of one column, the latter with dilation
 FOUR, PAIR_BYTES = 4, 16  # channels, and the bytes of a pair of each
 _ROW, _COLUMN = 1, 2  # axes
@@ -72,7 +72,7 @@ class TwoRows:
     def cycles(self, target: Target) -> float:
         """Of an image."""
         core = two_cycles_of(target)
-        more = besides_of(target, self.problem.sum_facts.scaling).four
+        more = besides_of(target, self.problem.sum_facts.scaling).six
         own = -(-self.problem.out_c // FOUR) * self._of_four(core, more)
         return self.times * (own + (core.turn if self.is_turned else 0.0))
 
