@@ -75,5 +75,6 @@ def _lower_number(node: Node, graph: Graph, target: Target) -> Layer:
 
 OPERATOR = (
     Operator(name=RANGE, lower=_lower_range, layouts=_range_layouts, stored=Stored.READS),
-    *(Operator(name=each, lower=_lower_number, layouts=row_major_only) for each in (SCALE, ZERO)),
+    Operator(name=SCALE, lower=_lower_number, layouts=row_major_only, stored=Stored.NOTHING),
+    Operator(name=ZERO, lower=_lower_number, layouts=row_major_only, stored=Stored.WRITES),
 )

@@ -20,6 +20,8 @@ from edgeconv.build import run_binary
 from edgeconv.build.project import Project
 from edgeconv.choose.run_time_ranges import ranged
 from edgeconv.choose.run_time_scales import in_integers
+from edgeconv.choose.storage import EVERY_RESULT
+from edgeconv.encoding import FLOAT32, int8
 from edgeconv.frontend import reference_outputs
 from edgeconv.frontend.running import prepared
 from edgeconv.ir.candidate import REAL
@@ -359,3 +361,17 @@ def test_depthwise_sums_are_those_of_columns(zero: int | None, tmp_path: Path) -
     kept = depthwise(zero).graph.initializer[0]
     wanted = numpy_helper.to_array(kept).astype(np.int16) - (zero or 0)
     np.testing.assert_array_equal(np.sort(filters.reshape(-1)), np.sort(wanted.reshape(-1)))
+
+
+def test_kernels_of_ranges_write_what_they_are_asked_to(tmp_path: Path) -> None:
+    """Scales are float32 in memory; a zero point that float32 layers read is stored as int8."""
+    model = onnx_models.save(depthwise(), tmp_path / "net.onnx")
+    graph, target = ranged(passes.optimise(frontend.load(model))), boards.load("mps2-an500").target
+    choice = choose.select(graph, target, integers=EVERY_RESULT)
+    written = {
+        each.node.op: (each.params["out_as"], choice.graph[each.node.output].storage)
+        for each in choice.layers
+        if each.node.op.startswith("Dynamic")
+    }
+    assert written["DynamicScale"] == written["DynamicRange"] == ("EC_F32", FLOAT32)
+    assert written["DynamicZero"] == ("EC_Q8_3F800000_M128", int8(1.0, -128))
