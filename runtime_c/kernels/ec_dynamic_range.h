@@ -24,8 +24,8 @@ EC_INLINE void ec_dynamic_range(const void *x, int x_as, int positive, float *ra
     range[1] = highs[0];
 }
 
-/* The same of float32 one by one, as integers: of two positive numbers the larger one has the larger bits, and every
-   number below 0 has larger ones without a sign. */
+/* Smallest and largest of float32 one by one, as integers: of two positive numbers the larger one has the larger bits,
+   and every number below 0 has larger ones without a sign. */
 EC_SHARED void ec_dynamic_range_bits(const float *x, int positive, float *range, ptrdiff_t n)
 {
     int32_t high = 0;

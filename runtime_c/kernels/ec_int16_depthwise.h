@@ -50,7 +50,7 @@ EC_INLINE void ec_int16_sum_inside(const ec_int16_conv *spec, const void *in, in
     }
 }
 
-/* The same of a window that reaches over an edge, or of an input that is a ring of rows; it begins at (y, x).  outside:
+/* Sums of a window that reaches over an edge, or of an input that is a ring of rows; it begins at (y, x).  outside:
    as many zero points. */
 EC_INLINE void ec_int16_sum_over_edge(const ec_int16_conv *spec, const void *in, int bytes, int y, int x, ptrdiff_t channel,
                                       const int16_t *outside, const int16_t *filters, int32_t *sums, int n)

@@ -162,8 +162,8 @@ EC_INLINE void ec_int8_depthwise_two(const ec_int8_conv *spec, const int8_t *in,
     ec_int8_two_any(spec, in, channels, out, workspace, row0, row1, ec_int8_two_rows(&spec->window));
 }
 
-/* The same of a kernel of one row, no row of which lies outside of the input: row by row.  workspace: that of one which is
-   turned, all of whose windows are taken together. */
+/* A depthwise layer of a kernel of one row, no row of which lies outside of the input: row by row.  workspace: that of
+   a kernel which is turned, all of whose windows are taken together. */
 EC_SHARED void ec_int8_depthwise_two_turned(const ec_int8_conv *spec, const int8_t *in, const int32_t *channels,
                                             int8_t *out, int16_t *workspace, int row0, int row1)
 {

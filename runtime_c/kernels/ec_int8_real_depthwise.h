@@ -35,7 +35,7 @@ EC_INLINE void ec_int8_window_sums(const int16_t *panel, const int32_t *words, i
 #endif
 }
 
-/* The same of windows of another kernel. */
+/* Sums of windows of any kernel, tap by tap. */
 EC_INLINE void ec_int8_tap_sums(const ec_int8_conv *spec, const int16_t *pairs, const int16_t *lone, const int32_t *words,
                                 int count, ec_int8_taps_apart apart, int32_t *sums)
 {

@@ -70,7 +70,7 @@ EC_INLINE void ec_pack_elements(const ec_panel shape, void *to, ptrdiff_t at, co
         ec_pack_halves((int16_t *)to + at, in, n);
 }
 
-/* The same of n that stand for zero. */
+/* Packs n elements that stand for zero. */
 EC_INLINE void ec_pack_zeros(const ec_panel shape, void *to, ptrdiff_t at, int n, int zero)
 {
     if (shape.element == 1) {

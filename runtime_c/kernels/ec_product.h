@@ -46,7 +46,7 @@ EC_INLINE void ec_operand_word(const ec_operand *as, const int8_t *b, void *to, 
     }
 }
 
-/* The same of whole words of columns or rows whose numbers lie side by side. */
+/* Packs whole words of columns or rows whose numbers lie side by side. */
 EC_INLINE void ec_operand_whole_word(const ec_operand *as, const int8_t *b, void *to, int n, int32_t *sums)
 {
     if (as->column == 1 && as->group == 4) {

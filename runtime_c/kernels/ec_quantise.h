@@ -31,7 +31,7 @@ EC_RARE int8_t ec_quantise_divided(float x, float scale, float zero)
     return (int8_t)((int)whole[0] - 128);
 }
 
-/* The same of numbers whose range scale and zero are made of (ec_dynamic_range.h), without a division: x / scale is
+/* Integers of numbers whose range scale and zero are made of (ec_dynamic_range.h), without a division: x / scale is
    between -256 and 256, and its integer never below 0.  A product with 1 / scale, of 14 binary digits behind the point, is
    within two units of that quotient in float32, so that both are rounded alike but next to the middle between two integers.
    What is within 32 units is divided, and everything where 1 / scale has not the digits of a float32.  An integer is 256

@@ -141,7 +141,7 @@ static ec_window window_of(int kernel, int dilate)
 }
 
 /* Of one column, of more rows than are computed together. */
-static ec_window window_of_column(void)
+static EC_ATTRIBUTES(unused) ec_window window_of_column(void)
 {
     ec_window w = {.in_h = draw(1, 60), .in_w = 1, .out_w = 1, .kernel_h = draw(2, 10), .kernel_w = 1,
                    .stride_h = draw(1, 4), .stride_w = 1, .dilation_h = draw(1, 4), .dilation_w = 1};
