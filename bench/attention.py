@@ -13,11 +13,12 @@ import statistics
 import tempfile
 from pathlib import Path
 
-from edgeconv import frontend, passes, pipeline
-from edgeconv.bench import Timing
-from edgeconv.board import load
-from edgeconv.choose.attention import with_attention
-from edgeconv.options import CompileOptions
+from edgeconv.app import pipeline
+from edgeconv.model import frontend, passes
+from edgeconv.run.bench import Timing
+from edgeconv.search.choose.attention import with_attention
+from edgeconv.search.options import CompileOptions
+from edgeconv.target.board import load
 
 
 def softmaxes(model: Path, board: str) -> dict[str, str]:

@@ -25,16 +25,16 @@ import numpy.typing as npt
 from convtime.cases import Convolution, distinct
 from convtime.program import Arena, Library, Program
 
-from edgeconv import algorithms
-from edgeconv import board as boards
-from edgeconv.build import find_compiler
+from edgeconv.base.errors import EdgeconvError
 from edgeconv.codegen.equal_constants import encoded
-from edgeconv.errors import EdgeconvError
 from edgeconv.ir.choice import ArgKind, Layer
 from edgeconv.ir.graph import Graph
 from edgeconv.ir.layout import blocked
-from edgeconv.storage import format_of, formats
-from edgeconv.targets import Target
+from edgeconv.kernels import algorithms
+from edgeconv.kernels.storage import format_of, formats
+from edgeconv.run.build import find_compiler
+from edgeconv.target import board as boards
+from edgeconv.target.targets import Target
 
 BFLOAT16 = formats()["flyte16"]
 TOLERANCE = 1e-5  # of the largest output

@@ -30,16 +30,16 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from edgeconv import board as boards
-from edgeconv.bench import bench
-from edgeconv.board import Board
-from edgeconv.board.team import Team, team_of
-from edgeconv.deciding import Decider
-from edgeconv.deciding.planning import Decided
+from edgeconv.app.deciding import Decider
+from edgeconv.app.deciding.planning import Decided
+from edgeconv.app.pipeline import compile_model
 from edgeconv.ir.choice import ArgKind, Choice
-from edgeconv.options import CompileOptions
-from edgeconv.pipeline import compile_model
-from edgeconv.predict import predict
+from edgeconv.run.bench import bench
+from edgeconv.search.options import CompileOptions
+from edgeconv.search.predict import predict
+from edgeconv.target import board as boards
+from edgeconv.target.board import Board
+from edgeconv.target.board.team import Team, team_of
 
 MOST_BRANCHES = 6  # of which all ways to hand them out are tried
 

@@ -27,11 +27,11 @@ from convtime.cases import Asked, Candidate, Convolution, candidates, chosen, di
 from convtime.measure import Effort, Measured, measure
 from convtime.program import Library, Program
 
-from edgeconv import board as boards
-from edgeconv.algorithms.problem import ConvProblem
-from edgeconv.board import Board, RunKind
-from edgeconv.build import Compiler, find_compiler
-from edgeconv.errors import EdgeconvError, Exit
+from edgeconv.base.errors import EdgeconvError, Exit
+from edgeconv.kernels.algorithms.problem import ConvProblem
+from edgeconv.run.build import Compiler, find_compiler
+from edgeconv.target import board as boards
+from edgeconv.target.board import Board, RunKind
 
 Functions = list[tuple[Candidate, str]]
 

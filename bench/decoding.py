@@ -1,4 +1,5 @@
-"""What reading stored numbers costs on llvm-mca's models, beside what edgeconv/targets.py says.
+"""What reading stored numbers costs on llvm-mca's models, beside what edgeconv/target/targets.py
+says.
 
     python bench/decoding.py [--isa ISA] [--cpu MODEL] [--compiler gcc|clang]
 
@@ -30,10 +31,10 @@ from innerloop.models import MODELS, Model
 from innerloop.program import Kernel, find_compiler, inner_loops, kernels
 from innerloop.syntax import SYNTAXES
 
-from edgeconv.choose.storage import tensor_formats, weight_formats
-from edgeconv.errors import EdgeconvError, Exit
-from edgeconv.storage.float32 import FORMAT as FLOAT32
-from edgeconv.targets import TARGETS, Target
+from edgeconv.base.errors import EdgeconvError, Exit
+from edgeconv.kernels.storage.float32 import FORMAT as FLOAT32
+from edgeconv.search.choose.storage import tensor_formats, weight_formats
+from edgeconv.target.targets import TARGETS, Target
 
 # A board's CPU (Rocket Lake) that the micro-kernels are not held against.
 _MORE: Mapping[str, tuple[Model, ...]] = MappingProxyType(

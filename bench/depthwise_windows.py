@@ -26,18 +26,18 @@ from counting.firmware import alone_counted
 from counting.program import Counter
 from telling import errors_told
 
-from edgeconv import algorithms
-from edgeconv import board as boards
-from edgeconv.board import Board, RunKind
-from edgeconv.choose import select
-from edgeconv.choose.prices import algorithms_of
-from edgeconv.encoding import INT8, int8
 from edgeconv.ir.activation import grid
 from edgeconv.ir.candidate import INTEGERS
 from edgeconv.ir.choice import Choice
+from edgeconv.ir.encoding import INT8, int8
 from edgeconv.ir.graph import Epilogue, Graph, Node, Tensor
-from edgeconv.memory import fit
-from edgeconv.targets import Target
+from edgeconv.kernels import algorithms
+from edgeconv.search.choose import select
+from edgeconv.search.choose.prices import algorithms_of
+from edgeconv.search.memory import fit
+from edgeconv.target import board as boards
+from edgeconv.target.board import Board, RunKind
+from edgeconv.target.targets import Target
 
 SHORT = 200  # calls of a run that are not counted
 

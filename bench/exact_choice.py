@@ -17,15 +17,20 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from edgeconv import board as boards
-from edgeconv import frontend, passes
-from edgeconv.choose.assignment import Assignment
-from edgeconv.choose.pbqp import minimise
-from edgeconv.choose.prices import Prices
-from edgeconv.choose.program import Program
-from edgeconv.choose.storage import encodings_for, lossless
-from edgeconv.choose.winograd import LAYER_ERROR, convolutions, forms_within, with_minimal_filters
 from edgeconv.ir.graph import Graph
+from edgeconv.model import frontend, passes
+from edgeconv.search.choose.assignment import Assignment
+from edgeconv.search.choose.pbqp import minimise
+from edgeconv.search.choose.prices import Prices
+from edgeconv.search.choose.program import Program
+from edgeconv.search.choose.storage import encodings_for, lossless
+from edgeconv.search.choose.winograd import (
+    LAYER_ERROR,
+    convolutions,
+    forms_within,
+    with_minimal_filters,
+)
+from edgeconv.target import board as boards
 
 BOARDS = "zen4,odroid-xu3,power10-s1024,generic-c"
 COLUMNS = ("network", "board", "nodes", "edges", "left", "price s", "solve s", "ms", "gap", "gain")

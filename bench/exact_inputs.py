@@ -25,16 +25,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from edgeconv.build.project import Project
-from edgeconv.frontend import load, prepared_beside, reference_outputs
+from edgeconv.app.pipeline import compile_model
 from edgeconv.ir.layout import Layout
-from edgeconv.options import CompileOptions
-from edgeconv.pipeline import compile_model
-from edgeconv.verify.exact import expected
-from edgeconv.verify.inputs import seeded, write_tensors
-from edgeconv.verify.layers import original_name, pieces, tensors_of
-from edgeconv.verify.pieces import in_integers
-from edgeconv.verify.program import run_program
+from edgeconv.model.frontend import load, prepared_beside, reference_outputs
+from edgeconv.run.build.project import Project
+from edgeconv.run.verify.exact import expected
+from edgeconv.run.verify.inputs import seeded, write_tensors
+from edgeconv.run.verify.layers import original_name, pieces, tensors_of
+from edgeconv.run.verify.pieces import in_integers
+from edgeconv.run.verify.program import run_program
+from edgeconv.search.options import CompileOptions
 
 Row = Callable[[tuple[object, ...]], object]
 

@@ -20,14 +20,14 @@ from unittest.mock import patch
 from rich.console import Console
 from rich.table import Table
 
-from edgeconv.deciding import formats, less_ram
-from edgeconv.deciding.decider import Decider
-from edgeconv.deciding.formats import Formats
-from edgeconv.deciding.planning import Allowed, Draft, Planner
-from edgeconv.errors import EdgeconvError
+from edgeconv.app.deciding import formats, less_ram
+from edgeconv.app.deciding.decider import Decider
+from edgeconv.app.deciding.formats import Formats
+from edgeconv.app.deciding.planning import Allowed, Draft, Planner
+from edgeconv.base.errors import EdgeconvError
 from edgeconv.ir.graph import Graph
-from edgeconv.options import CompileOptions
-from edgeconv.predict import predict
+from edgeconv.search.options import CompileOptions
+from edgeconv.search.predict import predict
 
 COLUMNS = ("network", "board", "budget", "before", "ms", "s", "exact", "ms", "s", "gap", "time")
 

@@ -22,12 +22,12 @@ from pathlib import Path
 
 from counting.program import build_plugin
 
-from edgeconv import pipeline
-from edgeconv.build import find_emulator
-from edgeconv.build.project import Project
-from edgeconv.build.run import QEMU_SYSTEM_ARGUMENTS
-from edgeconv.errors import EdgeconvError
-from edgeconv.pipeline import CompileOptions
+from edgeconv.app import pipeline
+from edgeconv.app.pipeline import CompileOptions
+from edgeconv.base.errors import EdgeconvError
+from edgeconv.run.build import find_emulator
+from edgeconv.run.build.project import Project
+from edgeconv.run.build.run import QEMU_SYSTEM_ARGUMENTS
 
 FORMATS = ("float32", "int8")
 COLUMNS = ("RAM", "code", "image", "inference", "predicted cycles")

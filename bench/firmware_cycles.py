@@ -20,12 +20,12 @@ from pathlib import Path
 from counting.firmware import Counted, layers_counted
 from telling import errors_told
 
-from edgeconv import board as boards
-from edgeconv import pipeline
-from edgeconv.board import RunKind
-from edgeconv.fitting import UnfitError
-from edgeconv.pipeline import CompileOptions
-from edgeconv.targets import DUAL_ISSUE, HELIUM
+from edgeconv.app import pipeline
+from edgeconv.app.pipeline import CompileOptions
+from edgeconv.search.fitting import UnfitError
+from edgeconv.target import board as boards
+from edgeconv.target.board import RunKind
+from edgeconv.target.targets import DUAL_ISSUE, HELIUM
 
 EMULATED = [name for name in boards.names() if boards.load(name).run.kind is RunKind.QEMU_SYSTEM]
 

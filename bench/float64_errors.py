@@ -21,9 +21,9 @@ import onnxruntime as ort
 from onnx import AttributeProto, TensorProto, numpy_helper
 from onnx.reference import ReferenceEvaluator
 
-from edgeconv.build.project import Project
-from edgeconv.verify.inputs import seeded, write_tensors
-from edgeconv.verify.program import run_program
+from edgeconv.run.build.project import Project
+from edgeconv.run.verify.inputs import seeded, write_tensors
+from edgeconv.run.verify.program import run_program
 
 _OPTIMISED = {
     "ONNX Runtime": ort.GraphOptimizationLevel.ORT_ENABLE_ALL,

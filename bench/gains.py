@@ -38,21 +38,21 @@ from counting.program import build_plugin, counted
 from rich.console import Console
 from rich.table import Table
 
-from edgeconv import board as boards
-from edgeconv import passes
-from edgeconv.bench import bench
-from edgeconv.board import Board, RunKind
-from edgeconv.build import Given, run_command
-from edgeconv.build.places import Argument
-from edgeconv.build.project import Project
-from edgeconv.choose import bit_for_bit, prices
-from edgeconv.deciding import formats
-from edgeconv.errors import EdgeconvError
+from edgeconv.app.deciding import formats
+from edgeconv.app.pipeline import CompileOptions, compile_model
+from edgeconv.base.errors import EdgeconvError
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.layout import ROW_MAJOR
-from edgeconv.lowering.options import LayoutOption
-from edgeconv.pipeline import CompileOptions, compile_model
-from edgeconv.verify.inputs import ensure
+from edgeconv.kernels.lowering.options import LayoutOption
+from edgeconv.model import passes
+from edgeconv.run.bench import bench
+from edgeconv.run.build import Given, run_command
+from edgeconv.run.build.places import Argument
+from edgeconv.run.build.project import Project
+from edgeconv.run.verify.inputs import ensure
+from edgeconv.search.choose import bit_for_bit, prices
+from edgeconv.target import board as boards
+from edgeconv.target.board import Board, RunKind
 
 BOARDS = "zen4,raspberry-pi-4,x86-64-v3"
 Options = Sequence[LayoutOption]

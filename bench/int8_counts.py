@@ -29,20 +29,21 @@ from convtime.cases import Asked, Candidate, Convolution, candidates
 from counting.program import Counter, build_plugin, executed
 from telling import errors_told
 
-from edgeconv import algorithms, pipeline
-from edgeconv import board as boards
-from edgeconv.algorithms.problem import problem_of
-from edgeconv.board import Board
-from edgeconv.build.project import Project
-from edgeconv.build.run import run_command
-from edgeconv.choose import select
-from edgeconv.choose.winograd import LAYER_ERROR, NAME, forms_within
-from edgeconv.encoding import FLOAT32, INT8, int8
+from edgeconv.app import pipeline
+from edgeconv.app.pipeline import CompileOptions
 from edgeconv.ir.activation import Activation, grid
 from edgeconv.ir.candidate import INTEGERS
+from edgeconv.ir.encoding import FLOAT32, INT8, int8
 from edgeconv.ir.graph import Epilogue, Graph, Node, Tensor
-from edgeconv.pipeline import CompileOptions
-from edgeconv.targets import Target
+from edgeconv.kernels import algorithms
+from edgeconv.kernels.algorithms.problem import problem_of
+from edgeconv.run.build.project import Project
+from edgeconv.run.build.run import run_command
+from edgeconv.search.choose import select
+from edgeconv.search.choose.winograd import LAYER_ERROR, NAME, forms_within
+from edgeconv.target import board as boards
+from edgeconv.target.board import Board
+from edgeconv.target.targets import Target
 
 # Input channels, filters, side of the input, of the kernel, stride.
 UNIT_STRIDE = ((64, 64, 56, 3, 1), (128, 128, 28, 3, 1), (256, 256, 14, 3, 1))

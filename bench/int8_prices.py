@@ -13,14 +13,14 @@ from pathlib import Path
 
 from telling import errors_told
 
-from edgeconv.budget.tables import Objective
-from edgeconv.deciding import int8_model
-from edgeconv.deciding.decider import Decider
-from edgeconv.deciding.less_ram import ways
-from edgeconv.deciding.planning import Decided
+from edgeconv.app.deciding import int8_model
+from edgeconv.app.deciding.decider import Decider
+from edgeconv.app.deciding.less_ram import ways
+from edgeconv.app.deciding.planning import Decided
 from edgeconv.ir.graph import Graph
-from edgeconv.options import CompileOptions
-from edgeconv.quantising.by_price import Costs, border, kept_real
+from edgeconv.search.budget.tables import Objective
+from edgeconv.search.options import CompileOptions
+from edgeconv.search.quantising.by_price import Costs, border, kept_real
 
 
 def line(what: str, decided: Decided) -> str:

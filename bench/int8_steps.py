@@ -23,18 +23,18 @@ import numpy as np
 import numpy.typing as npt
 from rounding_steps import samples_of
 
-from edgeconv import board as boards
-from edgeconv import frontend, passes
-from edgeconv.calibration.rounding import parameters_of
-from edgeconv.calibration.samples import Samples
-from edgeconv.calibration.sqnr import Accuracy, Baseline
-from edgeconv.errors import EdgeconvError
+from edgeconv.base.errors import EdgeconvError
+from edgeconv.base.progress import nobody
 from edgeconv.ir.activation import Activation
-from edgeconv.progress import nobody
-from edgeconv.quantising.quantiser import Quantiser
-from edgeconv.quantising.ranges import see, together, widest
-from edgeconv.quantising.recipes import WAYS
-from edgeconv.quantising.rewrite import FORM
+from edgeconv.model import frontend, passes
+from edgeconv.search.calibration.rounding import parameters_of
+from edgeconv.search.calibration.samples import Samples
+from edgeconv.search.calibration.sqnr import Accuracy, Baseline
+from edgeconv.search.quantising.quantiser import Quantiser
+from edgeconv.search.quantising.ranges import see, together, widest
+from edgeconv.search.quantising.recipes import WAYS
+from edgeconv.search.quantising.rewrite import FORM
+from edgeconv.target import board as boards
 
 Values = dict[str, npt.NDArray[np.float32]]
 

@@ -22,18 +22,18 @@ from pathlib import Path
 
 from telling import errors_told
 
-from edgeconv import frontend, passes
-from edgeconv.calibration import samples as sampling
-from edgeconv.calibration.engine import Engine
-from edgeconv.calibration.sqnr import Accuracy, Baseline
-from edgeconv.choose.storage import by_kind
-from edgeconv.deciding.decider import Decider
-from edgeconv.deciding.planning import Decided
-from edgeconv.errors import EdgeconvError
-from edgeconv.fitting.measured import tensors_of
+from edgeconv.app.deciding.decider import Decider
+from edgeconv.app.deciding.planning import Decided
+from edgeconv.base.errors import EdgeconvError
+from edgeconv.base.sizes import parse
 from edgeconv.ir.filters import WEIGHTED
-from edgeconv.options import CompileOptions
-from edgeconv.sizes import parse
+from edgeconv.model import frontend, passes
+from edgeconv.search.calibration import samples as sampling
+from edgeconv.search.calibration.engine import Engine
+from edgeconv.search.calibration.sqnr import Accuracy, Baseline
+from edgeconv.search.choose.storage import by_kind
+from edgeconv.search.fitting.measured import tensors_of
+from edgeconv.search.options import CompileOptions
 
 HEADS = ("ms or price", "arena", "weights", "integers", "int8", "flyte", "float32")
 

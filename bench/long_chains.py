@@ -23,10 +23,10 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-from edgeconv.build.toolchain import probe
+from edgeconv.app.pipeline import CompileOptions, compile_model
+from edgeconv.base.errors import Exit
 from edgeconv.codegen.functions import MANY
-from edgeconv.errors import Exit
-from edgeconv.pipeline import CompileOptions, compile_model
+from edgeconv.run.build.toolchain import probe
 
 HEAD = f"{'layers':>7} {'functions':>10} {'compiler, s':>12} {'edgeconv, s':>12}"
 _FUNCTION = re.compile(r"^(?:static|EC_SHARED) void (net_\w+_\d+)\(", re.MULTILINE)

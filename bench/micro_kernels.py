@@ -27,8 +27,8 @@ from innerloop.models import ENOUGH, MODELS, Model
 from innerloop.program import find_compiler, inner_loops, kernels
 from innerloop.syntax import SYNTAXES
 
-from edgeconv.errors import EdgeconvError, Exit
-from edgeconv.targets import TARGETS
+from edgeconv.base.errors import EdgeconvError, Exit
+from edgeconv.target.targets import TARGETS
 
 COMPILERS = ("gcc", "clang")
 

@@ -26,22 +26,22 @@ from statistics import fmean
 
 import numpy as np
 
-from edgeconv import board as boards
-from edgeconv import memory
-from edgeconv.algorithms import lower
-from edgeconv.board import Board
-from edgeconv.encoding import FLOAT32
-from edgeconv.errors import EdgeconvError
+from edgeconv.base.errors import EdgeconvError
 from edgeconv.ir.choice import Choice, Layer
+from edgeconv.ir.encoding import FLOAT32
 from edgeconv.ir.graph import Graph, Node, Tensor
 from edgeconv.ir.layout import ROW_MAJOR, blocked
-from edgeconv.predict.rates import machine_with
-from edgeconv.predict.residency import uses
-from edgeconv.price import price
-from edgeconv.price.energy import bytes_by_level, joules
-from edgeconv.price.machine import sources
-from edgeconv.storage import formats
-from edgeconv.targets import Target
+from edgeconv.kernels.algorithms import lower
+from edgeconv.kernels.storage import formats
+from edgeconv.search import memory
+from edgeconv.search.predict.rates import machine_with
+from edgeconv.search.predict.residency import uses
+from edgeconv.target import board as boards
+from edgeconv.target.board import Board
+from edgeconv.target.price import price
+from edgeconv.target.price.energy import bytes_by_level, joules
+from edgeconv.target.price.machine import sources
+from edgeconv.target.targets import Target
 
 FORMATS = ("flyte24", "flyte16", "flyte8")
 LOAD_AND_STORE = 1.0  # slots of a vector that is decoded into memory, beside its decoding

@@ -25,12 +25,12 @@ from pathlib import Path
 
 from scipy.stats import spearmanr
 
-from edgeconv.bench import bench
-from edgeconv.build.project import Project
-from edgeconv.errors import EdgeconvError, Exit
+from edgeconv.app.pipeline import CompileOptions, Decided, compile_model, decide
+from edgeconv.base.errors import EdgeconvError, Exit
 from edgeconv.ir.choice import Layer
-from edgeconv.pipeline import CompileOptions, Decided, compile_model, decide
-from edgeconv.predict import Prediction, predict
+from edgeconv.run.bench import bench
+from edgeconv.run.build.project import Project
+from edgeconv.search.predict import Prediction, predict
 
 NOISY = 1.1  # a round's total against the best one's
 

@@ -33,13 +33,13 @@ from int8_counts import in_few_products
 from rich.console import Console
 from rich.table import Table
 
-from edgeconv import algorithms
-from edgeconv import board as boards
-from edgeconv.algorithms.ahead import NOTHING, Ahead
-from edgeconv.algorithms.candidate import ConvCandidate
-from edgeconv.errors import EdgeconvError
+from edgeconv.base.errors import EdgeconvError
 from edgeconv.ir.choice import Layer
-from edgeconv.targets import Target
+from edgeconv.kernels import algorithms
+from edgeconv.kernels.algorithms.ahead import NOTHING, Ahead
+from edgeconv.kernels.algorithms.candidate import ConvCandidate
+from edgeconv.target import board as boards
+from edgeconv.target.targets import Target
 
 FLOAT_BYTES = 4
 KINDS: Mapping[str, tuple[Spec, str]] = MappingProxyType(

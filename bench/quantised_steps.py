@@ -19,12 +19,12 @@ import numpy.typing as npt
 import onnxruntime
 from models_table import print_table
 
-from edgeconv.build.project import Port
-from edgeconv.options import CompileOptions
-from edgeconv.pipeline import compile_model
-from edgeconv.verify.compare import assumed_spacing, compare
-from edgeconv.verify.inputs import seeded, write_tensors
-from edgeconv.verify.program import run_program
+from edgeconv.app.pipeline import compile_model
+from edgeconv.run.build.project import Port
+from edgeconv.run.verify.compare import assumed_spacing, compare
+from edgeconv.run.verify.inputs import seeded, write_tensors
+from edgeconv.run.verify.program import run_program
+from edgeconv.search.options import CompileOptions
 
 Values = Mapping[str, npt.NDArray[Any]]
 LEVELS = onnxruntime.GraphOptimizationLevel

@@ -27,11 +27,11 @@ from typing import Any
 
 from quantising.networks import NETWORKS, write_networks
 
-from edgeconv.errors import EdgeconvError
-from edgeconv.options import CompileOptions
-from edgeconv.pipeline import compile_model, verify_project
-from edgeconv.verify.inputs import seeded, write_tensors
-from edgeconv.verify.program import run_program
+from edgeconv.app.pipeline import compile_model, verify_project
+from edgeconv.base.errors import EdgeconvError
+from edgeconv.run.verify.inputs import seeded, write_tensors
+from edgeconv.run.verify.program import run_program
+from edgeconv.search.options import CompileOptions
 
 _TORCH = "torch==2.13.0"
 

@@ -16,15 +16,15 @@ import sys
 import time
 from pathlib import Path
 
-from edgeconv import frontend, passes
-from edgeconv.calibration import samples as sampling
-from edgeconv.calibration.engine import Engine
-from edgeconv.calibration.in_turn import round_in_turn
-from edgeconv.calibration.rounding import RECIPES, Rounded, parameters_of, round_layers
-from edgeconv.calibration.samples import Samples
-from edgeconv.calibration.sqnr import Baseline
-from edgeconv.errors import EdgeconvError
+from edgeconv.base.errors import EdgeconvError
 from edgeconv.ir.graph import Graph
+from edgeconv.model import frontend, passes
+from edgeconv.search.calibration import samples as sampling
+from edgeconv.search.calibration.engine import Engine
+from edgeconv.search.calibration.in_turn import round_in_turn
+from edgeconv.search.calibration.rounding import RECIPES, Rounded, parameters_of, round_layers
+from edgeconv.search.calibration.samples import Samples
+from edgeconv.search.calibration.sqnr import Baseline
 
 FORMATS = "flyte24,flyte16,int8,int4,flyte8"
 SEEDED = 16  # for rounding, and as many others to measure on

@@ -21,10 +21,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from edgeconv.errors import EdgeconvError
-from edgeconv.pipeline import CompileOptions, compile_model
-from edgeconv.verify.inputs import ensure
-from edgeconv.verify.program import run_program
+from edgeconv.app.pipeline import CompileOptions, compile_model
+from edgeconv.base.errors import EdgeconvError
+from edgeconv.run.verify.inputs import ensure
+from edgeconv.run.verify.program import run_program
 
 BOARDS = "zen4,x86-64-v3,generic-c,raspberry-pi-4,odroid-xu3,power10-s1024,mps2-an500"
 Record = dict[str, Any]

@@ -14,8 +14,8 @@ import sys
 from innerloop.program import find_compiler
 from innerloop.stored import FORMATS, costs
 
-from edgeconv.errors import EdgeconvError
-from edgeconv.targets import TARGETS
+from edgeconv.base.errors import EdgeconvError
+from edgeconv.target.targets import TARGETS
 
 ISAS = [name for name, target in TARGETS.items() if target.lanes > 1]
 

@@ -23,12 +23,12 @@ from convtime.cases import Asked, Candidate, Convolution, candidates, distinct
 from counting.program import Counter
 from telling import errors_told
 
-from edgeconv import board as boards
-from edgeconv.choose.prices import algorithms_of
-from edgeconv.choose.storage import tensor_formats, weight_formats
-from edgeconv.storage import formats
-from edgeconv.storage.base import FLOAT32
-from edgeconv.targets import Target
+from edgeconv.kernels.storage import formats
+from edgeconv.kernels.storage.base import FLOAT32
+from edgeconv.search.choose.prices import algorithms_of
+from edgeconv.search.choose.storage import tensor_formats, weight_formats
+from edgeconv.target import board as boards
+from edgeconv.target.targets import Target
 
 IMAGE_CHANNELS = 3
 

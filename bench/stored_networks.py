@@ -26,12 +26,12 @@ from pathlib import Path
 
 from telling import errors_told
 
-from edgeconv.arguments import NEAREST, ROUNDINGS
-from edgeconv.bench import Timing, bench
-from edgeconv.build.project import Project
-from edgeconv.choose.storage import OUTPUT, tensor_formats, weight_formats
-from edgeconv.pipeline import CompileOptions, compile_model
-from edgeconv.storage.base import FLOAT32
+from edgeconv.app.pipeline import CompileOptions, compile_model
+from edgeconv.base.arguments import NEAREST, ROUNDINGS
+from edgeconv.kernels.storage.base import FLOAT32
+from edgeconv.run.bench import Timing, bench
+from edgeconv.run.build.project import Project
+from edgeconv.search.choose.storage import OUTPUT, tensor_formats, weight_formats
 
 Quoted = Callable[[Iterable[float]], float]
 WEIGHTED = ("Conv", "Dense")

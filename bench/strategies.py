@@ -32,9 +32,9 @@ from pathlib import Path
 from cores import Cores
 from telling import errors_told
 
-from edgeconv import board as boards
-from edgeconv.errors import EdgeconvError, Exit
-from edgeconv.measured.store import Row, Store
+from edgeconv.base.errors import EdgeconvError, Exit
+from edgeconv.search.measured.store import Row, Store
+from edgeconv.target import board as boards
 
 TIE = 1.02
 _CONV = re.compile(

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from edgeconv.errors import EdgeconvError
+from edgeconv.base.errors import EdgeconvError
 
 
 @contextmanager

@@ -32,13 +32,13 @@ from pathlib import Path
 from cores import Cores, Rates
 from telling import errors_told
 
-from edgeconv import board as boards
-from edgeconv.bench import bench
-from edgeconv.board import RunKind
-from edgeconv.build.project import Project
-from edgeconv.errors import EdgeconvError, Exit
-from edgeconv.options import CompileOptions
-from edgeconv.pipeline import compile_model
+from edgeconv.app.pipeline import compile_model
+from edgeconv.base.errors import EdgeconvError, Exit
+from edgeconv.run.bench import bench
+from edgeconv.run.build.project import Project
+from edgeconv.search.options import CompileOptions
+from edgeconv.target import board as boards
+from edgeconv.target.board import RunKind
 
 SHARE = 0.95
 

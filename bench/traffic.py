@@ -25,14 +25,14 @@ from cachesim import table
 from cachesim.cases import SPECS, cases
 from cachesim.program import Program
 
-from edgeconv import board as boards
-from edgeconv import sizes
-from edgeconv.algorithms import algorithms
-from edgeconv.board import Board, RunKind
-from edgeconv.build import find_compiler
-from edgeconv.cache import Cache
-from edgeconv.errors import EdgeconvError, Exit
-from edgeconv.registry import lookup
+from edgeconv.base import sizes
+from edgeconv.base.errors import EdgeconvError, Exit
+from edgeconv.base.registry import lookup
+from edgeconv.kernels.algorithms import algorithms
+from edgeconv.run.build import find_compiler
+from edgeconv.target import board as boards
+from edgeconv.target.board import Board, RunKind
+from edgeconv.target.cache import Cache
 
 LINE_BYTES = 64  # EC_LINE_FLOATS of ec_common.h
 USUAL_WAYS = 8  # where the board states none

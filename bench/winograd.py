@@ -19,18 +19,18 @@ from convtime.cases import Candidate, Convolution, distinct
 from counting.program import Counter
 from telling import errors_told
 
-from edgeconv import board as boards
-from edgeconv import frontend, passes
-from edgeconv.algorithms.packing import weights_of
-from edgeconv.algorithms.problem import problem_of
-from edgeconv.algorithms.winograd.bound import UNIT, amplification, roundings
-from edgeconv.algorithms.winograd.candidate import applies
-from edgeconv.algorithms.winograd.forms import OUTPUTS, error_of, forms_for
-from edgeconv.algorithms.winograd.probable import probable_bound
-from edgeconv.choose import select
-from edgeconv.choose.winograd import forms_within
 from edgeconv.ir.minimal_filter import Nested
-from edgeconv.targets import Target
+from edgeconv.kernels.algorithms.packing import weights_of
+from edgeconv.kernels.algorithms.problem import problem_of
+from edgeconv.kernels.algorithms.winograd.bound import UNIT, amplification, roundings
+from edgeconv.kernels.algorithms.winograd.candidate import applies
+from edgeconv.kernels.algorithms.winograd.forms import OUTPUTS, error_of, forms_for
+from edgeconv.kernels.algorithms.winograd.probable import probable_bound
+from edgeconv.model import frontend, passes
+from edgeconv.search.choose import select
+from edgeconv.search.choose.winograd import forms_within
+from edgeconv.target import board as boards
+from edgeconv.target.targets import Target
 
 OUTPUTS_OF_A_LAYER = 1_000_000  # of which the largest error is asked for
 

@@ -1,5 +1,5 @@
 """Sets of points for forms F(m, r) of Winograd, by the error that they make and the operations that
-they take: what the table in `edgeconv/algorithms/winograd/forms.py` was chosen from.
+they take: what the table in `edgeconv/kernels/algorithms/winograd/forms.py` was chosen from.
 
     python bench/winograd_points.py 5 3
     python bench/winograd_points.py 4 7 --one-dimension
@@ -15,9 +15,9 @@ from itertools import combinations
 
 import numpy as np
 
-from edgeconv.algorithms.winograd.error import relative_error
-from edgeconv.algorithms.winograd.plan import routine_of
 from edgeconv.ir.minimal_filter import MinimalFilter, Nested, plain
+from edgeconv.kernels.algorithms.winograd.error import relative_error
+from edgeconv.kernels.algorithms.winograd.plan import routine_of
 
 CHANNELS, FILTERS, SEEDS = 64, 16, 3
 MAGNITUDES = [

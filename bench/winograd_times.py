@@ -24,16 +24,16 @@ from convtime.measure import Effort, measure
 from convtime.program import Library, Program
 from telling import errors_told
 
-from edgeconv import board as boards
-from edgeconv.algorithms import algorithms
-from edgeconv.algorithms.candidate import ConvCandidate
-from edgeconv.algorithms.winograd.candidate import applies, candidate_of
-from edgeconv.algorithms.winograd.phases import Divided
-from edgeconv.algorithms.winograd.plan import WinogradPlan, each_group, routine_of
-from edgeconv.board import Board
-from edgeconv.build import find_compiler
-from edgeconv.choose.winograd import NAME, forms_within, with_minimal_filters
-from edgeconv.targets import Target
+from edgeconv.kernels.algorithms import algorithms
+from edgeconv.kernels.algorithms.candidate import ConvCandidate
+from edgeconv.kernels.algorithms.winograd.candidate import applies, candidate_of
+from edgeconv.kernels.algorithms.winograd.phases import Divided
+from edgeconv.kernels.algorithms.winograd.plan import WinogradPlan, each_group, routine_of
+from edgeconv.run.build import find_compiler
+from edgeconv.search.choose.winograd import NAME, forms_within, with_minimal_filters
+from edgeconv.target import board as boards
+from edgeconv.target.board import Board
+from edgeconv.target.targets import Target
 
 ERROR = 1e-4  # of a layer, and how far its results may be from the other algorithm's
 

@@ -1,1 +1,1 @@
-"""The board descriptions, one TOML file each; ``edgeconv.board`` reads them."""
+"""The board descriptions, one TOML file each; ``edgeconv.target.board`` reads them."""

@@ -8,14 +8,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib import resources
 from importlib.resources.abc import Traversable
 
-from edgeconv.cache import ASSUMED_LINE
 from edgeconv.codegen.c_names import c_float
 from edgeconv.codegen.guarded import for_program, kinds_of, says_a_kind
-from edgeconv.encoding import Encoding
-from edgeconv.micro_kernels import micro_kernels
-from edgeconv.requantisation.scalings import FIXED, OFFSETS, TIES, TWICE
-from edgeconv.storage import format_of
-from edgeconv.targets import PANELS
+from edgeconv.ir.encoding import Encoding
+from edgeconv.ir.requantisation.scalings import FIXED, OFFSETS, TIES, TWICE
+from edgeconv.kernels.storage import format_of
+from edgeconv.target.cache import ASSUMED_LINE
+from edgeconv.target.micro_kernels import micro_kernels
+from edgeconv.target.targets import PANELS
 
 _INCLUDE = re.compile(r'^#include "([^"]+)"\n', re.MULTILINE)
 _GUARD = re.compile(r"^#ifndef (EC_\w+_H)\n#define \1$", re.MULTILINE)
@@ -83,7 +83,7 @@ def micro_kernel_list(headers: Iterable[str]) -> str:
 
 def runtime() -> Traversable:
     """The folder of the runtime headers inside the package."""
-    return resources.files("edgeconv.runtime_c")
+    return resources.files("edgeconv.kernels.runtime_c")
 
 
 def _read(path: str, instead: Mapping[str, str], guarded: set[str]) -> str:

@@ -9,8 +9,8 @@ import unicodedata
 from collections.abc import Callable, Iterable, Sequence
 from textwrap import wrap
 
+from edgeconv.base.names import untaken
 from edgeconv.codegen.reserved_names import KEYWORDS, is_reserved
-from edgeconv.names import untaken
 
 # Exporters join the names of whatever they fused; the end of such a name tells most.
 MOST_NAME = 40

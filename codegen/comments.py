@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from edgeconv.base.names import shortened
 from edgeconv.codegen.addresses import Addresses
 from edgeconv.codegen.c_names import c_comment
 from edgeconv.codegen.turns import Turns
-from edgeconv.encoding import FLOAT32
 from edgeconv.ir.choice import Layer
+from edgeconv.ir.encoding import FLOAT32
 from edgeconv.ir.graph import Node
 from edgeconv.ir.step import Share
-from edgeconv.names import shortened
 
 
 def comment(layer: Layer, shares: Sequence[Share], at: Addresses) -> tuple[str, ...]:

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from edgeconv import __version__
-from edgeconv.arguments import DEFAULT_TOLERANCE
+from edgeconv.base.arguments import DEFAULT_TOLERANCE
+from edgeconv.base.names import shortened
 from edgeconv.codegen.addresses import Addresses
 from edgeconv.codegen.amalgamate import amalgamate
 from edgeconv.codegen.c_names import c_comment, prefix
@@ -25,19 +26,18 @@ from edgeconv.codegen.source_tree import SourceTree
 from edgeconv.codegen.turns import Turns, row_variables, turns_of
 from edgeconv.codegen.weights import CRC_AT, MAGIC, VERSION, WeightImage, layout
 from edgeconv.codegen.workers import SharedStep, ranges, shared_step
-from edgeconv.encoding import FLOAT32, Encoding
 from edgeconv.ir.check import InvariantError
 from edgeconv.ir.choice import Choice, Layer, tensor_bytes
+from edgeconv.ir.encoding import FLOAT32, Encoding
 from edgeconv.ir.graph import CHECK
 from edgeconv.ir.grids import rounds
 from edgeconv.ir.link import LinkPlan, vector_align
 from edgeconv.ir.memory import MemoryMap
+from edgeconv.ir.requantisation import TFLITE
+from edgeconv.ir.requantisation.scalings import FIXED, TWICE
 from edgeconv.ir.step import Step
-from edgeconv.lowering.calls import merge_headers
-from edgeconv.names import shortened
-from edgeconv.requantisation import TFLITE
-from edgeconv.requantisation.scalings import FIXED, TWICE
-from edgeconv.targets import TARGETS
+from edgeconv.kernels.lowering.calls import merge_headers
+from edgeconv.target.targets import TARGETS
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from edgeconv.ir.choice import Blob, Choice, Layer
 from edgeconv.ir.graph import Graph
-from edgeconv.storage import format_of
+from edgeconv.kernels.storage import format_of
 
 Array = npt.NDArray[np.generic]
 Key = tuple[int, str]  # index of the layer, name of its blob

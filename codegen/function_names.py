@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from edgeconv.algorithms.candidate import ConvCandidate
-from edgeconv.algorithms.problem import ConvProblem
 from edgeconv.codegen.c_names import identifier
 from edgeconv.ir.choice import Layer
+from edgeconv.kernels.algorithms.candidate import ConvCandidate
+from edgeconv.kernels.algorithms.problem import ConvProblem
 
 # Operators whose algorithms say how, rather than what.
 _WORDS = {"Conv": "conv", "Dense": "dense", "MatMul": "matmul", "Softmax": "softmax"}

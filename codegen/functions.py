@@ -27,7 +27,7 @@ from edgeconv.codegen.lines import broken, remarks
 from edgeconv.codegen.shares import ITEMS, ROWS, Items
 from edgeconv.ir.check import InvariantError
 from edgeconv.ir.choice import ArgKind, Layer
-from edgeconv.lowering.splits import outermost
+from edgeconv.kernels.lowering.splits import outermost
 
 
 @cache  # compiling the templates takes longer than rendering them

@@ -84,7 +84,7 @@ def _rest(found: re.Match[str], kinds: Mapping[str, bool]) -> str:
 @functools.cache
 def _macros(kinds: frozenset[tuple[str, bool]]) -> Mapping[str, tuple[list[str], str]]:
     """Parameters and meaning of every macro that such programs have expanded, by name."""
-    common = resources.files("edgeconv.runtime_c") / "ec_common.h"
+    common = resources.files("edgeconv.kernels.runtime_c") / "ec_common.h"
     guarded = list(_GUARDED.finditer(common.read_text(encoding="utf-8")))
     branches = [
         g["so" if so else "otherwise"] or ""

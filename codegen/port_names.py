@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
+from edgeconv.base.errors import UsageError
+from edgeconv.base.names import did_you_mean
 from edgeconv.codegen.c_names import identifier, unique_identifiers
-from edgeconv.errors import UsageError
-from edgeconv.names import did_you_mean
 
 Names = dict[str, str]  # of tensors, to identifiers
 _OPTION = "--rename"

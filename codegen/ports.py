@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from edgeconv.codegen.c_names import c_comment, c_float, c_list
-from edgeconv.element_types import element_type
+from edgeconv.ir.element_types import element_type
 from edgeconv.ir.graph import Tensor
 from edgeconv.ir.layout import ROW_MAJOR, Order
 from edgeconv.ir.memory import Place

@@ -11,13 +11,13 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from edgeconv.algorithms.widening import is_asymmetric
 from edgeconv.codegen.weights import HEADER, Header, PlacedBlob, defect_of, layout
-from edgeconv.encoding import FLOAT32
 from edgeconv.ir.candidate import EXACTLY
 from edgeconv.ir.choice import Blob, Choice, Layer
+from edgeconv.ir.encoding import FLOAT32
 from edgeconv.ir.filters import DYNAMIC, WEIGHTED, Filters
-from edgeconv.storage import format_of
+from edgeconv.kernels.algorithms.widening import is_asymmetric
+from edgeconv.kernels.storage import format_of
 
 Bytes = npt.NDArray[np.uint8]
 Floats = npt.NDArray[np.float32]

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from edgeconv.array_types import array_type
 from edgeconv.codegen.c_names import c_float
-from edgeconv.element_types import BOOL, SMALL_INTEGERS, element_type
+from edgeconv.ir.array_types import array_type
+from edgeconv.ir.element_types import BOOL, SMALL_INTEGERS, element_type
 from edgeconv.ir.graph import Tensor
 
 Array = npt.NDArray[np.generic]

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from edgeconv.base.owned.folder import Contents, put_project
 from edgeconv.codegen.sbom import Bill
 from edgeconv.codegen.weights import WeightImage, write
-from edgeconv.owned.folder import Contents, put_project
 
 REPORT = "report.json"
 
@@ -39,8 +39,8 @@ class SourceTree:
     ) -> tuple[str, ...]:
         """Make ``directory`` this project, replacing one that stands there already.
 
-        All of it or nothing, and nothing that is not ours: see `edgeconv.owned`.  ``finish`` is
-        called with the folder in which the project is made, before it takes its place; what it
+        All of it or nothing, and nothing that is not ours: see `edgeconv.base.owned`.  ``finish``
+        is called with the folder in which the project is made, before it takes its place; what it
         raises counts as a failure.  Returns what the user should know of files that were kept.
         Raises EdgeconvError where the target is something else than an edgeconv project, where a
         file that must be replaced was changed, or when it cannot be written.

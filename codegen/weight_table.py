@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from edgeconv.base.names import shortened, untaken
 from edgeconv.codegen.c_names import identifier
 from edgeconv.codegen.weights import PlacedBlob, WeightImage
 from edgeconv.ir.choice import Choice, Layer
-from edgeconv.names import shortened, untaken
 
 
 @dataclass(frozen=True, slots=True)

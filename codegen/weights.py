@@ -15,8 +15,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import BinaryIO
 
+from edgeconv.base.errors import EdgeconvError
 from edgeconv.codegen.equal_constants import encoded, originals
-from edgeconv.errors import EdgeconvError
 from edgeconv.ir.choice import Blob, Choice
 
 MAGIC = b"ECWT"

@@ -8,7 +8,7 @@ import sys
 def main() -> int:
     """Run the command line; Ctrl-C while the modules load ends quietly too."""
     try:
-        from edgeconv.cli import main as run  # noqa: PLC0415 - takes half a second
+        from edgeconv.app.cli import main as run  # noqa: PLC0415 - takes half a second
     except KeyboardInterrupt:
         return 130
     return run()

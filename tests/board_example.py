@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from edgeconv import board as boards
-from edgeconv.errors import EdgeconvError, Exit
-from edgeconv.host import Host
+from edgeconv.base.errors import EdgeconvError, Exit
+from edgeconv.target import board as boards
+from edgeconv.target.host import Host
 
 FOLDER = Path(__file__).resolve().parents[1] / "boards"
 X86 = Host("x86_64", "Example CPU", frozenset({"sse2"}), None, 4, ())

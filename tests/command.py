@@ -11,7 +11,7 @@ from typing import Any
 import click
 import pytest
 
-from edgeconv.cli import main, program
+from edgeconv.app.cli import main, program
 
 BOARD = "generic-c"
 

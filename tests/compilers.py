@@ -14,11 +14,11 @@ from pathlib import Path
 
 import pytest
 
-from edgeconv.build import compile as compiling
-from edgeconv.build import compile_project
-from edgeconv.build.compile import Binary
-from edgeconv.build.project import Project
-from edgeconv.build.toolchain import program_named
+from edgeconv.run.build import compile as compiling
+from edgeconv.run.build import compile_project
+from edgeconv.run.build.compile import Binary
+from edgeconv.run.build.project import Project
+from edgeconv.run.build.toolchain import program_named
 
 # Debian 12's, which tools/setup_toolchains.sh installs there.
 OLDEST = {"gcc": 12, "clang": 14}

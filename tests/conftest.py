@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from edgeconv import board as boards
-from edgeconv.board import own_rates
-from edgeconv.build import compile as compiling
-from edgeconv.pipeline import CompileOptions, compile_model
+from edgeconv.app.pipeline import CompileOptions, compile_model
+from edgeconv.run.build import compile as compiling
+from edgeconv.target import board as boards
+from edgeconv.target.board import own_rates
 from tests import compilers, cpu_times, onnx_models
 from tests.command import BOARD, Command
 from tests.kernels import builds, once

@@ -12,9 +12,9 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
-from edgeconv.deciding import Decider
-from edgeconv.errors import EdgeconvError, Exit
-from edgeconv.options import CompileOptions
+from edgeconv.app.deciding import Decider
+from edgeconv.base.errors import EdgeconvError, Exit
+from edgeconv.search.options import CompileOptions
 from tests.onnx_models import model, save
 
 make = helper.make_node

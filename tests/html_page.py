@@ -9,7 +9,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
-from edgeconv.pipeline import CompileOptions, decide
+from edgeconv.app.pipeline import CompileOptions, decide
 from tests import onnx_models
 from tests.command import BOARD
 

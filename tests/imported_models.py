@@ -10,8 +10,8 @@ import numpy as np
 import onnx
 from onnx import helper
 
-from edgeconv.frontend import load, reference_outputs
 from edgeconv.ir.graph import Graph
+from edgeconv.model.frontend import load, reference_outputs
 from tests.ir_interpreter import evaluate
 from tests.onnx_models import Values, model, save
 

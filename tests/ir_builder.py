@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from edgeconv.encoding import INT4
 from edgeconv.ir.activation import Activation
 from edgeconv.ir.check import check
+from edgeconv.ir.encoding import INT4
 from edgeconv.ir.graph import Epilogue, Graph, Node, Tensor
 from tests.ir_interpreter import evaluate
 

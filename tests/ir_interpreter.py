@@ -15,9 +15,9 @@ import ml_dtypes
 import numpy as np
 import numpy.typing as npt
 
-from edgeconv.array_types import array_type
-from edgeconv.element_types import SCALES
 from edgeconv.ir.activation import Activation
+from edgeconv.ir.array_types import array_type
+from edgeconv.ir.element_types import SCALES
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.pointwise import Applied
 from tests.resize_weights import resize_weights

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from edgeconv.board import Board, RunKind
-from edgeconv.build import compile_project, run_binary
-from edgeconv.build.compile import Binary
-from edgeconv.build.project import Project
+from edgeconv.run.build import compile_project, run_binary
+from edgeconv.run.build.compile import Binary
+from edgeconv.run.build.project import Project
+from edgeconv.target.board import Board, RunKind
 
 # What lies below the stack pointer is painted in the function that makes the call, so that nothing
 # else is measured.  Only that may be written below it, until the call, that the ABI lets leaf

@@ -1,14 +1,14 @@
 """The lines that a sliced convolution touches, played through caches that replace the line unused
-for longest: the oracle of `edgeconv.algorithms.sconv.traffic`."""
+for longest: the oracle of `edgeconv.kernels.algorithms.sconv.traffic`."""
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
 
-from edgeconv.algorithms.sconv.shape import Shape, Window
-from edgeconv.algorithms.sconv.slicing import Slicing
-from edgeconv.cache import Cache
+from edgeconv.kernels.algorithms.sconv.shape import Shape, Window
+from edgeconv.kernels.algorithms.sconv.slicing import Slicing
+from edgeconv.target.cache import Cache
 
 # Bits above which an operand's own addresses end.
 OPERAND = 1 << 40

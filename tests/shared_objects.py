@@ -36,7 +36,7 @@ _WORTH_IT = 3  # compilations of a kind, after which a header is read for the ne
 
 @dataclass(frozen=True)
 class SharedObjects:
-    """Stands for ``edgeconv.build.compile._call``, which is ``call``; ``store`` is a folder."""
+    """Stands for ``edgeconv.run.build.compile._call``, which is ``call``; ``store`` is a folder."""
 
     call: Call
     store: Path

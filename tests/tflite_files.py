@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from edgeconv.errors import EdgeconvError
-from edgeconv.frontend import load
+from edgeconv.base.errors import EdgeconvError
+from edgeconv.model.frontend import load
 
 
 def saved(data: bytes, folder: Path) -> Path:

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from flatbuffers import number_types
 
-from edgeconv.tflite_format.schema import ACTIVATIONS, OPERATORS, OPTIONS, TYPES
+from edgeconv.model.tflite.schema import ACTIVATIONS, OPERATORS, OPTIONS, TYPES
 
 Values = npt.NDArray[Any]
 Numbers = tuple[Sequence[int], str]  # a vector, and its letter of `struct`

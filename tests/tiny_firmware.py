@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from edgeconv import board as boards
-from edgeconv.board import Board, Memory
-from edgeconv.build.compile import Binary
-from edgeconv.build.toolchain import Compiler
+from edgeconv.run.build.compile import Binary
+from edgeconv.run.build.toolchain import Compiler
+from edgeconv.target import board as boards
+from edgeconv.target.board import Board, Memory
 
 ARM = "arm-none-eabi-gcc"
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from edgeconv import board as boards
-from edgeconv.board import Board
-from edgeconv.build import find_compiler, find_emulator
-from edgeconv.errors import EdgeconvError
+from edgeconv.base.errors import EdgeconvError
+from edgeconv.run.build import find_compiler, find_emulator
+from edgeconv.target import board as boards
+from edgeconv.target.board import Board
 
 
 def available(name: str, *, to_run: bool = True) -> Board:

@@ -11,11 +11,11 @@ import onnx
 import pytest
 from onnx import helper
 
-from edgeconv import choose
-from edgeconv.choose.turns import take_turns
 from edgeconv.ir.choice import Choice
 from edgeconv.ir.step import Share
-from edgeconv.targets import Target
+from edgeconv.search import choose
+from edgeconv.search.choose.turns import take_turns
+from edgeconv.target.targets import Target
 from tests import onnx_models
 
 
@@ -91,5 +91,5 @@ def in_turns(
 def one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
     """From now on layers take turns where RAM is short, or a test says so, alone."""
     for module in ("formats", "made_int8"):
-        path = f"edgeconv.deciding.{module}.by_price"
+        path = f"edgeconv.app.deciding.{module}.by_price"
         monkeypatch.setattr(path, lambda planner, draft: draft)

@@ -10,10 +10,10 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
-from edgeconv.algorithms.winograd.plan import routine_of
-from edgeconv.algorithms.winograd.toom_cook import matrices
 from edgeconv.ir.minimal_filter import MinimalFilter, Nested
 from edgeconv.ir.straight_line import Routine
+from edgeconv.kernels.algorithms.winograd.plan import routine_of
+from edgeconv.kernels.algorithms.winograd.toom_cook import matrices
 
 Floats = npt.NDArray[np.float32]
 FLOAT64 = 2.0**-40  # of the largest filter: what rounding of float64 makes of transformed ones

@@ -16,8 +16,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from edgeconv.micro_kernels.base import Tile
-from edgeconv.targets import PANELS, TARGETS
+from edgeconv.target.micro_kernels.base import Tile
+from edgeconv.target.targets import PANELS, TARGETS
 
 
 def rows(arch: str) -> list[str]:

@@ -9,11 +9,11 @@ from types import MappingProxyType
 import numpy as np
 from convtime.cases import Asked, Convolution, candidates
 
-from edgeconv.algorithms.problem import problem_of
 from edgeconv.ir.choice import Layer
 from edgeconv.ir.graph import Graph, Node, Tensor
 from edgeconv.ir.work import Crossing
-from edgeconv.targets import Target
+from edgeconv.kernels.algorithms.problem import problem_of
+from edgeconv.target.targets import Target
 
 Pair = tuple[int, int]
 

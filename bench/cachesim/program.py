@@ -12,13 +12,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from cachesim.cases import Case
-from edgeconv.board import Board
-from edgeconv.build import Compiler, compile_project
-from edgeconv.cache import Cache
+from edgeconv.base.errors import EdgeconvError, Exit
 from edgeconv.codegen.amalgamate import amalgamate
 from edgeconv.codegen.functions import FunctionTable, environment
-from edgeconv.errors import EdgeconvError, Exit
-from edgeconv.lowering.calls import merge_headers
+from edgeconv.kernels.lowering.calls import merge_headers
+from edgeconv.run.build import Compiler, compile_project
+from edgeconv.target.board import Board
+from edgeconv.target.cache import Cache
 
 LINE_BYTES = 64
 FLOAT_BYTES = 4

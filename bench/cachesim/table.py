@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from cachesim.cases import Case
-from edgeconv import sizes
-from edgeconv.cache import Cache
+from edgeconv.base import sizes
+from edgeconv.target.cache import Cache
 
 TOLERANCE = 0.25
 

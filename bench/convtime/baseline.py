@@ -13,12 +13,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from edgeconv.algorithms.packing import weights_of
-from edgeconv.algorithms.problem import ConvProblem
-from edgeconv.errors import EdgeconvError, Exit
+from edgeconv.base.errors import EdgeconvError, Exit
 from edgeconv.ir.choice import Arg, ArgKind, Blob, Layer
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.work import Work
+from edgeconv.kernels.algorithms.packing import weights_of
+from edgeconv.kernels.algorithms.problem import ConvProblem
 
 _ROW_MAJOR, _NO_TRANS = 101, 111  # of cblas.h
 _PREFIX = "OPENBLAS_"

@@ -10,14 +10,15 @@ from pathlib import Path
 import numpy as np
 
 from convtime.baseline import im2col_gemm, part_of
-from edgeconv import algorithms, frontend, passes
-from edgeconv.algorithms.problem import ConvProblem, Finish, problem_of
-from edgeconv.choose.prices import algorithms_of
 from edgeconv.ir.choice import Layer
 from edgeconv.ir.graph import Epilogue, Graph, Node, Tensor
 from edgeconv.ir.layout import ROW_MAJOR, Order
-from edgeconv.lowering.options import LayoutOption
-from edgeconv.targets import Target
+from edgeconv.kernels import algorithms
+from edgeconv.kernels.algorithms.problem import ConvProblem, Finish, problem_of
+from edgeconv.kernels.lowering.options import LayoutOption
+from edgeconv.model import frontend, passes
+from edgeconv.search.choose.prices import algorithms_of
+from edgeconv.target.targets import Target
 
 FLOAT_BYTES = 4
 SCHEDULES = ("IS", "WS")

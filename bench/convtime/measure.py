@@ -11,7 +11,7 @@ import numpy as np
 
 from convtime.cases import Candidate, Convolution
 from convtime.program import Arena, Floats, Library
-from edgeconv.errors import EdgeconvError
+from edgeconv.base.errors import EdgeconvError
 from edgeconv.ir.choice import ArgKind
 from edgeconv.ir.graph import Tensor
 

@@ -11,15 +11,15 @@ import jinja2
 import numpy as np
 import numpy.typing as npt
 
-from edgeconv.board import Board
-from edgeconv.build import Compiler, compile_project
 from edgeconv.codegen.amalgamate import amalgamate
 from edgeconv.codegen.functions import FunctionTable, environment
 from edgeconv.codegen.routines import routines_header
-from edgeconv.encoding import FLOAT32, INT32, Encoding
 from edgeconv.ir.choice import Layer
+from edgeconv.ir.encoding import FLOAT32, INT32, Encoding
 from edgeconv.ir.straight_line import Routine
-from edgeconv.lowering.calls import merge_headers
+from edgeconv.kernels.lowering.calls import merge_headers
+from edgeconv.run.build import Compiler, compile_project
+from edgeconv.target.board import Board
 
 HERE = Path(__file__).parent
 MULTIPLY_ADDS = HERE / "multiply_adds.h"

@@ -10,9 +10,9 @@ from pathlib import Path
 
 from convtime.program import MULTIPLY_ADDS
 
-from edgeconv.board import Board
-from edgeconv.build import compile_project, run_binary
-from edgeconv.errors import EdgeconvError
+from edgeconv.base.errors import EdgeconvError
+from edgeconv.run.build import compile_project, run_binary
+from edgeconv.target.board import Board
 
 SAMPLES = 3
 PASSES = 4  # of the last cache, that a core reads
@@ -42,7 +42,7 @@ class Cores:
 
     def __init__(self, board: Board, threads: int, folder: Path) -> None:
         self.board, self.threads = board, threads
-        runtime = Path(str(resources.files("edgeconv.runtime_c")))
+        runtime = Path(str(resources.files("edgeconv.kernels.runtime_c")))
         self._binary = compile_project(
             Path(__file__).parent,
             board,

@@ -14,15 +14,15 @@ from elftools.elf.elffile import ELFFile
 from elftools.elf.sections import SymbolTableSection
 
 from counting.program import build_plugin
-from edgeconv.board import Board
-from edgeconv.build import find_compiler
-from edgeconv.errors import EdgeconvError
+from edgeconv.app.tuning.firmware import LAYER, NAME, printed_ticks, ticking_image
+from edgeconv.app.tuning.program import random_inputs
+from edgeconv.base.errors import EdgeconvError
 from edgeconv.ir.choice import Choice, Layer
 from edgeconv.ir.memory import MemoryMap
-from edgeconv.predict import predict
-from edgeconv.targets import THUMB_1
-from edgeconv.tuning.firmware import LAYER, NAME, printed_ticks, ticking_image
-from edgeconv.tuning.program import random_inputs
+from edgeconv.run.build import find_compiler
+from edgeconv.search.predict import predict
+from edgeconv.target.board import Board
+from edgeconv.target.targets import THUMB_1
 
 SECONDS = 600.0  # in which any emulator is done
 _COUNTED = re.compile(r"^counted ([0-9]+) ([0-9]+)$", re.MULTILINE)

@@ -12,11 +12,11 @@ from pathlib import Path
 from convtime.cases import Candidate
 from convtime.program import Program
 
-from edgeconv.board import Board, RunKind
-from edgeconv.build import compile_project, find_compiler
-from edgeconv.build.run import run_command
-from edgeconv.errors import EdgeconvError, Exit
+from edgeconv.base.errors import EdgeconvError, Exit
 from edgeconv.ir.choice import Arg, ArgKind
+from edgeconv.run.build import compile_project, find_compiler
+from edgeconv.run.build.run import run_command
+from edgeconv.target.board import Board, RunKind
 
 HERE = Path(__file__).parent
 _COUNTED = re.compile(r"^(executed|missed)((?: [0-9]+)+)$", re.MULTILINE)

@@ -14,14 +14,14 @@ import numpy as np
 from convtime.program import HERE as TIMING
 from convtime.program import MULTIPLY_ADDS, Arena, Floats, Library
 
-from edgeconv import board as boards
-from edgeconv.board import Board
-from edgeconv.build import compile_project
-from edgeconv.build.toolchain import probe
-from edgeconv.cache import ASSUMED
-from edgeconv.errors import EdgeconvError
-from edgeconv.host import detect
-from edgeconv.targets import TARGETS, Target
+from edgeconv.base.errors import EdgeconvError
+from edgeconv.run.build import compile_project
+from edgeconv.run.build.toolchain import probe
+from edgeconv.target import board as boards
+from edgeconv.target.board import Board
+from edgeconv.target.cache import ASSUMED
+from edgeconv.target.host import detect
+from edgeconv.target.targets import TARGETS, Target
 from innerloop.program import RUNTIME, Kernel, find_compiler, kernels, source
 
 ENOUGH = 0.90  # of independent multiply-adds

@@ -9,12 +9,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from edgeconv.build.compile import BASE_FLAGS
-from edgeconv.build.toolchain import program_named
-from edgeconv.errors import EdgeconvError, Exit
-from edgeconv.micro_kernels import of_isa
-from edgeconv.micro_kernels.base import Lies, MicroKernel, Tile
-from edgeconv.targets import PANELS, STRIPS, Target
+from edgeconv.base.errors import EdgeconvError, Exit
+from edgeconv.run.build.compile import BASE_FLAGS
+from edgeconv.run.build.toolchain import program_named
+from edgeconv.target.micro_kernels import of_isa
+from edgeconv.target.micro_kernels.base import Lies, MicroKernel, Tile
+from edgeconv.target.targets import PANELS, STRIPS, Target
 from innerloop.assembly import Loop, functions, loops
 from innerloop.syntax import SYNTAXES
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import subprocess
 from dataclasses import dataclass
 
-from edgeconv.build.compile import BASE_FLAGS
-from edgeconv.errors import EdgeconvError, Exit
-from edgeconv.targets import Target
+from edgeconv.base.errors import EdgeconvError, Exit
+from edgeconv.run.build.compile import BASE_FLAGS
+from edgeconv.target.targets import Target
 from innerloop.assembly import Loop, functions, loops
 from innerloop.program import RUNTIME
 from innerloop.syntax import SYNTAXES

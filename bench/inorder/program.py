@@ -12,16 +12,16 @@ from pathlib import Path
 from cachesim.cases import Case
 from counting.program import build_plugin, counted
 
-from edgeconv.board import Board
-from edgeconv.build import find_compiler
-from edgeconv.build.compile import BASE_FLAGS
-from edgeconv.build.run import run_command
+from edgeconv.base.errors import EdgeconvError, Exit
 from edgeconv.codegen.amalgamate import amalgamate
 from edgeconv.codegen.functions import FunctionTable, environment
 from edgeconv.codegen.routines import routines_header
-from edgeconv.encoding import Encoding
-from edgeconv.errors import EdgeconvError, Exit
 from edgeconv.ir.choice import ArgKind
+from edgeconv.ir.encoding import Encoding
+from edgeconv.run.build import find_compiler
+from edgeconv.run.build.compile import BASE_FLAGS
+from edgeconv.run.build.run import run_command
+from edgeconv.target.board import Board
 from inorder.aarch64 import RULES, as_loads, row
 
 HERE = Path(__file__).parent

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from types import MappingProxyType
 
-from edgeconv.encoding import FLOAT32, Encoding
+from edgeconv.ir.encoding import FLOAT32, Encoding
 from edgeconv.ir.work import Crossing, Work
 
 FLOAT = "float32"

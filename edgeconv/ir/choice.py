@@ -9,9 +9,9 @@ from enum import Enum
 import numpy as np
 import numpy.typing as npt
 
-from edgeconv.encoding import FLOAT32, FLOAT64, Encoding, integers
 from edgeconv.ir.activation import NONE, Activation
 from edgeconv.ir.candidate import Candidate
+from edgeconv.ir.encoding import FLOAT32, FLOAT64, Encoding, integers
 from edgeconv.ir.graph import Graph, Node, Tensor
 from edgeconv.ir.step import Divides, Step, alone
 from edgeconv.ir.straight_line import Routine

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from edgeconv.element_types import element_type
+from edgeconv.ir.element_types import element_type
 from edgeconv.ir.graph import Graph, Node
 
 # Functions from floats to floats that jump, by operator.

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
+from edgeconv.base.names import untaken
 from edgeconv.ir.graph import CHECK, Array, Epilogue, Graph, Node, Tensor, origins
 from edgeconv.ir.layout import Shape
-from edgeconv.names import untaken
 
 
 class Editor:

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from edgeconv.encoding import FLOAT32, Encoding
 from edgeconv.ir.channel_scales import CHANNEL_SCALES
+from edgeconv.ir.encoding import FLOAT32, Encoding
 from edgeconv.ir.graph import Graph, Node, Tensor
 
 WEIGHTED = ("Conv", "Dense")  # operators whose kernels decode their filters

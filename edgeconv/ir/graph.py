@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from edgeconv.element_types import element_type
-from edgeconv.encoding import FLOAT32, Encoding
 from edgeconv.ir.activation import NONE, Activation
+from edgeconv.ir.element_types import element_type
+from edgeconv.ir.encoding import FLOAT32, Encoding
 from edgeconv.ir.layout import ROW_MAJOR, Layout, Shape
-from edgeconv.requantisation import EXACT
+from edgeconv.ir.requantisation import EXACT
 
 Array = npt.NDArray[np.generic]
 
@@ -105,7 +105,8 @@ class Epilogue:
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """One operation.  ``op`` names a module of ``edgeconv.ops``; attributes are canonical there.
+    """One operation.  ``op`` names a module of ``edgeconv.kernels.ops``; attributes are canonical
+    there.
 
     ``inputs`` may hold "" for an absent optional input.  ``origin`` lists the ONNX nodes that this
     node stands for, for messages and for the emitted comments.

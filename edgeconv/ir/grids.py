@@ -8,8 +8,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from edgeconv.encoding import INT8, INT16, Encoding, int8, int16
 from edgeconv.ir.activation import NONE, Activation, bounds, grid
+from edgeconv.ir.encoding import INT8, INT16, Encoding, int8, int16
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.quantisation import DEQUANTISES, integers_of, rounding_to
 from edgeconv.ir.ranges import ZERO

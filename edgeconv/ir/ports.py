@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from edgeconv.encoding import Encoding
+from edgeconv.ir.encoding import Encoding
 from edgeconv.ir.graph import CountedOutput, Graph, Node
 from edgeconv.ir.grids import spacings_of
 from edgeconv.ir.quantisation import INTEGERS, integers_of

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from edgeconv.encoding import Encoding
 from edgeconv.ir.activation import Activation, grid
+from edgeconv.ir.encoding import Encoding
 from edgeconv.ir.graph import Node
 
 # Element types of run-time tensors besides float32, by numpy name.  Only Quantise, Dequantise and

@@ -10,15 +10,15 @@ from typing import Any
 from rich.console import Group
 from rich.markup import escape
 
-from edgeconv.calibration.confidence import CONFIDENCE, FEWEST
-from edgeconv.calibration.sqnr import Accuracy
-from edgeconv.choose.storage import OUTPUT
-from edgeconv.fitting import Found
-from edgeconv.options import CompileOptions
+from edgeconv.kernels.storage.base import FLOAT32
 from edgeconv.report.document import Report
 from edgeconv.report.numbers import finite
 from edgeconv.report.plain import plain_table
-from edgeconv.storage.base import FLOAT32
+from edgeconv.search.calibration.confidence import CONFIDENCE, FEWEST
+from edgeconv.search.calibration.sqnr import Accuracy
+from edgeconv.search.choose.storage import OUTPUT
+from edgeconv.search.fitting import Found
+from edgeconv.search.options import CompileOptions
 
 POOR_DB = 15.0
 FEW = 8  # samples below which accuracy is hardly known

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from edgeconv.names import told_apart
+from edgeconv.base.names import told_apart
 from edgeconv.report import stored_advice
 from edgeconv.report.missing import compile_command, explain_command
 from edgeconv.report.network import Layer, Network, Report

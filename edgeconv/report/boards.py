@@ -10,12 +10,12 @@ from rich.console import Group
 from rich.markup import escape
 from rich.table import Table
 
-from edgeconv.board import Board, Energy
-from edgeconv.board.left_out import left_out
-from edgeconv.doctor import BoardCheck, Check
-from edgeconv.machine import NewBoard
+from edgeconv.base.sizes import human
 from edgeconv.report.plain import plain_table
-from edgeconv.sizes import human
+from edgeconv.run.doctor import BoardCheck, Check
+from edgeconv.run.machine import NewBoard
+from edgeconv.target.board import Board, Energy
+from edgeconv.target.board.left_out import left_out
 
 
 def board_table(boards: Sequence[Board]) -> Table:

@@ -9,7 +9,7 @@ from typing import Any
 from rich.console import Group, RenderableType
 from rich.markup import escape
 
-from edgeconv.names import path_ends
+from edgeconv.base.names import path_ends
 from edgeconv.report.numbers import significant
 from edgeconv.report.plain import plain_table
 

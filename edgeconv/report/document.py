@@ -7,13 +7,6 @@ from dataclasses import asdict, dataclass, field
 from types import MappingProxyType
 from typing import Any
 
-from edgeconv.algorithms.no_integers import Reason
-from edgeconv.bench import Timing
-from edgeconv.board import Board
-from edgeconv.build.footprint import Footprint
-from edgeconv.build.report_file import SCHEMA
-from edgeconv.choose.in_float32 import in_integers, is_quantised
-from edgeconv.frontend.cut import WHOLE, Cut
 from edgeconv.ir.candidate import FLOAT, IN_WHOLE_NUMBERS, INTEGERS
 from edgeconv.ir.choice import Choice, Layer, Search, tensor_bytes
 from edgeconv.ir.filters import WEIGHTED
@@ -22,15 +15,22 @@ from edgeconv.ir.grids import rounds, spacings_of
 from edgeconv.ir.layout import ROW_MAJOR
 from edgeconv.ir.memory import MemoryMap
 from edgeconv.ir.ports import PortFacts, port_facts
+from edgeconv.ir.requantisation import EXACT
 from edgeconv.ir.step import Step
-from edgeconv.memory.sizes import FLASH_PARTS, RAM_PARTS, MemoryUse, Sizes
-from edgeconv.options import MODEL_LAYOUT
-from edgeconv.predict import LayerPrediction, Prediction, Roofline
+from edgeconv.kernels.algorithms.no_integers import Reason
+from edgeconv.model.frontend.cut import WHOLE, Cut
 from edgeconv.report.numbers import finite
 from edgeconv.report.regions import arena_map, placed, region_rows, sizes_of
 from edgeconv.report.turns import turns
-from edgeconv.requantisation import EXACT
-from edgeconv.verify.verification import Verification
+from edgeconv.run.bench import Timing
+from edgeconv.run.build.footprint import Footprint
+from edgeconv.run.build.report_file import SCHEMA
+from edgeconv.run.verify.verification import Verification
+from edgeconv.search.choose.in_float32 import in_integers, is_quantised
+from edgeconv.search.memory.sizes import FLASH_PARTS, RAM_PARTS, MemoryUse, Sizes
+from edgeconv.search.options import MODEL_LAYOUT
+from edgeconv.search.predict import LayerPrediction, Prediction, Roofline
+from edgeconv.target.board import Board
 
 Report = dict[str, Any]
 NO_REASONS: Mapping[str, Reason] = MappingProxyType({})

@@ -10,13 +10,12 @@ from rich.console import Group, RenderableType
 from rich.markup import escape
 from rich.table import Table
 
-from edgeconv.choose.prices import algorithms_of
-from edgeconv.errors import UsageError
+from edgeconv.base.errors import UsageError
+from edgeconv.base.names import did_you_mean
 from edgeconv.ir.choice import Choice, Layer
 from edgeconv.ir.graph import Graph, Node, Tensor
 from edgeconv.ir.memory import MemoryMap, Place, Region
-from edgeconv.memory.room import covered
-from edgeconv.names import did_you_mean
+from edgeconv.kernels.storage.base import FLOAT32
 from edgeconv.report.fusion import fusion
 from edgeconv.report.integers import float32_lines, integers_lines
 from edgeconv.report.movement import movement
@@ -25,8 +24,9 @@ from edgeconv.report.plain import plain_table
 from edgeconv.report.regions import extent
 from edgeconv.report.slicing import slicing
 from edgeconv.report.text import minimal_filtering
-from edgeconv.storage.base import FLOAT32
-from edgeconv.targets import Target
+from edgeconv.search.choose.prices import algorithms_of
+from edgeconv.search.memory.room import covered
+from edgeconv.target.targets import Target
 
 Document = dict[str, Any]
 

@@ -7,15 +7,15 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from edgeconv import regular_file, whole_file
-from edgeconv.budget.frontier import Point
-from edgeconv.build import report_file
-from edgeconv.build.project import REPORT
-from edgeconv.build.project import render as to_json
-from edgeconv.errors import EdgeconvError, UsageError, refused
-from edgeconv.owned.manifest import MANIFEST
+from edgeconv.base import regular_file, whole_file
+from edgeconv.base.errors import EdgeconvError, UsageError, refused
+from edgeconv.base.owned.manifest import MANIFEST
+from edgeconv.base.visible import VisibleConsole
 from edgeconv.report.text import render as to_text
-from edgeconv.visible import VisibleConsole
+from edgeconv.run.build import report_file
+from edgeconv.run.build.project import REPORT
+from edgeconv.run.build.project import render as to_json
+from edgeconv.search.budget.frontier import Point
 
 WIDTH = 100
 TEXT, PAGE = "report.txt", "report.html"

@@ -9,11 +9,11 @@ from typing import Any
 
 from rich.table import Table
 
-from edgeconv.budget.frontier import Point
-from edgeconv.choose.storage import OUTPUT
+from edgeconv.base.sizes import human
 from edgeconv.report.numbers import finite, significant
 from edgeconv.report.plain import plain_table
-from edgeconv.sizes import human
+from edgeconv.search.budget.frontier import Point
+from edgeconv.search.choose.storage import OUTPUT
 
 
 def sqnr_words(db: float) -> str:

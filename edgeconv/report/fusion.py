@@ -5,12 +5,12 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import Any
 
-from edgeconv.choose.fused import CERTAIN, IMAGE, StepPrices
-from edgeconv.choose.turns import obstacle, one_by_one, readers
 from edgeconv.ir.choice import Choice
 from edgeconv.ir.step import Step
-from edgeconv.price import machine_of
-from edgeconv.targets import Target
+from edgeconv.search.choose.fused import CERTAIN, IMAGE, StepPrices
+from edgeconv.search.choose.turns import obstacle, one_by_one, readers
+from edgeconv.target.price import machine_of
+from edgeconv.target.targets import Target
 
 Document = dict[str, Any]
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from rich.markup import escape
 
-from edgeconv.errors import EdgeconvError, UsageError
+from edgeconv.base.errors import EdgeconvError, UsageError
 
 
 def integers_lines(report: Mapping[str, Any]) -> list[str]:

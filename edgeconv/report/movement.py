@@ -9,9 +9,15 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from edgeconv.algorithms.movement import WORD_BYTES, best_blocking, conv_shape, fast_words
-from edgeconv.algorithms.problem import problem_of
-from edgeconv.bounds import (
+from edgeconv.ir.choice import Layer
+from edgeconv.ir.graph import Graph
+from edgeconv.ir.step import Share
+from edgeconv.ir.work import Crossing
+from edgeconv.kernels.algorithms.movement import WORD_BYTES, best_blocking, conv_shape, fast_words
+from edgeconv.kernels.algorithms.problem import problem_of
+from edgeconv.kernels.lowering.splits import splits_of
+from edgeconv.search.predict.traffic import precision_of
+from edgeconv.target.bounds import (
     Bound,
     ConvShape,
     Precision,
@@ -19,16 +25,10 @@ from edgeconv.bounds import (
     sequential_bound,
     words_moved,
 )
-from edgeconv.ir.choice import Layer
-from edgeconv.ir.graph import Graph
-from edgeconv.ir.step import Share
-from edgeconv.ir.work import Crossing
-from edgeconv.lowering.splits import splits_of
-from edgeconv.predict.traffic import precision_of
-from edgeconv.price.machine import caches_of, sources
-from edgeconv.price.operands import between_neighbours
-from edgeconv.price.sharing import most_needed
-from edgeconv.targets import Target
+from edgeconv.target.price.machine import caches_of, sources
+from edgeconv.target.price.operands import between_neighbours
+from edgeconv.target.price.sharing import most_needed
+from edgeconv.target.targets import Target
 
 Document = dict[str, Any]
 SPATIAL = ("out", "taps")  # loops that there is one of per axis

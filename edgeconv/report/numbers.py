@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from edgeconv.sizes import human
+from edgeconv.base.sizes import human
 
 _MOST_DECIMALS = 15
 

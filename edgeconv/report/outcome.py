@@ -10,16 +10,16 @@ from rich.console import Group, RenderableType
 from rich.markup import escape
 from rich.table import Table
 
-from edgeconv.bench import Timing
-from edgeconv.names import path_ends
+from edgeconv.base.names import path_ends
+from edgeconv.ir.requantisation import EXACT
 from edgeconv.report.numbers import finite
 from edgeconv.report.plain import plain_table
 from edgeconv.report.text import NAME_WIDTH
-from edgeconv.requantisation import EXACT
-from edgeconv.verify import Difference, Verification
-from edgeconv.verify.bounds import LARGER, TOLERANCE
-from edgeconv.verify.opinion import Opinion
-from edgeconv.verify.pieces import Pieces
+from edgeconv.run.bench import Timing
+from edgeconv.run.verify import Difference, Verification
+from edgeconv.run.verify.bounds import LARGER, TOLERANCE
+from edgeconv.run.verify.opinion import Opinion
+from edgeconv.run.verify.pieces import Pieces
 
 _TIES = (
     "A sum that lies within float32's error of the middle between two steps may go to either, here "

@@ -6,10 +6,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from edgeconv.board import Board
 from edgeconv.ir.choice import Choice
 from edgeconv.ir.memory import MemoryMap, Place, Region
-from edgeconv.memory.sizes import MemoryUse, RegionUse, Sizes
+from edgeconv.search.memory.sizes import MemoryUse, RegionUse, Sizes
+from edgeconv.target.board import Board
 
 Row = dict[str, Any]
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from edgeconv.algorithms import algorithms, planned
-from edgeconv.algorithms.problem import problem_of
-from edgeconv.algorithms.sconv.blocked import predicted_cycles
-from edgeconv.algorithms.sconv.candidate import SconvCandidate, alternatives
-from edgeconv.algorithms.sconv.plan import SconvPlan
 from edgeconv.ir.graph import Graph, Node
-from edgeconv.targets import Target
+from edgeconv.kernels.algorithms import algorithms, planned
+from edgeconv.kernels.algorithms.problem import problem_of
+from edgeconv.kernels.algorithms.sconv.blocked import predicted_cycles
+from edgeconv.kernels.algorithms.sconv.candidate import SconvCandidate, alternatives
+from edgeconv.kernels.algorithms.sconv.plan import SconvPlan
+from edgeconv.target.targets import Target
 
 Document = dict[str, Any]
 SIZES = ("n_win", "n_f", "nc", "k1", "k2", "k3")

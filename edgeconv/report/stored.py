@@ -7,10 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from edgeconv.encoding import kind_of
+from edgeconv.ir.encoding import kind_of
 from edgeconv.ir.filters import WEIGHTED
-from edgeconv.storage import formats
-from edgeconv.storage.base import FLOAT32
+from edgeconv.kernels.storage import formats
+from edgeconv.kernels.storage.base import FLOAT32
 
 Report = Mapping[str, Any]
 Layer = Mapping[str, Any]

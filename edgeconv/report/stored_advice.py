@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from edgeconv.kernels.storage import formats
+from edgeconv.kernels.storage.base import FLOAT32
 from edgeconv.report import stored
 from edgeconv.report.missing import calibration, compile_command
 from edgeconv.report.network import Network, Report
 from edgeconv.report.occupancy import covered
 from edgeconv.report.suggestion import Certainty, Resource, Suggestion
-from edgeconv.storage import formats
-from edgeconv.storage.base import FLOAT32
 
 MOST_LAYERS = 3  # that a suggestion is about
 NEAR = 0.9  # of a budget in use from which it counts as nearly full

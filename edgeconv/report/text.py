@@ -11,17 +11,17 @@ from rich.console import Group, RenderableType
 from rich.markup import escape
 from rich.table import Table
 
-from edgeconv.encoding import kind_of
+from edgeconv.base.names import path_ends
+from edgeconv.base.sizes import human
 from edgeconv.ir.candidate import IN_WHOLE_NUMBERS, INT16, INTEGERS, REAL
-from edgeconv.memory.sizes import Excess, Sizes
-from edgeconv.names import path_ends
+from edgeconv.ir.encoding import kind_of
+from edgeconv.kernels.storage.base import FLOAT32
 from edgeconv.report.advice import suggestions
 from edgeconv.report.integers import integers_lines
 from edgeconv.report.network import Network
 from edgeconv.report.plain import ByRoom, plain_table
 from edgeconv.report.stored_advice import faster_ways
-from edgeconv.sizes import human
-from edgeconv.storage.base import FLOAT32
+from edgeconv.search.memory.sizes import Excess, Sizes
 
 SUGGESTIONS = 4
 NAME_WIDTH = 24  # of a layer in a table; report.json and `explain` have all of it

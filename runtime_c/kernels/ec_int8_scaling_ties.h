@@ -4,7 +4,7 @@
        q = min(max((high_word((sum + bit) * multiplier[channel]) + offset[channel]) >> right, low), high)
 
    bit: number tie[channel] - 1 of the sum, which is the lowest one of floor(result), so that a half of a step is raised in
-   front of an odd number alone (edgeconv/requantisation/per_channel.py); 0 where tie is 33, as where no sum is a half.
+   front of an odd number alone (edgeconv/ir/requantisation/per_channel.py); 0 where tie is 33, as where no sum is a half.
    >> of negative numbers is arithmetic.  Whoever chooses the numbers proves that nothing overflows and that q is what the
    model says.  Needs ec_int8_channels.h, which includes it. */
 #ifndef EC_INT8_SCALING_H

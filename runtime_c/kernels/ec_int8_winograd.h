@@ -3,7 +3,7 @@
    Transformations have whole factors, so that nothing is rounded: of the input in int16, of filters when
    compiling, of sums in int32 modulo 2^32.  What comes of these is the convolution's sums times a number,
    of which `inverse` takes the odd part, modulo 2^32; the power of two that is left is one of the
-   multiplier's places (edgeconv/algorithms/int8_winograd).
+   multiplier's places (edgeconv/kernels/algorithms/int8_winograd).
 
    Needs ec_requantise.h, ec_winograd_spec.h, ec_window.h, ec_int16_<isa>.h and the program's routines on
    integers, without which there is nothing here. */

@@ -4,7 +4,7 @@
        floor((high_word((sum + bit) * multiplier) + offset[channel]) / 2^right),    bit: number tie[channel] - 1 of the sum
 
    That bit is the lowest one of floor(result), so that a half of a step is raised in front of an odd number alone
-   (edgeconv/requantisation/per_channel.py).  tie is 33 where no sum is a half.  Needs ec_integers_<isa>.h; without that
+   (edgeconv/ir/requantisation/per_channel.py).  tie is 33 where no sum is a half.  Needs ec_integers_<isa>.h; without that
    there is nothing here.  As ec_scaling.h otherwise. */
 #ifdef EC_INTEGERS_H
 #ifndef EC_SCALING_H

@@ -13,10 +13,10 @@ import pytest
 from elftools.elf.elffile import ELFFile
 from elftools.elf.sections import SymbolTableSection
 
-from edgeconv import board as boards
-from edgeconv.board import Board, RunKind
-from edgeconv.build import undefined_symbols
-from edgeconv.build.project import Project
+from edgeconv.run.build import undefined_symbols
+from edgeconv.run.build.project import Project
+from edgeconv.target import board as boards
+from edgeconv.target.board import Board, RunKind
 from tests.command import Command
 from tests.compilers import lightly
 from tests.tools import available

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from edgeconv import board as boards
-from edgeconv.board import Board, RunKind
+from edgeconv.target import board as boards
+from edgeconv.target.board import Board, RunKind
 
 PROGRAM = """\
 #include <stdint.h>

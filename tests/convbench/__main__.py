@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from edgeconv.algorithms import algorithms
-from edgeconv.targets import TARGETS
+from edgeconv.kernels.algorithms import algorithms
+from edgeconv.target.targets import TARGETS
 from tests.convbench.sweep import Report, Scope, sweep
 from tests.convbench.table import SAMPLE, VARIABLE, read, whole_table
 from tests.kernels import builds

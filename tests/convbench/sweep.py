@@ -26,19 +26,19 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from edgeconv import algorithms
-from edgeconv.algorithms.candidate import ConvCandidate
-from edgeconv.algorithms.problem import problem_of
-from edgeconv.algorithms.winograd.forms import forms_for
-from edgeconv.algorithms.winograd.phases import Divided
-from edgeconv.algorithms.winograd.plan import WinogradPlan, each_group
-from edgeconv.algorithms.winograd.probable import probable_bound
-from edgeconv.errors import EdgeconvError
+from edgeconv.base.errors import EdgeconvError
 from edgeconv.ir.candidate import Candidate
 from edgeconv.ir.graph import Graph, Node, Tensor
 from edgeconv.ir.minimal_filter import Nested
-from edgeconv.lowering.options import LayoutOption
-from edgeconv.targets import Target
+from edgeconv.kernels import algorithms
+from edgeconv.kernels.algorithms.candidate import ConvCandidate
+from edgeconv.kernels.algorithms.problem import problem_of
+from edgeconv.kernels.algorithms.winograd.forms import forms_for
+from edgeconv.kernels.algorithms.winograd.phases import Divided
+from edgeconv.kernels.algorithms.winograd.plan import WinogradPlan, each_group
+from edgeconv.kernels.algorithms.winograd.probable import probable_bound
+from edgeconv.kernels.lowering.options import LayoutOption
+from edgeconv.target.targets import Target
 from tests.convbench.reference import Doubles, convolve
 from tests.convbench.table import Convolution
 from tests.kernels.cases import Build, Case

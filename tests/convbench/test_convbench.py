@@ -14,7 +14,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from edgeconv.targets import TARGETS, Target
+from edgeconv.target.targets import TARGETS, Target
 from tests.convbench import table
 from tests.convbench.reference import convolve
 from tests.convbench.sweep import (

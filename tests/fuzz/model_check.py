@@ -13,11 +13,11 @@ import numpy as np
 import onnx
 import onnxruntime
 
-from edgeconv.array_types import array_type
-from edgeconv.element_types import BOOL, SMALL_INTEGERS, element_type
-from edgeconv.errors import EdgeconvError
-from edgeconv.frontend import IN_FLOAT64, ReferenceRun, load, reference_outputs
+from edgeconv.base.errors import EdgeconvError
+from edgeconv.ir.array_types import array_type
+from edgeconv.ir.element_types import BOOL, SMALL_INTEGERS, element_type
 from edgeconv.ir.graph import Graph, Node
+from edgeconv.model.frontend import IN_FLOAT64, ReferenceRun, load, reference_outputs
 from tests.ir_interpreter import computed, evaluate
 
 _MOST_ELEMENTS = 100_000

@@ -13,7 +13,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-from edgeconv.ops import importers
+from edgeconv.kernels.ops import importers
 from tests.onnx_models import Values, convolution, model, residual
 
 _MOST_BYTES = 20_000

@@ -11,7 +11,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-from edgeconv.ops import importers
+from edgeconv.kernels.ops import importers
 from tests.fuzz.model_corpus import chosen
 from tests.fuzz.mutate_message import INTEGERS, mutate
 

@@ -10,7 +10,7 @@ import random
 from collections.abc import Callable
 from typing import Any
 
-from edgeconv.tflite_format.schema import OPTIONS, TYPES
+from edgeconv.model.tflite.schema import OPTIONS, TYPES
 from tests.tflite_models import Sketch
 
 NUMBERS = (0, 1, 2, -1, 3, 65535, 65536, (1 << 31) - 1, -(1 << 31), 1 << 30)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from edgeconv.registry import scan
+from edgeconv.base.registry import scan
 from tests.fuzz import subjects
 
 

@@ -16,7 +16,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from time import monotonic
 
-from edgeconv.errors import EdgeconvError
+from edgeconv.base.errors import EdgeconvError
 from tests.fuzz.subject import Subject, all_subjects
 
 REFUSED = "refused"

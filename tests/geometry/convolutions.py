@@ -8,8 +8,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from edgeconv import algorithms
-from edgeconv.targets import Target
+from edgeconv.kernels import algorithms
+from edgeconv.target.targets import Target
 from tests.geometry.draw import AFTER, CHANNELS, WHOLE, Draws, window
 from tests.kernels.cases import Case, Spec
 from tests.kernels.test_sconv import SCHEDULES, TINY

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from edgeconv.encoding import int8
 from edgeconv.ir.activation import NONE, Activation
+from edgeconv.ir.encoding import int8
 
 Array = npt.NDArray[Any]
 Sizes = tuple[int, ...]

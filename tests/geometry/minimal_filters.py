@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from edgeconv import algorithms
 from edgeconv.ir.minimal_filter import Nested, minimal_filter, plain
-from edgeconv.targets import Target
+from edgeconv.kernels import algorithms
+from edgeconv.target.targets import Target
 from tests.geometry.draw import AFTER, CHANNELS, SIZES, Draws
 from tests.kernels.cases import Case, Spec
 from tests.kernels.test_sconv import TINY

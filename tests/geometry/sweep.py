@@ -9,9 +9,9 @@ from types import MappingProxyType
 
 import pytest
 
-from edgeconv import host
-from edgeconv.micro_kernels import of_isa
-from edgeconv.targets import TARGETS, Target
+from edgeconv.target import host
+from edgeconv.target.micro_kernels import of_isa
+from edgeconv.target.targets import TARGETS, Target
 from tests.geometry import (
     binaries,
     convolutions,

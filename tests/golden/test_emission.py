@@ -15,7 +15,7 @@ import onnx
 import pytest
 from onnx import helper
 
-from edgeconv.pipeline import CompileOptions, compile_model
+from edgeconv.app.pipeline import CompileOptions, compile_model
 from tests.onnx_models import Values, model, save
 
 HERE = Path(__file__).parent

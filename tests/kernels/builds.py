@@ -15,9 +15,9 @@ from pathlib import Path
 
 import pytest
 
-from edgeconv import host
-from edgeconv.build.toolchain import program_named
-from edgeconv.targets import TARGETS, Target
+from edgeconv.run.build.toolchain import program_named
+from edgeconv.target import host
+from edgeconv.target.targets import TARGETS, Target
 from tests.kernels import by_turns
 from tests.kernels.cases import Build
 

@@ -11,11 +11,11 @@ import numpy.typing as npt
 from edgeconv.ir.activation import NONE, Activation
 from edgeconv.ir.choice import Layer
 from edgeconv.ir.graph import Epilogue, Graph, Node, Tensor
-from edgeconv.lowering.calls import constants_as_blobs
-from edgeconv.lowering.options import LayoutOption
-from edgeconv.ops import operators
-from edgeconv.storage import format_called
-from edgeconv.targets import Target
+from edgeconv.kernels.lowering.calls import constants_as_blobs
+from edgeconv.kernels.lowering.options import LayoutOption
+from edgeconv.kernels.ops import operators
+from edgeconv.kernels.storage import format_called
+from edgeconv.target.targets import Target
 from tests.ir_interpreter import evaluate
 
 Array = npt.NDArray[Any]

@@ -31,7 +31,7 @@ from pathlib import Path
 import numpy as np
 
 from edgeconv.ir.choice import Alias
-from edgeconv.storage import format_of
+from edgeconv.kernels.storage import format_of
 from tests.kernels.cases import Array, Build, Case
 from tests.kernels.programs import Program, compile_program, values_of
 

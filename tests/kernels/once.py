@@ -25,7 +25,7 @@ from pathlib import Path
 
 from edgeconv.codegen.amalgamate import amalgamate
 from edgeconv.codegen.guarded import WORKERS, for_program, says_a_kind
-from edgeconv.targets import TARGETS, Target
+from edgeconv.target.targets import TARGETS, Target
 
 KERNELS = Path(__file__).resolve().parents[2] / "runtime_c" / "kernels"
 

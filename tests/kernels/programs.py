@@ -17,13 +17,13 @@ from edgeconv.codegen.equal_constants import encoded
 from edgeconv.codegen.functions import FunctionTable, environment
 from edgeconv.codegen.pruning import pruned
 from edgeconv.codegen.routines import routines_header
-from edgeconv.encoding import FLOAT32, Encoding
 from edgeconv.ir.choice import Alias, ArgKind, Layer, tensor_bytes
+from edgeconv.ir.encoding import FLOAT32, Encoding
+from edgeconv.ir.requantisation.scalings import FIXED
 from edgeconv.ir.straight_line import Routine
-from edgeconv.lowering.calls import merge_headers
-from edgeconv.requantisation.scalings import FIXED
-from edgeconv.storage import format_of
-from edgeconv.targets import Target
+from edgeconv.kernels.lowering.calls import merge_headers
+from edgeconv.kernels.storage import format_of
+from edgeconv.target.targets import Target
 from tests import ROOT
 from tests.kernels import once
 from tests.kernels.cases import Build, Case

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from edgeconv.cache import Cache
-from edgeconv.targets import Target
+from edgeconv.target.cache import Cache
+from edgeconv.target.targets import Target
 from tests.kernels.cases import Build, Spec
 from tests.kernels.harness import check
 from tests.kernels.test_conv import RELU, conv, tile

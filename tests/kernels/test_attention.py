@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from edgeconv.lowering.nest import dense_strides
-from edgeconv.ops.attention import ATTENTION
+from edgeconv.kernels.lowering.nest import dense_strides
+from edgeconv.kernels.ops.attention import ATTENTION
 from tests.kernels.cases import Array, Build, Spec
 from tests.kernels.harness import check
 

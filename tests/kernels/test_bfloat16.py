@@ -13,15 +13,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from edgeconv import host
-from edgeconv.algorithms.bfloat16.candidate import candidates
-from edgeconv.algorithms.problem import problem_of
-from edgeconv.algorithms.rows.plan import BLOCK
-from edgeconv.cache import Cache
 from edgeconv.ir.activation import Activation
-from edgeconv.micro_kernels import micro_kernels
-from edgeconv.storage import formats
-from edgeconv.targets import TARGETS
+from edgeconv.kernels.algorithms.bfloat16.candidate import candidates
+from edgeconv.kernels.algorithms.problem import problem_of
+from edgeconv.kernels.algorithms.rows.plan import BLOCK
+from edgeconv.kernels.storage import formats
+from edgeconv.target import host
+from edgeconv.target.cache import Cache
+from edgeconv.target.micro_kernels import micro_kernels
+from edgeconv.target.targets import TARGETS
 from tests.kernels import builds
 from tests.kernels.cases import Build, Case, Spec
 from tests.kernels.harness import check

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from edgeconv.ir.activation import NONE, Activation
-from edgeconv.targets import TARGETS, Target
+from edgeconv.target.targets import TARGETS, Target
 from tests.kernels import builds
 from tests.kernels.cases import Array, Build, Spec
 from tests.kernels.harness import check

@@ -11,9 +11,9 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from edgeconv.encoding import INT8, INT16, Encoding
 from edgeconv.ir.activation import grid
-from edgeconv.targets import HELIUM
+from edgeconv.ir.encoding import INT8, INT16, Encoding
+from edgeconv.target.targets import HELIUM
 from tests.kernels.cases import Build, Case, Spec
 from tests.kernels.harness import check
 from tests.kernels.test_int8_packed import ISAS, able

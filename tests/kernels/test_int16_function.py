@@ -12,9 +12,9 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from edgeconv.encoding import INT8, INT16, Encoding
 from edgeconv.ir.activation import NONE, Activation, grid
-from edgeconv.lowering.activations import evaluate
+from edgeconv.ir.encoding import INT8, INT16, Encoding
+from edgeconv.kernels.lowering.activations import evaluate
 from tests.kernels.cases import Build, Case, Spec
 from tests.kernels.harness import check
 from tests.kernels.test_int8_packed import ISAS, able

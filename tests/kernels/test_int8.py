@@ -18,13 +18,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from edgeconv import host
-from edgeconv.algorithms.cut import Cut
-from edgeconv.algorithms.filter_order import FilterOrder, multiplied, start_of
 from edgeconv.codegen.amalgamate import micro_kernel_list
-from edgeconv.micro_kernels import micro_kernels
-from edgeconv.micro_kernels.base import Lies, MicroKernel, Tile
-from edgeconv.targets import TARGETS
+from edgeconv.kernels.algorithms.cut import Cut
+from edgeconv.kernels.algorithms.filter_order import FilterOrder, multiplied, start_of
+from edgeconv.target import host
+from edgeconv.target.micro_kernels import micro_kernels
+from edgeconv.target.micro_kernels.base import Lies, MicroKernel, Tile
+from edgeconv.target.targets import TARGETS
 from tests import ROOT
 from tests.kernels import builds, once
 from tests.kernels.cases import Array, Build

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from edgeconv.encoding import Encoding, int8
 from edgeconv.ir.activation import grid
+from edgeconv.ir.encoding import Encoding, int8
 from tests.kernels.cases import Build, Case, Spec
 from tests.kernels.harness import check
 

@@ -10,10 +10,10 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from edgeconv import host
-from edgeconv.algorithms.int8_depthwise import candidate as planning
-from edgeconv.algorithms.int8_depthwise.rows import ROWS, DotRow, row_of
-from edgeconv.targets import TARGETS
+from edgeconv.kernels.algorithms.int8_depthwise import candidate as planning
+from edgeconv.kernels.algorithms.int8_depthwise.rows import ROWS, DotRow, row_of
+from edgeconv.target import host
+from edgeconv.target.targets import TARGETS
 from tests.kernels import builds
 from tests.kernels.cases import Build, Case, Spec
 from tests.kernels.harness import check

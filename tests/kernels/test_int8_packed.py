@@ -11,12 +11,12 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from edgeconv import host
-from edgeconv.cache import Cache
-from edgeconv.encoding import int8
 from edgeconv.ir.activation import grid
-from edgeconv.micro_kernels import micro_kernels, of_isa
-from edgeconv.targets import TARGETS
+from edgeconv.ir.encoding import int8
+from edgeconv.target import host
+from edgeconv.target.cache import Cache
+from edgeconv.target.micro_kernels import micro_kernels, of_isa
+from edgeconv.target.targets import TARGETS
 from tests.kernels import builds
 from tests.kernels.cases import Build, Case, Spec
 from tests.kernels.harness import check

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from edgeconv.encoding import Encoding, int8
 from edgeconv.ir.activation import grid
-from edgeconv.ops.interpolation import tables, whole_weights
+from edgeconv.ir.encoding import Encoding, int8
+from edgeconv.kernels.ops.interpolation import tables, whole_weights
 from tests.kernels.cases import Build, Case, Spec
 from tests.kernels.harness import check
 

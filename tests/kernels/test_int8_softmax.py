@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from edgeconv.encoding import Encoding, int8
 from edgeconv.ir.activation import grid
-from edgeconv.requantisation.pair import Affine
-from edgeconv.requantisation.softmax import softmax
+from edgeconv.ir.encoding import Encoding, int8
+from edgeconv.ir.requantisation.pair import Affine
+from edgeconv.ir.requantisation.softmax import softmax
 from tests.kernels.cases import Build, Case, Spec
 from tests.kernels.harness import check
 

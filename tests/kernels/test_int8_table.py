@@ -7,14 +7,14 @@ from pathlib import Path
 
 import numpy as np
 
-from edgeconv.encoding import FLOAT32, int8
 from edgeconv.ir.activation import Activation, grid
+from edgeconv.ir.encoding import FLOAT32, int8
 from edgeconv.ir.graph import Graph, Node, Tensor
 from edgeconv.ir.pointwise import Applied, Combined, Pointwise
-from edgeconv.lowering.byte_vectors import byte_vectors
-from edgeconv.lowering.calls import constants_as_blobs
-from edgeconv.lowering.lookups import looked_up, looked_up_as_floats
-from edgeconv.lowering.work import Call
+from edgeconv.kernels.lowering.byte_vectors import byte_vectors
+from edgeconv.kernels.lowering.calls import constants_as_blobs
+from edgeconv.kernels.lowering.lookups import looked_up, looked_up_as_floats
+from edgeconv.kernels.lowering.work import Call
 from tests.kernels.cases import Build, Case, Spec
 from tests.kernels.harness import check
 

@@ -12,13 +12,13 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from edgeconv import algorithms
-from edgeconv.algorithms.candidate import ConvCandidate
-from edgeconv.algorithms.int8_winograd import candidate
-from edgeconv.algorithms.int8_winograd.forms import FORMS
-from edgeconv.cache import Cache
 from edgeconv.ir.minimal_filter import Nested
-from edgeconv.micro_kernels.int16 import MICRO_KERNELS
+from edgeconv.kernels import algorithms
+from edgeconv.kernels.algorithms.candidate import ConvCandidate
+from edgeconv.kernels.algorithms.int8_winograd import candidate
+from edgeconv.kernels.algorithms.int8_winograd.forms import FORMS
+from edgeconv.target.cache import Cache
+from edgeconv.target.micro_kernels.int16 import MICRO_KERNELS
 from tests.kernels.cases import Build, Case, Spec
 from tests.kernels.harness import check
 from tests.kernels.test_int8_packed import ISAS, Shape, again, as_float, build

@@ -12,11 +12,11 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from edgeconv.encoding import int8
 from edgeconv.ir.activation import NONE, Activation, grid
 from edgeconv.ir.candidate import REAL
-from edgeconv.storage import format_called
-from edgeconv.targets import DSP, HELIUM, TARGETS
+from edgeconv.ir.encoding import int8
+from edgeconv.kernels.storage import format_called
+from edgeconv.target.targets import DSP, HELIUM, TARGETS
 from tests.kernels.builds import WAYS
 from tests.kernels.cases import Build, Case, Spec
 from tests.kernels.harness import check

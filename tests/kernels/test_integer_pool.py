@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from edgeconv.encoding import Encoding, int8, int16
 from edgeconv.ir.activation import NONE, grid
-from edgeconv.lowering.byte_vectors import byte_vectors
+from edgeconv.ir.encoding import Encoding, int8, int16
+from edgeconv.kernels.lowering.byte_vectors import byte_vectors
 from tests.kernels.cases import Build, Case, Spec
 from tests.kernels.harness import check
 

@@ -11,10 +11,10 @@ from innerloop.models import ENOUGH, MODELS, Model
 from innerloop.program import find_compiler, further, inner_loops, kernels
 from innerloop.syntax import SYNTAXES, Instruction
 
-from edgeconv.choose.storage import weight_formats
-from edgeconv.micro_kernels import of_isa
-from edgeconv.micro_kernels.base import Tile
-from edgeconv.targets import TARGETS
+from edgeconv.search.choose.storage import weight_formats
+from edgeconv.target.micro_kernels import of_isa
+from edgeconv.target.micro_kernels.base import Tile
+from edgeconv.target.targets import TARGETS
 from tests.compilers import is_earlier_clang
 
 VECTOR_ISAS = [name for name, target in TARGETS.items() if target.lanes > 1]

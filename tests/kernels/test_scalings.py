@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from edgeconv.requantisation.scalings import OFFSETS, TIES
-from edgeconv.targets import TARGETS
+from edgeconv.ir.requantisation.scalings import OFFSETS, TIES
+from edgeconv.target.targets import TARGETS
 from tests.kernels.builds import WAYS, unsanitized
 from tests.kernels.cases import Build, Case, Spec
 from tests.kernels.harness import check

@@ -10,12 +10,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from edgeconv.algorithms.problem import problem_of
-from edgeconv.algorithms.sconv.plan import make_plan
-from edgeconv.algorithms.sconv.slicing import Schedule
-from edgeconv.cache import Cache
 from edgeconv.ir.activation import NONE, Activation
-from edgeconv.targets import PANELS, Target
+from edgeconv.kernels.algorithms.problem import problem_of
+from edgeconv.kernels.algorithms.sconv.plan import make_plan
+from edgeconv.kernels.algorithms.sconv.slicing import Schedule
+from edgeconv.target.cache import Cache
+from edgeconv.target.targets import PANELS, Target
 from tests.kernels.cases import Build, Case, Spec
 from tests.kernels.harness import check
 from tests.kernels.test_conv import RELU, conv

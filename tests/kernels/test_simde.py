@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from edgeconv.ir.activation import Activation
-from edgeconv.targets import TARGETS
+from edgeconv.target.targets import TARGETS
 from tests import ROOT
 from tests.kernels import builds
 from tests.kernels.cases import Array, Build, Spec

@@ -12,9 +12,9 @@ import pytest
 from innerloop.program import find_compiler
 from innerloop.stored import costs
 
-from edgeconv import host
-from edgeconv.storage import formats
-from edgeconv.targets import TARGETS
+from edgeconv.kernels.storage import formats
+from edgeconv.target import host
+from edgeconv.target.targets import TARGETS
 from tests import ROOT, stored_values
 from tests.compilers import is_earlier_clang
 from tests.kernels import builds

@@ -16,14 +16,14 @@ import numpy as np
 import pytest
 from _pytest.mark.structures import ParameterSet
 
-from edgeconv.algorithms.direct.plan import channels_per_chunk, make_plan
-from edgeconv.algorithms.problem import problem_of
-from edgeconv.cache import Cache
-from edgeconv.choose.storage import weight_formats
 from edgeconv.ir.activation import Activation
 from edgeconv.ir.layout import ROW_MAJOR, blocked
-from edgeconv.lowering.options import LayoutOption
-from edgeconv.targets import Target
+from edgeconv.kernels.algorithms.direct.plan import channels_per_chunk, make_plan
+from edgeconv.kernels.algorithms.problem import problem_of
+from edgeconv.kernels.lowering.options import LayoutOption
+from edgeconv.search.choose.storage import weight_formats
+from edgeconv.target.cache import Cache
+from edgeconv.target.targets import Target
 from tests.kernels.cases import Array, Build, Case, Spec
 from tests.kernels.harness import check
 from tests.kernels.test_conv import RELU, conv, numbers, tile

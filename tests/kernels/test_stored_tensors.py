@@ -13,13 +13,13 @@ from pathlib import Path
 
 import numpy as np
 
-from edgeconv.cache import Cache
-from edgeconv.choose.storage import tensor_formats
-from edgeconv.encoding import int8
 from edgeconv.ir.activation import Activation
+from edgeconv.ir.encoding import int8
 from edgeconv.ir.layout import ROW_MAJOR, blocked
-from edgeconv.lowering.options import LayoutOption
-from edgeconv.targets import Target
+from edgeconv.kernels.lowering.options import LayoutOption
+from edgeconv.search.choose.storage import tensor_formats
+from edgeconv.target.cache import Cache
+from edgeconv.target.targets import Target
 from tests.kernels.cases import Build, Case, Spec
 from tests.kernels.harness import check
 from tests.kernels.test_conv import RELU, conv, numbers, tile

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from edgeconv.build.toolchain import program_named
-from edgeconv.targets import TARGETS
+from edgeconv.run.build.toolchain import program_named
+from edgeconv.target.targets import TARGETS
 from tests import ROOT
 
 NEON = replace(TARGETS["neon"], in_order=True)

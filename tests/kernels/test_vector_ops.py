@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from edgeconv.targets import TARGETS, Target
+from edgeconv.target.targets import TARGETS, Target
 from tests import ROOT
 from tests.kernels import builds
 from tests.kernels.cases import Array

@@ -15,14 +15,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from edgeconv.algorithms.winograd.bound import UNIT, error_bound, roundings
-from edgeconv.algorithms.winograd.forms import forms_for
-from edgeconv.algorithms.winograd.phases import of_filters
-from edgeconv.cache import Cache
 from edgeconv.ir.activation import Activation
 from edgeconv.ir.minimal_filter import Nested
-from edgeconv.micro_kernels.base import Lies
-from edgeconv.targets import PANELS, Target
+from edgeconv.kernels.algorithms.winograd.bound import UNIT, error_bound, roundings
+from edgeconv.kernels.algorithms.winograd.forms import forms_for
+from edgeconv.kernels.algorithms.winograd.phases import of_filters
+from edgeconv.target.cache import Cache
+from edgeconv.target.micro_kernels.base import Lies
+from edgeconv.target.targets import PANELS, Target
 from tests.kernels.cases import Build, Spec
 from tests.kernels.harness import ULP, check
 from tests.kernels.test_conv import RELU, conv

@@ -12,13 +12,13 @@ import numpy.typing as npt
 import onnx
 from onnx import helper
 
-from edgeconv import frontend, passes
-from edgeconv.array_types import array_type
-from edgeconv.build import run_binary
-from edgeconv.frontend.running import prepared
+from edgeconv.app.pipeline import compile_model
+from edgeconv.ir.array_types import array_type
 from edgeconv.ir.graph import CHECK, CountedOutput, Graph
-from edgeconv.options import CompileOptions
-from edgeconv.pipeline import compile_model
+from edgeconv.model import frontend, passes
+from edgeconv.model.frontend.running import prepared
+from edgeconv.run.build import run_binary
+from edgeconv.search.options import CompileOptions
 from tests.compilers import sanitized
 from tests.onnx_runtime import results
 

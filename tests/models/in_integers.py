@@ -22,28 +22,28 @@ import numpy as np
 import numpy.typing as npt
 import onnx
 
-from edgeconv import frontend, passes
-from edgeconv.algorithms.no_integers import no_integers
-from edgeconv.algorithms.product_sums import PRODUCT, form_of_product, unit_of_product
-from edgeconv.algorithms.real_sums import real_sums_of
-from edgeconv.algorithms.sums import form_of, multiples, pair_of, result_of
-from edgeconv.algorithms.wide_sums import wide_sums_of
-from edgeconv.algorithms.widening import widened
-from edgeconv.array_types import array_type
-from edgeconv.choose.run_time_scales import quantised_at_run_time
-from edgeconv.encoding import Encoding
+from edgeconv.ir.array_types import array_type
+from edgeconv.ir.encoding import Encoding
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.grids import encodings_of
 from edgeconv.ir.grids import rounded_to as roundings_of
-from edgeconv.ops import int8_binary
-from edgeconv.requantisation.pair import PairSum
-from edgeconv.requantisation.reals import Integers, UndecidedError
-from edgeconv.requantisation.reals import multiples as real_multiples
-from edgeconv.verify.exact import expected
-from edgeconv.verify.exact.functions import activated, added
-from edgeconv.verify.exact.operators import computed
-from edgeconv.verify.exact.value import NoExactValueError, Value, constant, stored
-from edgeconv.verify.exact.windows import convolved
+from edgeconv.ir.requantisation.pair import PairSum
+from edgeconv.ir.requantisation.reals import Integers, UndecidedError
+from edgeconv.ir.requantisation.reals import multiples as real_multiples
+from edgeconv.kernels.algorithms.no_integers import no_integers
+from edgeconv.kernels.algorithms.product_sums import PRODUCT, form_of_product, unit_of_product
+from edgeconv.kernels.algorithms.real_sums import real_sums_of
+from edgeconv.kernels.algorithms.sums import form_of, multiples, pair_of, result_of
+from edgeconv.kernels.algorithms.wide_sums import wide_sums_of
+from edgeconv.kernels.algorithms.widening import widened
+from edgeconv.kernels.ops import int8_binary
+from edgeconv.model import frontend, passes
+from edgeconv.run.verify.exact import expected
+from edgeconv.run.verify.exact.functions import activated, added
+from edgeconv.run.verify.exact.operators import computed
+from edgeconv.run.verify.exact.value import NoExactValueError, Value, constant, stored
+from edgeconv.run.verify.exact.windows import convolved
+from edgeconv.search.choose.run_time_scales import quantised_at_run_time
 from tests.ir_interpreter import evaluate
 from tests.models import random_forms
 

@@ -16,8 +16,8 @@ import numpy.typing as npt
 import onnx
 from onnx import helper, numpy_helper
 
-from edgeconv.build.project import Port
-from edgeconv.verify.inputs import seeded
+from edgeconv.run.build.project import Port
+from edgeconv.run.verify.inputs import seeded
 from tests.onnx_runtime import session
 
 Values = npt.NDArray[Any]

@@ -24,10 +24,10 @@ from typing import Any
 import numpy as np
 import onnx
 
-from edgeconv import board as boards
-from edgeconv.board import Board, RunKind
-from edgeconv.build import find_compiler, find_emulator
-from edgeconv.errors import EdgeconvError
+from edgeconv.base.errors import EdgeconvError
+from edgeconv.run.build import find_compiler, find_emulator
+from edgeconv.target import board as boards
+from edgeconv.target.board import Board, RunKind
 from tests.models import random_forms, random_quantised
 from tests.models.random_blocks import random_network
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from edgeconv import pipeline
-from edgeconv.options import CompileOptions
-from edgeconv.pipeline import compile_model
+from edgeconv.app import pipeline
+from edgeconv.app.pipeline import compile_model
+from edgeconv.search.options import CompileOptions
 from tests.attention_models import ONE_WAY, TIMM, transformer
 from tests.command import BOARD
 from tests.onnx_models import save

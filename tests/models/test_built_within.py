@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from edgeconv.errors import EdgeconvError
-from edgeconv.pipeline import CompileOptions, compile_model
+from edgeconv.app.pipeline import CompileOptions, compile_model
+from edgeconv.base.errors import EdgeconvError
 
 MODEL = Path(__file__).resolve().parents[2] / "examples" / "digits" / "digits-cnn.onnx"
 

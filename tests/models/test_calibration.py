@@ -10,23 +10,24 @@ import onnx
 import pytest
 from onnx import numpy_helper
 
-from edgeconv import board as boards
-from edgeconv import choose, frontend, passes
-from edgeconv.build import run_binary
-from edgeconv.calibration.engine import Engine
-from edgeconv.calibration.in_turn import round_in_turn
-from edgeconv.calibration.library import Library, rounding_formats
-from edgeconv.calibration.places import own_places
-from edgeconv.calibration.rounding import RECIPES, parameters_of, round_layers, stored
-from edgeconv.calibration.samples import Samples, load, seeded
-from edgeconv.calibration.sensitivity import sensitivities
-from edgeconv.calibration.sqnr import Baseline, class_output
-from edgeconv.errors import EdgeconvError, Exit
-from edgeconv.frontend import reference_outputs
+from edgeconv.app.pipeline import CompileOptions, compile_model
+from edgeconv.base.errors import EdgeconvError, Exit
 from edgeconv.ir.filters import Filters
-from edgeconv.pipeline import CompileOptions, compile_model
-from edgeconv.storage import formats
-from edgeconv.verify.inputs import write_tensors
+from edgeconv.kernels.storage import formats
+from edgeconv.model import frontend, passes
+from edgeconv.model.frontend import reference_outputs
+from edgeconv.run.build import run_binary
+from edgeconv.run.verify.inputs import write_tensors
+from edgeconv.search import choose
+from edgeconv.search.calibration.engine import Engine
+from edgeconv.search.calibration.in_turn import round_in_turn
+from edgeconv.search.calibration.library import Library, rounding_formats
+from edgeconv.search.calibration.places import own_places
+from edgeconv.search.calibration.rounding import RECIPES, parameters_of, round_layers, stored
+from edgeconv.search.calibration.samples import Samples, load, seeded
+from edgeconv.search.calibration.sensitivity import sensitivities
+from edgeconv.search.calibration.sqnr import Baseline, class_output
+from edgeconv.target import board as boards
 from tests import onnx_models
 
 pytestmark = pytest.mark.usefixtures("unoptimised")

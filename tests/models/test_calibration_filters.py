@@ -8,17 +8,17 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from edgeconv import board as boards
-from edgeconv.algorithms.problem import problem_of
-from edgeconv.algorithms.sconv.candidate import candidates
-from edgeconv.board import Board
-from edgeconv.cache import Cache
-from edgeconv.calibration import engine as engines
-from edgeconv.calibration.engine import Engine
-from edgeconv.errors import EdgeconvError
+from edgeconv.base.errors import EdgeconvError
 from edgeconv.ir.filters import Filters
 from edgeconv.ir.graph import Graph, Node, Tensor
-from edgeconv.targets import TARGETS
+from edgeconv.kernels.algorithms.problem import problem_of
+from edgeconv.kernels.algorithms.sconv.candidate import candidates
+from edgeconv.search.calibration import engine as engines
+from edgeconv.search.calibration.engine import Engine
+from edgeconv.target import board as boards
+from edgeconv.target.board import Board
+from edgeconv.target.cache import Cache
+from edgeconv.target.targets import TARGETS
 from tests.kernels.builds import runs_here
 
 pytestmark = pytest.mark.usefixtures("unoptimised")

@@ -11,13 +11,15 @@ import onnx
 import pytest
 from onnx import parser
 
-from edgeconv import arguments, frontend, passes, pipeline
-from edgeconv.build import run_binary
-from edgeconv.errors import EdgeconvError, UsageError
-from edgeconv.frontend.running import prepared
+from edgeconv.app import pipeline
+from edgeconv.app.pipeline import compile_model, verify_project
+from edgeconv.base import arguments
+from edgeconv.base.errors import EdgeconvError, UsageError
 from edgeconv.ir.graph import CHECK
-from edgeconv.options import CompileOptions
-from edgeconv.pipeline import compile_model, verify_project
+from edgeconv.model import frontend, passes
+from edgeconv.model.frontend.running import prepared
+from edgeconv.run.build import run_binary
+from edgeconv.search.options import CompileOptions
 from tests.compilers import sanitized
 from tests.counted_models import CLASSES, COUNT, KEPT, NAMES, SHARES, feeds, model
 from tests.onnx_models import save

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from edgeconv import frontend, passes
+from edgeconv.model import frontend, passes
 from tests.counted_models import COUNT, KEPT, feeds, model
 from tests.onnx_models import save
 

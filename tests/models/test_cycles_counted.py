@@ -10,12 +10,12 @@ import onnx
 import pytest
 from counting.firmware import Counted, layers_counted
 
-from edgeconv import board as boards
-from edgeconv import pipeline
-from edgeconv.board import Board, RunKind
-from edgeconv.pipeline import CompileOptions
-from edgeconv.price.duration import LAYER_CYCLES
-from edgeconv.targets import DUAL_ISSUE, HELIUM
+from edgeconv.app import pipeline
+from edgeconv.app.pipeline import CompileOptions
+from edgeconv.target import board as boards
+from edgeconv.target.board import Board, RunKind
+from edgeconv.target.price.duration import LAYER_CYCLES
+from edgeconv.target.targets import DUAL_ISSUE, HELIUM
 from tests import onnx_models
 from tests.models import test_int16_elementwise, test_integer_elementwise
 from tests.tools import available

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from edgeconv.build import find_compiler
+from edgeconv.run.build import find_compiler
 from tests import ROOT
 from tests.command import Command
 from tests.tools import available

@@ -10,8 +10,8 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from edgeconv.pipeline import CompileOptions, compile_model, verify_project
-from edgeconv.verify import Verification
+from edgeconv.app.pipeline import CompileOptions, compile_model, verify_project
+from edgeconv.run.verify import Verification
 from tests import onnx_models
 
 pytestmark = pytest.mark.usefixtures("unoptimised")

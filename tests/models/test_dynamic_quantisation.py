@@ -14,18 +14,20 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from edgeconv import board as boards
-from edgeconv import choose, frontend, passes, pipeline
-from edgeconv.build import run_binary
-from edgeconv.build.project import Project
-from edgeconv.choose.run_time_ranges import ranged
-from edgeconv.choose.run_time_scales import in_integers
-from edgeconv.choose.storage import EVERY_RESULT
-from edgeconv.encoding import FLOAT32, int8
-from edgeconv.frontend import reference_outputs
-from edgeconv.frontend.running import prepared
+from edgeconv.app import pipeline
+from edgeconv.app.pipeline import CompileOptions, compile_model
 from edgeconv.ir.candidate import REAL
-from edgeconv.pipeline import CompileOptions, compile_model
+from edgeconv.ir.encoding import FLOAT32, int8
+from edgeconv.model import frontend, passes
+from edgeconv.model.frontend import reference_outputs
+from edgeconv.model.frontend.running import prepared
+from edgeconv.run.build import run_binary
+from edgeconv.run.build.project import Project
+from edgeconv.search import choose
+from edgeconv.search.choose.run_time_ranges import ranged
+from edgeconv.search.choose.run_time_scales import in_integers
+from edgeconv.search.choose.storage import EVERY_RESULT
+from edgeconv.target import board as boards
 from tests import onnx_models
 
 pytestmark = pytest.mark.usefixtures("unoptimised")

@@ -9,13 +9,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from edgeconv import board as boards
-from edgeconv import memory
-from edgeconv.build import compile_project, run_binary
-from edgeconv.build.toolchain import probe
+from edgeconv.app.pipeline import CompileOptions, compile_model, decide, verify_project
 from edgeconv.ir.memory import Region
-from edgeconv.memory import Bank
-from edgeconv.pipeline import CompileOptions, compile_model, decide, verify_project
+from edgeconv.run.build import compile_project, run_binary
+from edgeconv.run.build.toolchain import probe
+from edgeconv.search import memory
+from edgeconv.search.memory import Bank
+from edgeconv.target import board as boards
 from tests import onnx_models
 from tests.compilers import SANITIZERS
 

@@ -13,13 +13,13 @@ import numpy as np
 import pytest
 from onnx import helper
 
-from edgeconv import board as boards
-from edgeconv.board import Board, RunKind
-from edgeconv.build import compile_project, find_compiler, run_binary, undefined_symbols
-from edgeconv.build.project import Project
-from edgeconv.build.toolchain import Compiler, probe
-from edgeconv.errors import EdgeconvError
-from edgeconv.pipeline import CompileOptions, compile_model, verify_project
+from edgeconv.app.pipeline import CompileOptions, compile_model, verify_project
+from edgeconv.base.errors import EdgeconvError
+from edgeconv.run.build import compile_project, find_compiler, run_binary, undefined_symbols
+from edgeconv.run.build.project import Project
+from edgeconv.run.build.toolchain import Compiler, probe
+from edgeconv.target import board as boards
+from edgeconv.target.board import Board, RunKind
 from tests import ROOT, onnx_models
 from tests.compilers import SANITIZERS, UNGUESSED
 from tests.models import drivers

@@ -9,18 +9,18 @@ import numpy as np
 import onnx
 import pytest
 
-from edgeconv import pipeline
-from edgeconv.algorithms import layer as integer_layers
-from edgeconv.algorithms.integer import real as real_layers
-from edgeconv.algorithms.real_sums import RealSums, real_sums_of
-from edgeconv.algorithms.scaling import scaled_form
-from edgeconv.build.project import Project
-from edgeconv.errors import EdgeconvError
+from edgeconv.app import pipeline
+from edgeconv.app.pipeline import CompileOptions, compile_model
+from edgeconv.base.errors import EdgeconvError
 from edgeconv.ir.graph import Graph, Node
-from edgeconv.pipeline import CompileOptions, compile_model
+from edgeconv.ir.requantisation import Form
+from edgeconv.kernels.algorithms import layer as integer_layers
+from edgeconv.kernels.algorithms.integer import real as real_layers
+from edgeconv.kernels.algorithms.real_sums import RealSums, real_sums_of
+from edgeconv.kernels.algorithms.scaling import scaled_form
 from edgeconv.report.outcome import verification_json
-from edgeconv.requantisation import Form
-from edgeconv.verify import Verification
+from edgeconv.run.build.project import Project
+from edgeconv.run.verify import Verification
 from tests import onnx_models
 from tests.models.random_quantised import network
 from tests.quantised_models import Network

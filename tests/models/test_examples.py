@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from edgeconv import board as boards
+from edgeconv.target import board as boards
 from tests import ROOT
 from tests.compilers import SANITIZERS
 from tests.tools import available

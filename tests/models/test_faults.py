@@ -9,8 +9,8 @@ import onnx
 import pytest
 from onnx import helper
 
-from edgeconv.options import CompileOptions
-from edgeconv.pipeline import compile_model
+from edgeconv.app.pipeline import compile_model
+from edgeconv.search.options import CompileOptions
 from tests import compilers, onnx_models
 
 pytest.importorskip("onnxruntime", reason="what the programs are held to")

@@ -8,9 +8,9 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from edgeconv.calibration.confidence import CONFIDENCE
-from edgeconv.errors import EdgeconvError
-from edgeconv.pipeline import CompileOptions, compile_model, decide, try_project
+from edgeconv.app.pipeline import CompileOptions, compile_model, decide, try_project
+from edgeconv.base.errors import EdgeconvError
+from edgeconv.search.calibration.confidence import CONFIDENCE
 
 pytestmark = pytest.mark.usefixtures("unoptimised")
 

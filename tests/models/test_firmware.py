@@ -12,14 +12,14 @@ import pytest
 from elftools.elf.elffile import ELFFile
 from elftools.elf.sections import SymbolTableSection
 
-from edgeconv import board as boards
-from edgeconv import pipeline
-from edgeconv.board import RunKind
-from edgeconv.board_folders import FOLDERS_VARIABLE
-from edgeconv.build import run_binary
-from edgeconv.build.project import Project
-from edgeconv.fitting import UnfitError
-from edgeconv.pipeline import CompileOptions
+from edgeconv.app import pipeline
+from edgeconv.app.pipeline import CompileOptions
+from edgeconv.run.build import run_binary
+from edgeconv.run.build.project import Project
+from edgeconv.search.fitting import UnfitError
+from edgeconv.target import board as boards
+from edgeconv.target.board import RunKind
+from edgeconv.target.board_folders import FOLDERS_VARIABLE
 from tests import onnx_models
 from tests.command import Command
 from tests.compilers import lightly

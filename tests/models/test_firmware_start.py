@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 from elftools.elf.elffile import ELFFile
 
-from edgeconv import pipeline
-from edgeconv.board import Board
-from edgeconv.build import Completed, run_binary
-from edgeconv.build.compile import Binary
-from edgeconv.build.firmware import FIRMWARE_LIBRARIES, FIRMWARE_LINK
-from edgeconv.build.project import Project
-from edgeconv.pipeline import CompileOptions
+from edgeconv.app import pipeline
+from edgeconv.app.pipeline import CompileOptions
+from edgeconv.run.build import Completed, run_binary
+from edgeconv.run.build.compile import Binary
+from edgeconv.run.build.firmware import FIRMWARE_LIBRARIES, FIRMWARE_LINK
+from edgeconv.run.build.project import Project
+from edgeconv.target.board import Board
 from tests import onnx_models
 from tests.tools import available
 

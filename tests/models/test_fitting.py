@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from edgeconv import pipeline
-from edgeconv.pipeline import CompileOptions
+from edgeconv.app import pipeline
+from edgeconv.app.pipeline import CompileOptions
 from tests.command import BOARD, Command, Done
 
 DIGITS = Path(__file__).resolve().parents[2] / "examples" / "digits"

@@ -9,11 +9,11 @@ from pathlib import Path
 import onnx
 import pytest
 
-from edgeconv import board as boards
-from edgeconv.build import find_compiler, find_emulator
-from edgeconv.build.project import Project
-from edgeconv.errors import EdgeconvError
-from edgeconv.pipeline import CompileOptions, compile_model, decide, verify_project
+from edgeconv.app.pipeline import CompileOptions, compile_model, decide, verify_project
+from edgeconv.base.errors import EdgeconvError
+from edgeconv.run.build import find_compiler, find_emulator
+from edgeconv.run.build.project import Project
+from edgeconv.target import board as boards
 from tests import onnx_models
 from tests.audio_models import keywords
 from tests.models.random_quantised import network

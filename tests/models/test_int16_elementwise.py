@@ -9,9 +9,9 @@ import onnx
 import pytest
 from onnx.reference import ReferenceEvaluator
 
-from edgeconv import pipeline
-from edgeconv.build.project import Project
-from edgeconv.pipeline import CompileOptions, compile_model
+from edgeconv.app import pipeline
+from edgeconv.app.pipeline import CompileOptions, compile_model
+from edgeconv.run.build.project import Project
 from tests import onnx_models
 from tests.quantised_models import Network
 

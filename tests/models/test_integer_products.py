@@ -10,13 +10,13 @@ import numpy as np
 import onnx
 import pytest
 
-from edgeconv import pipeline
-from edgeconv.build.project import Project
+from edgeconv.app import pipeline
+from edgeconv.app.pipeline import CompileOptions, compile_model
 from edgeconv.ir.candidate import IN_WHOLE_NUMBERS
-from edgeconv.lowering.integers import with_integers
-from edgeconv.lowering.options import LayoutOption
-from edgeconv.ops import matmul
-from edgeconv.pipeline import CompileOptions, compile_model
+from edgeconv.kernels.lowering.integers import with_integers
+from edgeconv.kernels.lowering.options import LayoutOption
+from edgeconv.kernels.ops import matmul
+from edgeconv.run.build.project import Project
 from tests import onnx_models
 from tests.quantised_models import Network
 

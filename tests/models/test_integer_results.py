@@ -9,13 +9,13 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from edgeconv import pipeline
-from edgeconv.build import run_binary
-from edgeconv.build.project import Project
-from edgeconv.encoding import scaled_encoding
+from edgeconv.app import pipeline
+from edgeconv.app.pipeline import CompileOptions, compile_model, decide
+from edgeconv.ir.encoding import scaled_encoding
 from edgeconv.ir.layout import Layout
-from edgeconv.pipeline import CompileOptions, compile_model, decide
-from edgeconv.verify.layers import original_name, pieces
+from edgeconv.run.build import run_binary
+from edgeconv.run.build.project import Project
+from edgeconv.run.verify.layers import original_name, pieces
 from tests import onnx_models
 from tests.quantised_models import tiny
 

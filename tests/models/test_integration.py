@@ -20,14 +20,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from edgeconv import board as boards
-from edgeconv.board import RunKind
-from edgeconv.build import read_sections
-from edgeconv.build.compile import BASE_FLAGS
-from edgeconv.build.cross import cross
-from edgeconv.build.project import Project
-from edgeconv.host import detect
-from edgeconv.pipeline import CompileOptions, compile_model, verify_project
+from edgeconv.app.pipeline import CompileOptions, compile_model, verify_project
+from edgeconv.run.build import read_sections
+from edgeconv.run.build.compile import BASE_FLAGS
+from edgeconv.run.build.cross import cross
+from edgeconv.run.build.project import Project
+from edgeconv.target import board as boards
+from edgeconv.target.board import RunKind
+from edgeconv.target.host import detect
 from tests import ROOT, compilers, onnx_models
 from tests.models import drivers
 from tests.tools import available

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from edgeconv.cli import main
-from edgeconv.owned import journal
+from edgeconv.app.cli import main
+from edgeconv.base.owned import journal
 from tests.command import BOARD, Command
 from tests.unit.test_cli_compile import entries, files
 

@@ -11,11 +11,11 @@ import onnx
 import pytest
 from onnx import helper
 
-from edgeconv import frontend
-from edgeconv.errors import EdgeconvError
-from edgeconv.frontend.cut import Cut
-from edgeconv.frontend.reference import reference_outputs
-from edgeconv.frontend.running import prepared
+from edgeconv.base.errors import EdgeconvError
+from edgeconv.model import frontend
+from edgeconv.model.frontend.cut import Cut
+from edgeconv.model.frontend.reference import reference_outputs
+from edgeconv.model.frontend.running import prepared
 from tests.learned_models import Array, Call, learned_model, random_features, random_forest
 from tests.onnx_suite.cases import Case
 from tests.onnx_suite.outcomes import PASS

@@ -14,13 +14,13 @@ import onnx
 import pytest
 from onnx import helper
 
-from edgeconv.build.project import Project
-from edgeconv.build.toolchain import find_compiler
-from edgeconv.options import CompileOptions
-from edgeconv.pipeline import compile_model, verify_project
+from edgeconv.app.pipeline import compile_model, verify_project
 from edgeconv.report import outcome
-from edgeconv.verify import Verification
-from edgeconv.verify.leftovers import unwritten
+from edgeconv.run.build.project import Project
+from edgeconv.run.build.toolchain import find_compiler
+from edgeconv.run.verify import Verification
+from edgeconv.run.verify.leftovers import unwritten
+from edgeconv.search.options import CompileOptions
 from tests import onnx_models
 from tests.tools import available
 

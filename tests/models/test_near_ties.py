@@ -12,12 +12,12 @@ import onnx
 import pytest
 from onnx import numpy_helper
 
-from edgeconv import pipeline
-from edgeconv.build.project import Project
-from edgeconv.errors import EdgeconvError
-from edgeconv.pipeline import CompileOptions, compile_model
-from edgeconv.verify import Verification
-from edgeconv.verify.inputs import seeded
+from edgeconv.app import pipeline
+from edgeconv.app.pipeline import CompileOptions, compile_model
+from edgeconv.base.errors import EdgeconvError
+from edgeconv.run.build.project import Project
+from edgeconv.run.verify import Verification
+from edgeconv.run.verify.inputs import seeded
 from tests import onnx_models
 from tests.quantised_models import deep
 

@@ -9,8 +9,8 @@ import numpy as np
 import onnx
 from onnx import helper
 
-from edgeconv import frontend, passes
-from edgeconv.calibration.engine import Engine
+from edgeconv.model import frontend, passes
+from edgeconv.search.calibration.engine import Engine
 from tests.ir_interpreter import evaluate
 from tests.onnx_models import model, save
 

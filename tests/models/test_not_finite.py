@@ -12,8 +12,8 @@ import onnx
 import pytest
 from onnx import helper
 
-from edgeconv import frontend, passes
-from edgeconv.calibration import engine as engines
+from edgeconv.model import frontend, passes
+from edgeconv.search.calibration import engine as engines
 from tests.onnx_models import Values, model, save
 
 onnxruntime = pytest.importorskip("onnxruntime", reason="the reference engine of these tests")

@@ -14,11 +14,11 @@ from pathlib import Path
 
 import pytest
 
-from edgeconv import board as boards
-from edgeconv.board_folders import FOLDERS_VARIABLE, shipped
-from edgeconv.build.output import Completed
-from edgeconv.build.ssh import close_all
-from edgeconv.measured import Store
+from edgeconv.run.build.output import Completed
+from edgeconv.run.build.ssh import close_all
+from edgeconv.search.measured import Store
+from edgeconv.target import board as boards
+from edgeconv.target.board_folders import FOLDERS_VARIABLE, shipped
 from tests import onnx_models
 from tests.command import Command
 from tests.ssh_server import AVAILABLE, Server, serving

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from edgeconv import pipeline
-from edgeconv.pipeline import CompileOptions
+from edgeconv.app import pipeline
+from edgeconv.app.pipeline import CompileOptions
 from tests import ROOT, onnx_models, quantised_models
 from tests.tools import available
 

@@ -17,13 +17,13 @@ import pytest
 from elftools.elf.elffile import ELFFile
 from onnx import helper
 
-from edgeconv import board as boards
-from edgeconv import pipeline
-from edgeconv.board import Board, Memory, RunKind
-from edgeconv.board_folders import FOLDERS_VARIABLE
-from edgeconv.build.project import Project
-from edgeconv.memory.link import kept_free
-from edgeconv.pipeline import CompileOptions
+from edgeconv.app import pipeline
+from edgeconv.app.pipeline import CompileOptions
+from edgeconv.run.build.project import Project
+from edgeconv.search.memory.link import kept_free
+from edgeconv.target import board as boards
+from edgeconv.target.board import Board, Memory, RunKind
+from edgeconv.target.board_folders import FOLDERS_VARIABLE
 from tests import onnx_models
 from tests.compilers import lightly
 from tests.tools import available

@@ -13,12 +13,12 @@ import numpy as np
 import onnx
 import pytest
 
-from edgeconv import pipeline
-from edgeconv.build.project import Project
+from edgeconv.app import pipeline
+from edgeconv.app.pipeline import CompileOptions, compile_model, decide
 from edgeconv.codegen.equal_constants import encoded
-from edgeconv.encoding import INT8
-from edgeconv.pipeline import CompileOptions, compile_model, decide
-from edgeconv.verify import Verification
+from edgeconv.ir.encoding import INT8
+from edgeconv.run.build.project import Project
+from edgeconv.run.verify import Verification
 from tests import onnx_models
 from tests.quantised_models import Network, joined, tiny
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import onnx
 import pytest
 
-from edgeconv.errors import EdgeconvError
+from edgeconv.base.errors import EdgeconvError
 
 pytest.importorskip("onnxruntime", reason="random graphs are made with it")
 from tests.models.counted_graph import SEEDS_OF_AN_OPSET, SHARES, Feeds, expected

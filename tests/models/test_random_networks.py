@@ -11,12 +11,14 @@ import numpy as np
 import onnx
 import pytest
 
-from edgeconv import choose, frontend, memory, passes, pipeline
-from edgeconv.build.project import Port
-from edgeconv.pipeline import CompileOptions
-from edgeconv.targets import TARGETS
-from edgeconv.verify.compare import compare
-from edgeconv.verify.inputs import seeded
+from edgeconv.app import pipeline
+from edgeconv.app.pipeline import CompileOptions
+from edgeconv.model import frontend, passes
+from edgeconv.run.build.project import Port
+from edgeconv.run.verify.compare import compare
+from edgeconv.run.verify.inputs import seeded
+from edgeconv.search import choose, memory
+from edgeconv.target.targets import TARGETS
 from tests.ir_interpreter import evaluate
 from tests.tools import available
 

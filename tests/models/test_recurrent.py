@@ -11,11 +11,11 @@ import numpy as np
 import onnx
 import pytest
 
-from edgeconv.errors import EdgeconvError
-from edgeconv.frontend import load
-from edgeconv.frontend.saving import model_of
-from edgeconv.lowering.cells import CELL_FUNCTIONS
-from edgeconv.passes import optimise
+from edgeconv.base.errors import EdgeconvError
+from edgeconv.kernels.lowering.cells import CELL_FUNCTIONS
+from edgeconv.model.frontend import load
+from edgeconv.model.frontend.saving import model_of
+from edgeconv.model.passes import optimise
 from tests.command import Command
 from tests.onnx_suite.cases import Case
 from tests.onnx_suite.outcomes import PASS

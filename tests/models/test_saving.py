@@ -11,11 +11,11 @@ import onnx
 import pytest
 from onnx import helper
 
-from edgeconv import frontend, passes
-from edgeconv.frontend import reference_outputs
-from edgeconv.frontend.saving import WRITERS, save
 from edgeconv.ir.graph import Graph
-from edgeconv.ops import operators
+from edgeconv.kernels.ops import operators
+from edgeconv.model import frontend, passes
+from edgeconv.model.frontend import reference_outputs
+from edgeconv.model.frontend.saving import WRITERS, save
 from tests.imported_models import I64, f32, node_model, weights
 from tests.onnx_models import residual
 from tests.quantised_models import tiny

@@ -10,9 +10,9 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
-from edgeconv.pipeline import CompileOptions, compile_model, verify_project
+from edgeconv.app.pipeline import CompileOptions, compile_model, verify_project
 from edgeconv.report.outcome import verification_json
-from edgeconv.verify import Verification
+from edgeconv.run.verify import Verification
 from tests import onnx_models
 
 pytest.importorskip("onnxruntime")

@@ -9,13 +9,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from edgeconv import board as boards
-from edgeconv.build import compile_project, find_compiler, find_emulator, run_binary
-from edgeconv.build.project import Project
+from edgeconv.app.pipeline import CompileOptions, compile_model
+from edgeconv.base.errors import EdgeconvError, Exit
 from edgeconv.codegen.selftest import answer_of, made_input
-from edgeconv.errors import EdgeconvError, Exit
 from edgeconv.ir.graph import Tensor
-from edgeconv.pipeline import CompileOptions, compile_model
+from edgeconv.run.build import compile_project, find_compiler, find_emulator, run_binary
+from edgeconv.run.build.project import Project
+from edgeconv.target import board as boards
 from tests import onnx_models
 from tests.command import Command
 from tests.quantised_models import tiny
@@ -185,7 +185,7 @@ def test_without_the_option_there_is_none(tmp_path: Path, edgeconv: Command) -> 
 
 
 def test_no_emulator_no_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("edgeconv.build.run.shutil.which", lambda _: None)
+    monkeypatch.setattr("edgeconv.run.build.run.shutil.which", lambda _: None)
     with pytest.raises(EdgeconvError) as caught:
         compiled(tmp_path, "jetson-tx1")
     assert caught.value.code is Exit.MISSING_TOOL

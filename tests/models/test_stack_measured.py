@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from edgeconv.build import compile_project, run_binary
-from edgeconv.build.stack import C_LIBRARY, stack_bound
-from edgeconv.pipeline import CompileOptions, compile_model
+from edgeconv.app.pipeline import CompileOptions, compile_model
+from edgeconv.run.build import compile_project, run_binary
+from edgeconv.run.build.stack import C_LIBRARY, stack_bound
 from tests import onnx_models, quantised_models
 from tests.painted_stack import MEASURE, high_water, static
 from tests.tools import available

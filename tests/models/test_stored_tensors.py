@@ -11,13 +11,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from edgeconv import board as boards
-from edgeconv.board import RunKind
-from edgeconv.build import compile_project, run_binary
-from edgeconv.build.project import Project
-from edgeconv.pipeline import CompileOptions, compile_model, decide
-from edgeconv.storage import formats
-from edgeconv.verify.layers import original_name
+from edgeconv.app.pipeline import CompileOptions, compile_model, decide
+from edgeconv.kernels.storage import formats
+from edgeconv.run.build import compile_project, run_binary
+from edgeconv.run.build.project import Project
+from edgeconv.run.verify.layers import original_name
+from edgeconv.target import board as boards
+from edgeconv.target.board import RunKind
 from tests import onnx_models, turning
 from tests.compilers import SANITIZERS
 from tests.models.drivers import ROUNDING

@@ -10,16 +10,16 @@ import onnx
 import pytest
 from onnx import numpy_helper
 
-from edgeconv import pipeline
-from edgeconv.algorithms.packing import rounded
-from edgeconv.build.project import Project
-from edgeconv.build.weights_file import facts_of
-from edgeconv.choose.storage import stored_formats
+from edgeconv.app import pipeline
+from edgeconv.app.pipeline import CompileOptions, compile_model, decide
+from edgeconv.base.errors import EdgeconvError
 from edgeconv.codegen.weights import HEADER, Header
-from edgeconv.errors import EdgeconvError
-from edgeconv.pipeline import CompileOptions, compile_model, decide
-from edgeconv.storage import formats
-from edgeconv.verify import Verification
+from edgeconv.kernels.algorithms.packing import rounded
+from edgeconv.kernels.storage import formats
+from edgeconv.run.build.project import Project
+from edgeconv.run.build.weights_file import facts_of
+from edgeconv.run.verify import Verification
+from edgeconv.search.choose.storage import stored_formats
 from tests import onnx_models
 from tests.command import BOARD, Command
 from tests.weight_images import with_flipped

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from edgeconv import pipeline
-from edgeconv.build.project import Project
-from edgeconv.frontend import Cut, load, reference_outputs
-from edgeconv.pipeline import CompileOptions, compile_model
-from edgeconv.updating import update_weights
+from edgeconv.app import pipeline
+from edgeconv.app.pipeline import CompileOptions, compile_model
+from edgeconv.app.updating import update_weights
+from edgeconv.model.frontend import Cut, load, reference_outputs
+from edgeconv.run.build.project import Project
 from tests.tflite_cases import CASES, Case
 from tests.tflite_from_onnx import written
 from tests.tflite_models import Sketch, quantised_network

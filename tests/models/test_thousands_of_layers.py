@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 from long_chains import chain, functions_of
 
-from edgeconv import pipeline
-from edgeconv.build import run_binary
-from edgeconv.build.project import Project
-from edgeconv.build.toolchain import probe
+from edgeconv.app import pipeline
+from edgeconv.app.pipeline import CompileOptions, compile_model
 from edgeconv.codegen.functions import MANY
-from edgeconv.pipeline import CompileOptions, compile_model
+from edgeconv.run.build import run_binary
+from edgeconv.run.build.project import Project
+from edgeconv.run.build.toolchain import probe
 from tests import onnx_models
 from tests.quantised_models import tiny
 

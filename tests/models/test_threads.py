@@ -11,16 +11,16 @@ import numpy.typing as npt
 import onnx
 import pytest
 
-from edgeconv.board import Board, team
-from edgeconv.board.team import Team
-from edgeconv.build import compile_project, run_binary
-from edgeconv.build.project import Project
-from edgeconv.deciding import planning
-from edgeconv.errors import UsageError
-from edgeconv.options import CompileOptions
-from edgeconv.pipeline import bench_project, compile_model
-from edgeconv.verify.inputs import ensure
-from edgeconv.verify.program import run_program
+from edgeconv.app.deciding import planning
+from edgeconv.app.pipeline import bench_project, compile_model
+from edgeconv.base.errors import UsageError
+from edgeconv.run.build import compile_project, run_binary
+from edgeconv.run.build.project import Project
+from edgeconv.run.verify.inputs import ensure
+from edgeconv.run.verify.program import run_program
+from edgeconv.search.options import CompileOptions
+from edgeconv.target.board import Board, team
+from edgeconv.target.board.team import Team
 from tests import onnx_models
 from tests.tools import available
 

@@ -11,21 +11,22 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from edgeconv import frontend, passes, pipeline
-from edgeconv.algorithms.packing import units_of, weights_of
-from edgeconv.calibration.codebook import Codebook
-from edgeconv.calibration.engine import Engine
-from edgeconv.calibration.library import rounding_formats
-from edgeconv.calibration.moments import Rows
-from edgeconv.calibration.rounding import Recipe, round_layer
-from edgeconv.calibration.samples import seeded
-from edgeconv.choose.storage import store_weights, stored_formats, truncate_weights
+from edgeconv.app import pipeline
+from edgeconv.app.pipeline import CompileOptions, compile_model, decide
 from edgeconv.codegen.equal_constants import encoded
 from edgeconv.ir.filters import Filters
 from edgeconv.ir.graph import Graph
-from edgeconv.pipeline import CompileOptions, compile_model, decide
-from edgeconv.storage import formats
-from edgeconv.verify.stored import Array, compare_beside
+from edgeconv.kernels.algorithms.packing import units_of, weights_of
+from edgeconv.kernels.storage import formats
+from edgeconv.model import frontend, passes
+from edgeconv.run.verify.stored import Array, compare_beside
+from edgeconv.search.calibration.codebook import Codebook
+from edgeconv.search.calibration.engine import Engine
+from edgeconv.search.calibration.library import rounding_formats
+from edgeconv.search.calibration.moments import Rows
+from edgeconv.search.calibration.rounding import Recipe, round_layer
+from edgeconv.search.calibration.samples import seeded
+from edgeconv.search.choose.storage import store_weights, stored_formats, truncate_weights
 from tests import onnx_models
 from tests.command import BOARD, Command
 

@@ -17,10 +17,10 @@ from threading import Thread
 
 import pytest
 
-from edgeconv.board_folders import FOLDERS_VARIABLE
-from edgeconv.build.ssh import close_all
-from edgeconv.measured import Row, Store
-from edgeconv.tuning.folders import MARK, own_folder
+from edgeconv.app.tuning.folders import MARK, own_folder
+from edgeconv.run.build.ssh import close_all
+from edgeconv.search.measured import Row, Store
+from edgeconv.target.board_folders import FOLDERS_VARIABLE
 from tests import onnx_models, quantised_models
 from tests.command import Command
 from tests.models.test_on_board import board
@@ -105,7 +105,7 @@ def test_what_was_measured_stays(number: int, model: Path, tmp_path: Path) -> No
 
 HOLDING = """
 from pathlib import Path
-from edgeconv.tuning.folders import own_folder
+from edgeconv.app.tuning.folders import own_folder
 with own_folder() as folder:
     Path(folder, "tune").mkdir()
     Path(folder, "tune", "tune.c").touch()

@@ -12,16 +12,16 @@ import numpy.typing as npt
 import pytest
 from onnx import helper
 
-from edgeconv import frontend
-from edgeconv.algorithms.problem import problem_of
-from edgeconv.build import compile_project, find_compiler
-from edgeconv.build.project import Project
-from edgeconv.deciding import decide
-from edgeconv.options import CompileOptions
-from edgeconv.pipeline import bench_project, compile_model, verify_project
-from edgeconv.verify.inputs import ensure
-from edgeconv.verify.layers import first_difference, unread_rows
-from edgeconv.verify.program import run_program
+from edgeconv.app.deciding import decide
+from edgeconv.app.pipeline import bench_project, compile_model, verify_project
+from edgeconv.kernels.algorithms.problem import problem_of
+from edgeconv.model import frontend
+from edgeconv.run.build import compile_project, find_compiler
+from edgeconv.run.build.project import Project
+from edgeconv.run.verify.inputs import ensure
+from edgeconv.run.verify.layers import first_difference, unread_rows
+from edgeconv.run.verify.program import run_program
+from edgeconv.search.options import CompileOptions
 from tests import onnx_models
 from tests.turning import convolutions, in_turns, one_by_one
 
@@ -91,7 +91,7 @@ def test_the_same_bytes_of_workers(
     """Each has his rows, his rings, and computes again what two of them need; nobody races, and
     with the trace one of them computes everything, but for times."""
     one_by_one(monkeypatch)
-    monkeypatch.setattr("edgeconv.board.team.most_threads", lambda board: None)
+    monkeypatch.setattr("edgeconv.target.board.team.most_threads", lambda board: None)
     kinds, board = CHAINS[chain], "generic-c"
     model = onnx_models.save(convolutions(kinds, 20, (25, 19)), tmp_path / "net.onnx")
     whole = output(model, board, kinds, tmp_path / "whole")

@@ -10,9 +10,9 @@ import onnx
 import pytest
 from onnx import numpy_helper
 
-from edgeconv import pipeline
-from edgeconv.build.project import Project
-from edgeconv.pipeline import CompileOptions, compile_model
+from edgeconv.app import pipeline
+from edgeconv.app.pipeline import CompileOptions, compile_model
+from edgeconv.run.build.project import Project
 from tests import onnx_models
 from tests.command import BOARD, Command
 from tests.tools import available

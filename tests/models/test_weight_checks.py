@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from edgeconv import board as boards
-from edgeconv.build import compile_project, find_compiler, run_binary
-from edgeconv.build.project import Project
-from edgeconv.build.toolchain import probe
-from edgeconv.errors import EdgeconvError
-from edgeconv.pipeline import CompileOptions, compile_model
+from edgeconv.app.pipeline import CompileOptions, compile_model
+from edgeconv.base.errors import EdgeconvError
+from edgeconv.run.build import compile_project, find_compiler, run_binary
+from edgeconv.run.build.project import Project
+from edgeconv.run.build.toolchain import probe
+from edgeconv.target import board as boards
 from tests import onnx_models
 from tests.command import Command
 from tests.weight_images import with_flipped

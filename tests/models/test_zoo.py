@@ -18,12 +18,13 @@ from pathlib import Path
 import onnx
 import pytest
 
-from edgeconv import board as boards
-from edgeconv import memory, pipeline
-from edgeconv.board import RunKind
-from edgeconv.deciding import Decided, Decider
-from edgeconv.frontend.cut import Cut
-from edgeconv.pipeline import CompileOptions
+from edgeconv.app import pipeline
+from edgeconv.app.deciding import Decided, Decider
+from edgeconv.app.pipeline import CompileOptions
+from edgeconv.model.frontend.cut import Cut
+from edgeconv.search import memory
+from edgeconv.target import board as boards
+from edgeconv.target.board import RunKind
 from tests.compilers import lightly
 from tests.models.seeded import seeded
 from tests.models.test_firmware import MACHINES

@@ -21,12 +21,12 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from edgeconv.build.project import Project
-from edgeconv.cli import main as edgeconv
-from edgeconv.errors import EdgeconvError
-from edgeconv.pipeline import verify_project
-from edgeconv.verify.inputs import random, tensor_bytes
-from edgeconv.verify.program import run_sets
+from edgeconv.app.cli import main as edgeconv
+from edgeconv.app.pipeline import verify_project
+from edgeconv.base.errors import EdgeconvError
+from edgeconv.run.build.project import Project
+from edgeconv.run.verify.inputs import random, tensor_bytes
+from edgeconv.run.verify.program import run_sets
 from tests import compilers
 from tests.mutants.faults import KINDS, Fault, faults
 

@@ -104,21 +104,24 @@ SUBJECTS = (
     Subject("runtime_c/isa/ec_isa_avx2.h", ("tests/kernels/test_vector_ops.py", "-k", "avx2")),
     *(
         Subject(
-            f"edgeconv/memory/{name}.py", tuple(f"tests/unit/test_memory_{t}.py" for t in tests)
+            f"edgeconv/search/memory/{name}.py",
+            tuple(f"tests/unit/test_memory_{t}.py" for t in tests),
         )
         for name, tests in _MEMORY.items()
     ),
     *(
-        Subject(f"edgeconv/budget/{name}.py", _own_first(name, _BUDGET))
+        Subject(f"edgeconv/search/budget/{name}.py", _own_first(name, _BUDGET))
         for name in ("derive", "fit", "rows")
     ),
     *(
-        Subject(f"edgeconv/passes/{name}.py", (f"tests/unit/test_pass_{name}.py", _ALL_PASSES))
+        Subject(
+            f"edgeconv/model/passes/{name}.py", (f"tests/unit/test_pass_{name}.py", _ALL_PASSES)
+        )
         for name in _PASSES
     ),
     *(
-        Subject(f"edgeconv/ops/{name}.py", _own_first(name, _IMPORT))
+        Subject(f"edgeconv/kernels/ops/{name}.py", _own_first(name, _IMPORT))
         for name in ("concat", "conv", "dense", "pad", "pool", "reduce", "resize")
     ),
-    Subject("edgeconv/storage/scaled.py", ("tests/unit/test_grids.py",)),
+    Subject("edgeconv/kernels/storage/scaled.py", ("tests/unit/test_grids.py",)),
 )

@@ -11,8 +11,8 @@ from collections.abc import Iterable
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
-from edgeconv import board as boards
-from edgeconv.board import RunKind
+from edgeconv.target import board as boards
+from edgeconv.target.board import RunKind
 from tests.compilers import SANITIZERS
 from tests.onnx_suite import emulated, programs
 from tests.onnx_suite.cases import cases

@@ -14,7 +14,7 @@ import numpy.typing as npt
 import onnx
 from onnx import numpy_helper
 
-from edgeconv.arguments import NOTHING
+from edgeconv.base.arguments import NOTHING
 
 Array = npt.NDArray[Any]
 _FOLDERS = ("simple", "pytorch-converted", "pytorch-operator")

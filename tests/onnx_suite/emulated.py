@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 import onnx
 
-from edgeconv.errors import EdgeconvError
-from edgeconv.options import CompileOptions
-from edgeconv.pipeline import compile_model
-from edgeconv.verify.inputs import write_tensors
-from edgeconv.verify.program import run_program
+from edgeconv.app.pipeline import compile_model
+from edgeconv.base.errors import EdgeconvError
+from edgeconv.run.verify.inputs import write_tensors
+from edgeconv.run.verify.program import run_program
+from edgeconv.search.options import CompileOptions
 from tests.onnx_suite.cases import Array, Case
 from tests.onnx_suite.outcomes import CRASH, PASS, WRONG, Outcome, difference, not_compiled
 

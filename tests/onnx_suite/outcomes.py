@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from edgeconv.errors import EdgeconvError
+from edgeconv.base.errors import EdgeconvError
 from tests.onnx_suite.cases import Array, Case
 
 PASS, WRONG, CRASH, REFUSED = "pass", "wrong", "crash", "refused"

@@ -20,15 +20,15 @@ from pathlib import Path
 import numpy as np
 import onnx
 
-from edgeconv import board as boards
-from edgeconv.array_types import array_type
-from edgeconv.build import find_compiler
+from edgeconv.app.deciding import decide
+from edgeconv.app.pipeline import source_tree
+from edgeconv.base.progress import nobody
 from edgeconv.codegen.weights import write
-from edgeconv.deciding import decide
+from edgeconv.ir.array_types import array_type
 from edgeconv.ir.choice import Choice
-from edgeconv.options import CompileOptions
-from edgeconv.pipeline import source_tree
-from edgeconv.progress import nobody
+from edgeconv.run.build import find_compiler
+from edgeconv.search.options import CompileOptions
+from edgeconv.target import board as boards
 from tests.onnx_suite.cases import Array, Case
 from tests.onnx_suite.outcomes import CRASH, PASS, WRONG, Outcome, difference, not_compiled
 

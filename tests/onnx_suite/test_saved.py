@@ -13,10 +13,10 @@ import onnx
 import pytest
 from onnx.reference import ReferenceEvaluator
 
-from edgeconv import frontend, passes
-from edgeconv.frontend.running import prepared
-from edgeconv.frontend.saving import model_of
 from edgeconv.ir.graph import Graph
+from edgeconv.model import frontend, passes
+from edgeconv.model.frontend.running import prepared
+from edgeconv.model.frontend.saving import model_of
 from tests.onnx_suite.cases import Case, cases
 from tests.onnx_suite.passing import PASSING
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import jinja2
 import pytest
 
-from edgeconv import algorithms
 from edgeconv.codegen import functions
+from edgeconv.kernels import algorithms
 
 FOLDER = Path(__file__).parent
 

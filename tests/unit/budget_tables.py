@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 from hypothesis import strategies as st
 
-from edgeconv.budget.cuts import EXACT
-from edgeconv.budget.tables import (
+from edgeconv.search.budget.cuts import EXACT
+from edgeconv.search.budget.tables import (
     ACTIVATION,
     WEIGHTS,
     Item,

@@ -8,8 +8,8 @@ from pathlib import Path
 import onnx
 import pytest
 
-from edgeconv.frontend import load
 from edgeconv.ir.graph import Graph
+from edgeconv.model.frontend import load
 from tests.onnx_models import save
 
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from hypothesis import strategies as st
 
-from edgeconv.bounds import Axis, ConvShape, Precision
+from edgeconv.target.bounds import Axis, ConvShape, Precision
 
 Element = tuple[int, ...]
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from edgeconv import micro_kernels, targets
-from edgeconv.algorithms import planned
 from edgeconv.codegen import amalgamate
+from edgeconv.kernels.algorithms import planned
+from edgeconv.target import micro_kernels, targets
 from tests import onnx_models, toy
 from tests.command import Command
 
@@ -71,7 +71,7 @@ def test_it_is_priced_and_explained(
 
 def test_two_rows_of_a_name_are_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (tmp_path / "twice.py").write_text(
-        "from edgeconv.micro_kernels.base import Lies, MicroKernel\n"
+        "from edgeconv.target.micro_kernels.base import Lies, MicroKernel\n"
         "MICRO_KERNELS = (MicroKernel('avx2', 'f32', Lies.PACKED, (), 1),)\n"
     )
     monkeypatch.setattr(micro_kernels, "__path__", [*micro_kernels.__path__, str(tmp_path)])

@@ -7,24 +7,24 @@ from dataclasses import replace
 
 import pytest
 
-from edgeconv import board as boards
-from edgeconv.algorithms.ahead import fetches, latency, rounds
-from edgeconv.algorithms.direct.plan import make_plan
-from edgeconv.algorithms.direct.tiles import filters_are_far
-from edgeconv.algorithms.int8_packed.lower import fetches_filters
-from edgeconv.algorithms.problem import ConvProblem
-from edgeconv.algorithms.winograd.distances import CHANNELS, ahead_of
-from edgeconv.algorithms.winograd.forms import forms_for
-from edgeconv.algorithms.winograd.plan import make_plans
 from edgeconv.codegen.amalgamate import amalgamate
 from edgeconv.codegen.guarded import DISTANCES, LOADS_IN_ORDER, WORKERS, for_program
 from edgeconv.ir.layout import ROW_MAJOR
 from edgeconv.ir.work import Work
-from edgeconv.lowering.calls import merge_headers
-from edgeconv.price.duration import EXPOSED, IN_ORDER, duration_of
-from edgeconv.price.flows import Flow
-from edgeconv.price.machine import machine_of
-from edgeconv.targets import PANELS, TARGETS, Target
+from edgeconv.kernels.algorithms.ahead import fetches, latency, rounds
+from edgeconv.kernels.algorithms.direct.plan import make_plan
+from edgeconv.kernels.algorithms.direct.tiles import filters_are_far
+from edgeconv.kernels.algorithms.int8_packed.lower import fetches_filters
+from edgeconv.kernels.algorithms.problem import ConvProblem
+from edgeconv.kernels.algorithms.winograd.distances import CHANNELS, ahead_of
+from edgeconv.kernels.algorithms.winograd.forms import forms_for
+from edgeconv.kernels.algorithms.winograd.plan import make_plans
+from edgeconv.kernels.lowering.calls import merge_headers
+from edgeconv.target import board as boards
+from edgeconv.target.price.duration import EXPOSED, IN_ORDER, duration_of
+from edgeconv.target.price.flows import Flow
+from edgeconv.target.price.machine import machine_of
+from edgeconv.target.targets import PANELS, TARGETS, Target
 from tests.unit.test_direct_plan import FAR
 
 ASKED = ("raspberry-pi-3", "quartz64-a", "odroid-xu3-a7")

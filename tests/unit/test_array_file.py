@@ -13,8 +13,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from edgeconv import array_file, limits
-from edgeconv.errors import EdgeconvError, Exit
+from edgeconv.base import array_file, limits
+from edgeconv.base.errors import EdgeconvError, Exit
 
 Damage = Callable[[Path], object]
 VALUES = np.arange(12, dtype=np.float32).reshape(3, 4)

@@ -7,9 +7,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from edgeconv.requantisation import Fixed
-from edgeconv.requantisation.averages import Even, Halves, Linear, averages
-from edgeconv.requantisation.pair import Affine
+from edgeconv.ir.requantisation import Fixed
+from edgeconv.ir.requantisation.averages import Even, Halves, Linear, averages
+from edgeconv.ir.requantisation.pair import Affine
 
 X, Y = Affine(float(np.float32(0.043123456)), 17), Affine(float(np.float32(0.035712345)), -40)
 

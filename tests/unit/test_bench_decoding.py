@@ -8,8 +8,8 @@ import pytest
 from decoding import machines
 from innerloop.mca import VERSION, find_mca
 
-from edgeconv.storage import formats
-from edgeconv.targets import TARGETS
+from edgeconv.kernels.storage import formats
+from edgeconv.target.targets import TARGETS
 
 
 @pytest.mark.slow

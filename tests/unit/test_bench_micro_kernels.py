@@ -11,8 +11,8 @@ import pytest
 from innerloop.native import ENOUGH, runnable
 from innerloop.program import find_compiler, kernels
 
-from edgeconv.errors import Exit
-from edgeconv.targets import TARGETS
+from edgeconv.base.errors import Exit
+from edgeconv.target.targets import TARGETS
 from tests import ROOT
 
 pytestmark = pytest.mark.skipif(

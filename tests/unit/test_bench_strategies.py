@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from strategies import kind_of, known, measurements, strategy, table
 
-from edgeconv.errors import EdgeconvError
-from edgeconv.measured.store import Key, Row
+from edgeconv.base.errors import EdgeconvError
+from edgeconv.search.measured.store import Key, Row
 
 POINTWISE = (
     "Conv 1x64x56x56 256x64x1x1 256 1x256x56x56 to 1x256x56x56 {'strides': (1, 1), 'groups': 1}"

@@ -9,8 +9,8 @@ import pytest
 from cores import Cores, Rates, rates
 from threads import Round, best_of, given, ratio_lines
 
-from edgeconv import board as boards
-from edgeconv.errors import EdgeconvError
+from edgeconv.base.errors import EdgeconvError
+from edgeconv.target import board as boards
 
 WHOLE, HALVES = Rates(100.0, (99.0, 98.0)), Rates(100.0, (50.0, 51.0))
 DISTURBED = Rates(60.0, (60.0, 60.0))  # by somebody else, alone too

@@ -8,20 +8,21 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from edgeconv import algorithms, host
-from edgeconv import board as boards
-from edgeconv.algorithms.bfloat16.candidate import candidates
-from edgeconv.algorithms.filter_order import FilterOrder
-from edgeconv.algorithms.problem import problem_of
-from edgeconv.algorithms.rows.traffic import traffic
-from edgeconv.choose import select
-from edgeconv.encoding import Encoding
-from edgeconv.errors import EdgeconvError
-from edgeconv.host import Host
+from edgeconv.app.pipeline import CompileOptions, compile_model, decide, verify_project
+from edgeconv.base.errors import EdgeconvError
+from edgeconv.ir.encoding import Encoding
 from edgeconv.ir.graph import Graph, Node, Tensor
-from edgeconv.micro_kernels import micro_kernels
-from edgeconv.pipeline import CompileOptions, compile_model, decide, verify_project
-from edgeconv.targets import TARGETS
+from edgeconv.kernels import algorithms
+from edgeconv.kernels.algorithms.bfloat16.candidate import candidates
+from edgeconv.kernels.algorithms.filter_order import FilterOrder
+from edgeconv.kernels.algorithms.problem import problem_of
+from edgeconv.kernels.algorithms.rows.traffic import traffic
+from edgeconv.search.choose import select
+from edgeconv.target import board as boards
+from edgeconv.target import host
+from edgeconv.target.host import Host
+from edgeconv.target.micro_kernels import micro_kernels
+from edgeconv.target.targets import TARGETS
 from tests.command import Command
 
 pytestmark = pytest.mark.usefixtures("compiled_lightly")

@@ -12,7 +12,8 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from edgeconv.bounds import (
+from edgeconv.base.errors import EdgeconvError
+from edgeconv.target.bounds import (
     Axis,
     AxisBlock,
     Blocking,
@@ -25,9 +26,8 @@ from edgeconv.bounds import (
     sequential_bound,
     words_moved,
 )
-from edgeconv.bounds.blocking import Loop, Order
-from edgeconv.bounds.linear_program import relaxed_sizes
-from edgeconv.errors import EdgeconvError
+from edgeconv.target.bounds.blocking import Loop, Order
+from edgeconv.target.bounds.linear_program import relaxed_sizes
 from tests.unit.convolution_shapes import Element, Update, precisions, shapes, updates
 
 FLOAT32 = Precision()

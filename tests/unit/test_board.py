@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from edgeconv import board as boards
-from edgeconv.board import Board, Run, RunKind
-from edgeconv.board_folders import FOLDERS_VARIABLE
-from edgeconv.cache import Cache
-from edgeconv.errors import EdgeconvError, Exit
-from edgeconv.host import Host
-from edgeconv.targets import HALVES, TARGETS
+from edgeconv.base.errors import EdgeconvError, Exit
+from edgeconv.target import board as boards
+from edgeconv.target.board import Board, Run, RunKind
+from edgeconv.target.board_folders import FOLDERS_VARIABLE
+from edgeconv.target.cache import Cache
+from edgeconv.target.host import Host
+from edgeconv.target.targets import HALVES, TARGETS
 
 SHIPPED = boards.names()
 X86 = Host("x86_64", "Example CPU", frozenset({"sse2"}), None, 4, (Cache(1, 32768, 64),))

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from edgeconv import board as boards
-from edgeconv.board.catalogue import load_all
-from edgeconv.board_folders import FOLDERS_VARIABLE, shipped
-from edgeconv.build import find_compiler
-from edgeconv.build.board_trial import try_flags
-from edgeconv.errors import EdgeconvError, Exit
+from edgeconv.base.errors import EdgeconvError, Exit
+from edgeconv.run.build import find_compiler
+from edgeconv.run.build.board_trial import try_flags
+from edgeconv.target import board as boards
+from edgeconv.target.board.catalogue import load_all
+from edgeconv.target.board_folders import FOLDERS_VARIABLE, shipped
 from tests.command import Command
 from tests.tools import available
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from edgeconv.board.features import core_features, vector_features
-from edgeconv.board.own_rates import OwnRates
-from edgeconv.errors import EdgeconvError
-from edgeconv.targets import DSP, DUAL_ISSUE, HALVES, HELIUM, SOFT_FLOAT, TARGETS, THUMB_1
+from edgeconv.base.errors import EdgeconvError
+from edgeconv.target.board.features import core_features, vector_features
+from edgeconv.target.board.own_rates import OwnRates
+from edgeconv.target.targets import DSP, DUAL_ISSUE, HALVES, HELIUM, SOFT_FLOAT, TARGETS, THUMB_1
 
 
 @pytest.mark.parametrize(

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from edgeconv import board as boards
-from edgeconv.errors import EdgeconvError
-from edgeconv.quantities import DIMENSIONS, parse
+from edgeconv.base.errors import EdgeconvError
+from edgeconv.base.quantities import DIMENSIONS, parse
+from edgeconv.target import board as boards
 from tests.board_example import FIRMWARE, FOLDER, X86, changed, message
 
 FILES = sorted(FOLDER.glob("*.toml"))

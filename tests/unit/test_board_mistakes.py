@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from edgeconv import board as boards
-from edgeconv.board import arch
-from edgeconv.board_folders import FOLDERS_VARIABLE
-from edgeconv.cli import main
-from edgeconv.errors import EdgeconvError, Exit
+from edgeconv.app.cli import main
+from edgeconv.base.errors import EdgeconvError, Exit
+from edgeconv.target import board as boards
+from edgeconv.target.board import arch
+from edgeconv.target.board_folders import FOLDERS_VARIABLE
 from tests.board_example import FIRMWARE, FOLDER, X86, changed, message
 
 

@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edgeconv import board as boards
-from edgeconv.board import Memory
-from edgeconv.board.speed import SLOWER, cache_costs, filled, region_costs
-from edgeconv.cache import Cache
-from edgeconv.memory.banks import of_board
-from edgeconv.pipeline import CompileOptions, decide
-from edgeconv.predict.rates import machine_with, unstated
+from edgeconv.app.pipeline import CompileOptions, decide
+from edgeconv.search.memory.banks import of_board
+from edgeconv.search.predict.rates import machine_with, unstated
+from edgeconv.target import board as boards
+from edgeconv.target.board import Memory
+from edgeconv.target.board.speed import SLOWER, cache_costs, filled, region_costs
+from edgeconv.target.cache import Cache
 
 GHZ = 1_000_000_000
 L1 = Cache(1, 32 << 10, 64, bandwidth=32.0)

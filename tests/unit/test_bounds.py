@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from edgeconv.bounds import (
+from edgeconv.base.errors import EdgeconvError
+from edgeconv.target.bounds import (
     Axis,
     AxisBlock,
     Blocking,
@@ -22,7 +23,6 @@ from edgeconv.bounds import (
     sequential_bound,
     words_moved,
 )
-from edgeconv.errors import EdgeconvError
 from tests.unit.convolution_shapes import precisions, shapes, updates
 
 FLOAT32 = Precision()

@@ -6,11 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from edgeconv import board, frontend, passes
-from edgeconv.budget.bound import least_flash, least_ram
-from edgeconv.deciding import Decider, formats
-from edgeconv.deciding.planning import Planner
-from edgeconv.options import CompileOptions
+from edgeconv.app.deciding import Decider, formats
+from edgeconv.app.deciding.planning import Planner
+from edgeconv.model import frontend, passes
+from edgeconv.search.budget.bound import least_flash, least_ram
+from edgeconv.search.options import CompileOptions
+from edgeconv.target import board
 from tests import onnx_models
 from tests.command import BOARD, Command
 from tests.ir_builder import GraphBuilder

@@ -8,15 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from edgeconv import board as boards
-from edgeconv import choose, frontend, passes
-from edgeconv.budget import Objective, Tables, Uniform, tables, uniform
-from edgeconv.budget.tables import ACTIVATION, WEIGHTS
-from edgeconv.choose.storage import storable
 from edgeconv.codegen.emit import weight_image
 from edgeconv.ir.choice import Choice
-from edgeconv.memory.plan import plan
-from edgeconv.predict import LayerPrediction, Prediction, Traffic
+from edgeconv.model import frontend, passes
+from edgeconv.search import choose
+from edgeconv.search.budget import Objective, Tables, Uniform, tables, uniform
+from edgeconv.search.budget.tables import ACTIVATION, WEIGHTS
+from edgeconv.search.choose.storage import storable
+from edgeconv.search.memory.plan import plan
+from edgeconv.search.predict import LayerPrediction, Prediction, Traffic
+from edgeconv.target import board as boards
 from tests.memory_choices import Net
 
 DIGITS = Path(__file__).parents[2] / "examples" / "digits" / "digits-cnn.onnx"

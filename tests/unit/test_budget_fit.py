@@ -10,14 +10,24 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from edgeconv.budget import Exact, Fitted, Limits, Miss, Objective, Tables, Uniform, fit, support
-from edgeconv.budget import derive as derived
-from edgeconv.budget.program import optimise
 from edgeconv.ir.choice import Alias, Choice
 from edgeconv.ir.memory import Place, Region
-from edgeconv.memory.plan import plan
-from edgeconv.predict import LayerPrediction, Prediction, Traffic
-from edgeconv.storage import formats
+from edgeconv.kernels.storage import formats
+from edgeconv.search.budget import (
+    Exact,
+    Fitted,
+    Limits,
+    Miss,
+    Objective,
+    Tables,
+    Uniform,
+    fit,
+    support,
+)
+from edgeconv.search.budget import derive as derived
+from edgeconv.search.budget.program import optimise
+from edgeconv.search.memory.plan import plan
+from edgeconv.search.predict import LayerPrediction, Prediction, Traffic
 from tests.memory_choices import Net
 from tests.memory_strategies import choices
 from tests.unit.budget_tables import two_layers

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from rich.console import Console
 
-from edgeconv.budget import Exact, Limits, Point, Tables, frontier
-from edgeconv.budget.tables import WEIGHTS, Item, Option, Step
 from edgeconv.report.frontier import document, frontier_table
 from edgeconv.report.html import frontier as page
+from edgeconv.search.budget import Exact, Limits, Point, Tables, frontier
+from edgeconv.search.budget.tables import WEIGHTS, Item, Option, Step
 from tests.unit.budget_tables import assignments, random_tables, two_layers
 
 

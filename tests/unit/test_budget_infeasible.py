@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from edgeconv.budget import Exact, Limits, refusal, smallest
-from edgeconv.errors import EdgeconvError
+from edgeconv.base.errors import EdgeconvError
+from edgeconv.search.budget import Exact, Limits, refusal, smallest
 from tests.unit.budget_tables import two_layers
 
 NOISE = 3e-4  # two tensors as flyte16, one of them for RAM

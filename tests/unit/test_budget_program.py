@@ -13,12 +13,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from edgeconv import milp
-from edgeconv.budget import program
-from edgeconv.budget.cuts import EXACT, excess
-from edgeconv.budget.program import UnfinishedError, least_excess, optimise
-from edgeconv.budget.rows import Rows
-from edgeconv.budget.tables import (
+from edgeconv.base.errors import EdgeconvError
+from edgeconv.search import milp
+from edgeconv.search.budget import program
+from edgeconv.search.budget.cuts import EXACT, excess
+from edgeconv.search.budget.program import UnfinishedError, least_excess, optimise
+from edgeconv.search.budget.rows import Rows
+from edgeconv.search.budget.tables import (
     ACTIVATION,
     WEIGHTS,
     Item,
@@ -29,7 +30,6 @@ from edgeconv.budget.tables import (
     Step,
     Tables,
 )
-from edgeconv.errors import EdgeconvError
 from tests.unit.budget_tables import allowed, assignments, best, random_limits, random_tables
 from tests.unit.budget_tables import two_layers as two
 

@@ -9,10 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from edgeconv import board as boards
-from edgeconv.board import Board, Run, RunKind
-from edgeconv.board.catalogue import load_all
-from edgeconv.build import (
+from edgeconv.base.errors import EdgeconvError, Exit
+from edgeconv.run.build import (
     Sections,
     compile_project,
     find_compiler,
@@ -21,9 +19,11 @@ from edgeconv.build import (
     run_binary,
     undefined_symbols,
 )
-from edgeconv.build.toolchain import probe
-from edgeconv.doctor import diagnose, diagnose_boards
-from edgeconv.errors import EdgeconvError, Exit
+from edgeconv.run.build.toolchain import probe
+from edgeconv.run.doctor import diagnose, diagnose_boards
+from edgeconv.target import board as boards
+from edgeconv.target.board import Board, Run, RunKind
+from edgeconv.target.board.catalogue import load_all
 from tests.tools import available
 
 MAIN = """\

@@ -7,8 +7,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from edgeconv.requantisation.by_value import by_value, product, wanted
-from edgeconv.requantisation.pair import Affine
+from edgeconv.ir.requantisation.by_value import by_value, product, wanted
+from edgeconv.ir.requantisation.pair import Affine
 
 STORED = np.arange(-128, 128, dtype=np.int64)
 PAIRS = np.meshgrid(STORED, STORED, indexing="ij")

@@ -7,9 +7,9 @@ import math
 import numpy as np
 import pytest
 
-from edgeconv.calibration.confidence import CONFIDENCE, upper
-from edgeconv.calibration.sqnr import Accuracy, Power
 from edgeconv.report.accuracy import measured_notes
+from edgeconv.search.calibration.confidence import CONFIDENCE, upper
+from edgeconv.search.calibration.sqnr import Accuracy, Power
 
 
 @pytest.mark.parametrize("count", [2, 4, 8, 32, 128])

@@ -9,16 +9,22 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from edgeconv.calibration import compensated as compensation
-from edgeconv.calibration import inputs as layer_inputs
-from edgeconv.calibration.codebook import Codebook
-from edgeconv.calibration.compensated import carried, compensated, output_error, refined, refitted
-from edgeconv.calibration.inputs import columns_of, rows_of
-from edgeconv.calibration.moments import Moments, Rows
-from edgeconv.calibration.rounding import BEST, NEAREST, RECIPES, round_layer
 from edgeconv.ir.filters import Filters
 from edgeconv.ir.graph import Graph, Node, Tensor
-from edgeconv.storage import formats
+from edgeconv.kernels.storage import formats
+from edgeconv.search.calibration import compensated as compensation
+from edgeconv.search.calibration import inputs as layer_inputs
+from edgeconv.search.calibration.codebook import Codebook
+from edgeconv.search.calibration.compensated import (
+    carried,
+    compensated,
+    output_error,
+    refined,
+    refitted,
+)
+from edgeconv.search.calibration.inputs import columns_of, rows_of
+from edgeconv.search.calibration.moments import Moments, Rows
+from edgeconv.search.calibration.rounding import BEST, NEAREST, RECIPES, round_layer
 from tests.ir_interpreter import evaluate
 
 STORED = sorted(name for name, form in formats().items() if form.enumerator and name != "float32")

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from edgeconv.calibration.samples import load, seeded
-from edgeconv.errors import EdgeconvError, Exit
+from edgeconv.base.errors import EdgeconvError, Exit
 from edgeconv.ir.graph import Graph, Tensor
+from edgeconv.search.calibration.samples import load, seeded
 
 SHAPES = {"image": (1, 2, 3), "scale": (4,)}
 

@@ -11,20 +11,21 @@ import numpy as np
 import onnx
 import pytest
 
-from edgeconv import choose, frontend, passes
-from edgeconv.algorithms.no_integers import no_integers
-from edgeconv.algorithms.sums import form_of
-from edgeconv.choose.storage import EVERY_RESULT
-from edgeconv.encoding import int8
 from edgeconv.ir.activation import grid
 from edgeconv.ir.channel_scales import CHANNEL_SCALES, ChannelScales
 from edgeconv.ir.edit import Editor
+from edgeconv.ir.encoding import int8
 from edgeconv.ir.graph import Graph
 from edgeconv.ir.grids import rounded_to
-from edgeconv.passes import read_channels, round_channels
-from edgeconv.passes.channel_grids import rescale
-from edgeconv.targets import TARGETS
-from edgeconv.verify.exact import expected
+from edgeconv.kernels.algorithms.no_integers import no_integers
+from edgeconv.kernels.algorithms.sums import form_of
+from edgeconv.model import frontend, passes
+from edgeconv.model.passes import read_channels, round_channels
+from edgeconv.model.passes.channel_grids import rescale
+from edgeconv.run.verify.exact import expected
+from edgeconv.search import choose
+from edgeconv.search.choose.storage import EVERY_RESULT
+from edgeconv.target.targets import TARGETS
 from tests import onnx_models
 from tests.models.in_integers import held_to_file
 from tests.quantised_models import Network, Values

@@ -10,17 +10,18 @@ import numpy as np
 import onnx
 import pytest
 
-from edgeconv import board as boards
-from edgeconv import choose, frontend, passes
-from edgeconv.choose.cheapest import cheapest
-from edgeconv.choose.prices import Prices
-from edgeconv.choose.storage import EVERY_LAYER, encodings_for, lossless
-from edgeconv.encoding import FLOAT32, Encoding
+from edgeconv.app.pipeline import CompileOptions, decide
 from edgeconv.ir.choice import Choice
+from edgeconv.ir.encoding import FLOAT32, Encoding
 from edgeconv.ir.graph import Graph
 from edgeconv.ir.layout import CHANNELS_LAST
-from edgeconv.pipeline import CompileOptions, decide
-from edgeconv.targets import Target
+from edgeconv.model import frontend, passes
+from edgeconv.search import choose
+from edgeconv.search.choose.cheapest import cheapest
+from edgeconv.search.choose.prices import Prices
+from edgeconv.search.choose.storage import EVERY_LAYER, encodings_for, lossless
+from edgeconv.target import board as boards
+from edgeconv.target.targets import Target
 from tests import onnx_models
 from tests.quantised_models import Network, deep
 

@@ -9,17 +9,17 @@ from itertools import product
 import numpy as np
 import pytest
 
-from edgeconv.choose.assignment import Assignment
-from edgeconv.choose.cheapest import cheapest
-from edgeconv.choose.layouts import assign
-from edgeconv.choose.pbqp import Optimum
-from edgeconv.choose.prices import Prices, Way
-from edgeconv.errors import EdgeconvError
+from edgeconv.base.errors import EdgeconvError
 from edgeconv.ir.activation import Activation
 from edgeconv.ir.check import check
 from edgeconv.ir.graph import Epilogue, Graph, Node, Tensor
 from edgeconv.ir.layout import CHANNELS_LAST, ROW_MAJOR, blocked
-from edgeconv.targets import TARGETS
+from edgeconv.search.choose.assignment import Assignment
+from edgeconv.search.choose.cheapest import cheapest
+from edgeconv.search.choose.layouts import assign
+from edgeconv.search.choose.pbqp import Optimum
+from edgeconv.search.choose.prices import Prices, Way
+from edgeconv.target.targets import TARGETS
 
 AVX512 = TARGETS["avx512"]
 
@@ -213,7 +213,7 @@ def test_without_time_for_an_exact_choice_there_is_one_and_its_gap(
     prices = Prices(graph, AVX512)
     best, _ = cheapest(graph, prices, {})
     late = Optimum(None, np.inf, best.total() / 2, nodes=3, edges=3)
-    monkeypatch.setattr("edgeconv.choose.cheapest.minimise", lambda _: late)
+    monkeypatch.setattr("edgeconv.search.choose.cheapest.minimise", lambda _: late)
     found, search = cheapest(graph, prices, {})
     assert found.total() >= best.total()
     assert search.gap == pytest.approx(1 - best.total() / 2 / found.total())
@@ -242,7 +242,7 @@ def test_a_node_without_any_way_is_named(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_no_ways_that_go_together_are_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     graph = branches()
     never = Optimum(None, np.inf, np.inf)
-    monkeypatch.setattr("edgeconv.choose.cheapest.minimise", lambda _: never)
-    monkeypatch.setattr("edgeconv.choose.cheapest._descended", lambda *_: [])
+    monkeypatch.setattr("edgeconv.search.choose.cheapest.minimise", lambda _: never)
+    monkeypatch.setattr("edgeconv.search.choose.cheapest._descended", lambda *_: [])
     with pytest.raises(EdgeconvError, match="no kernels fit together"):
         cheapest(graph, Prices(graph, AVX512), {})

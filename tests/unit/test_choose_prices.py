@@ -8,18 +8,19 @@ from pathlib import Path
 
 import pytest
 
-from edgeconv import board as boards
-from edgeconv import choose, frontend, passes
-from edgeconv.board import Energy
-from edgeconv.cache import Cache
-from edgeconv.choose.prices import Prices
-from edgeconv.deciding.planning import Planner
+from edgeconv.app.deciding.planning import Planner
+from edgeconv.app.pipeline import CompileOptions
 from edgeconv.ir.choice import ArgKind, Layer
 from edgeconv.ir.graph import Graph
-from edgeconv.pipeline import CompileOptions
-from edgeconv.price import Machine, machine_of, price, streaming
-from edgeconv.price.operands import Touched, Use
-from edgeconv.targets import TARGETS
+from edgeconv.model import frontend, passes
+from edgeconv.search import choose
+from edgeconv.search.choose.prices import Prices
+from edgeconv.target import board as boards
+from edgeconv.target.board import Energy
+from edgeconv.target.cache import Cache
+from edgeconv.target.price import Machine, machine_of, price, streaming
+from edgeconv.target.price.operands import Touched, Use
+from edgeconv.target.targets import TARGETS
 
 CACHES = (Cache(1, 1 << 12, 64), Cache(2, 1 << 14, 64))
 TARGET = replace(TARGETS["avx2"], caches=CACHES, clock_hz=10**9)

@@ -8,16 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from edgeconv import choose, memory
-from edgeconv.choose.assignment import Assignment
-from edgeconv.choose.layouts import _Inserter
-from edgeconv.choose.prices import Known, Prices, Way
-from edgeconv.choose.room import Room
-from edgeconv.choose.select import lowered
 from edgeconv.ir.activation import Activation
 from edgeconv.ir.choice import Choice
 from edgeconv.ir.graph import Epilogue, Graph, Node, Tensor
-from edgeconv.targets import TARGETS
+from edgeconv.search import choose, memory
+from edgeconv.search.choose.assignment import Assignment
+from edgeconv.search.choose.layouts import _Inserter
+from edgeconv.search.choose.prices import Known, Prices, Way
+from edgeconv.search.choose.room import Room
+from edgeconv.search.choose.select import lowered
+from edgeconv.target.targets import TARGETS
 
 AVX512 = TARGETS["avx512"]
 GRAPHS = 4

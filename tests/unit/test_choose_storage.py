@@ -10,15 +10,21 @@ import numpy as np
 import onnx
 import pytest
 
-from edgeconv.algorithms.packing import has_units, in_units, rounded, rounded_weights, units_of
-from edgeconv.choose.storage import store_weights, stored_formats, weight_formats
+from edgeconv.app.pipeline import CompileOptions, decide
+from edgeconv.base.errors import EdgeconvError
 from edgeconv.codegen.emit import weight_image
 from edgeconv.codegen.equal_constants import encoded
-from edgeconv.encoding import FLOAT32, INT4, INT8, Encoding
-from edgeconv.errors import EdgeconvError
+from edgeconv.ir.encoding import FLOAT32, INT4, INT8, Encoding
 from edgeconv.ir.graph import Graph, Node, Tensor
-from edgeconv.pipeline import CompileOptions, decide
-from edgeconv.storage import formats
+from edgeconv.kernels.algorithms.packing import (
+    has_units,
+    in_units,
+    rounded,
+    rounded_weights,
+    units_of,
+)
+from edgeconv.kernels.storage import formats
+from edgeconv.search.choose.storage import store_weights, stored_formats, weight_formats
 from tests import onnx_models
 from tests.command import BOARD, Command
 from tests.recurrent_models import Recurrent

@@ -11,17 +11,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from edgeconv.choose.storage import by_kind, storable, store_tensors, tensor_formats
-from edgeconv.encoding import FLOAT32
-from edgeconv.errors import EdgeconvError
+from edgeconv.app.pipeline import CompileOptions, decide
+from edgeconv.base.errors import EdgeconvError
 from edgeconv.ir.choice import element_align, tensor_bytes
+from edgeconv.ir.encoding import FLOAT32
 from edgeconv.ir.graph import Epilogue, Graph, Tensor
 from edgeconv.ir.layout import CHANNELS_LAST, ROW_MAJOR, blocked
-from edgeconv.memory.program import of_choice
-from edgeconv.passes import optimise
-from edgeconv.pipeline import CompileOptions, decide
-from edgeconv.storage import formats
-from edgeconv.targets import TARGETS
+from edgeconv.kernels.storage import formats
+from edgeconv.model.passes import optimise
+from edgeconv.search.choose.storage import by_kind, storable, store_tensors, tensor_formats
+from edgeconv.search.memory.program import of_choice
+from edgeconv.target.targets import TARGETS
 from tests import onnx_models
 from tests.command import BOARD, Command
 from tests.ir_builder import GraphBuilder

@@ -12,12 +12,12 @@ import onnx
 import pytest
 from onnx import helper
 
-from edgeconv import board as boards
-from edgeconv import limits
-from edgeconv.algorithms import algorithms
-from edgeconv.choose.storage import weight_formats
-from edgeconv.errors import EdgeconvError
-from edgeconv.tensor_names import tensor_names
+from edgeconv.base import limits
+from edgeconv.base.errors import EdgeconvError
+from edgeconv.kernels.algorithms import algorithms
+from edgeconv.model.tensor_names import tensor_names
+from edgeconv.search.choose.storage import weight_formats
+from edgeconv.target import board as boards
 from tests import onnx_models
 from tests.command import Command
 
@@ -175,7 +175,7 @@ def test_a_model_beyond_a_limit_has_no_names_to_offer(residual_model: Path) -> N
 def test_completion_and_help_import_no_pipeline(residual_model: Path) -> None:
     """Every TAB pays for what is imported."""
     heavy = {"numpy", "onnx", "scipy", "ortools", "jinja2", "jsonschema", "google.protobuf"}
-    code = "import sys, edgeconv.cli; edgeconv.cli.main(sys.argv[1:]); print(*sys.modules)"
+    code = "import sys, edgeconv.app.cli; edgeconv.app.cli.main(sys.argv[1:]); print(*sys.modules)"
     lines = [
         "edgeconv comp",
         "edgeconv compile --min",

@@ -12,8 +12,8 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
-from edgeconv import frontend, passes
-from edgeconv.arguments import named
+from edgeconv.base.arguments import named
+from edgeconv.model import frontend, passes
 from tests import onnx_models
 from tests.command import BOARD, Command
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from edgeconv import board as boards
-from edgeconv.verify import Difference
-from edgeconv.verify.opinion import Opinion
+from edgeconv.run.verify import Difference
+from edgeconv.run.verify.opinion import Opinion
+from edgeconv.target import board as boards
 from tests import onnx_models
 from tests.command import BOARD, Command
 

@@ -12,8 +12,8 @@ import onnx
 import pytest
 from onnx import helper
 
-from edgeconv import frontend, passes
-from edgeconv.errors import EdgeconvError
+from edgeconv.base.errors import EdgeconvError
+from edgeconv.model import frontend, passes
 from tests import onnx_models
 from tests.ir_interpreter import evaluate
 

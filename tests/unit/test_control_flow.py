@@ -13,10 +13,10 @@ import onnx
 import pytest
 from onnx import helper, numpy_helper
 
-from edgeconv import limits
-from edgeconv.errors import EdgeconvError
-from edgeconv.frontend import load
-from edgeconv.frontend.running import prepared
+from edgeconv.base import limits
+from edgeconv.base.errors import EdgeconvError
+from edgeconv.model.frontend import load
+from edgeconv.model.frontend.running import prepared
 from tests.command import BOARD, Command
 from tests.recurrent_models import expected
 

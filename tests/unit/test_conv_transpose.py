@@ -11,8 +11,8 @@ import onnxruntime as ort
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from edgeconv import passes
-from edgeconv.frontend import load
+from edgeconv.model import passes
+from edgeconv.model.frontend import load
 from tests.ir_interpreter import evaluate
 
 CASES: list[dict[str, Any]] = [

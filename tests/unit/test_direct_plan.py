@@ -10,20 +10,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from edgeconv import board as boards
-from edgeconv.algorithms.direct.band import band_bytes, band_elements
-from edgeconv.algorithms.direct.packing import pack_filters, packed_elements
-from edgeconv.algorithms.direct.plan import channels_per_chunk, make_plan, sums_bytes
-from edgeconv.algorithms.direct.tiles import DirectPlan, filter_tiles
-from edgeconv.algorithms.direct.traffic import traffic
-from edgeconv.algorithms.problem import ConvProblem
-from edgeconv.algorithms.strips import segments, widths
-from edgeconv.cache import Cache
 from edgeconv.codegen.amalgamate import runtime
-from edgeconv.encoding import FLOAT32, INT8, Encoding
+from edgeconv.ir.encoding import FLOAT32, INT8, Encoding
 from edgeconv.ir.layout import CHANNELS_LAST, ROW_MAJOR, Layout, blocked
 from edgeconv.ir.work import Crossing
-from edgeconv.targets import TARGETS, Target
+from edgeconv.kernels.algorithms.direct.band import band_bytes, band_elements
+from edgeconv.kernels.algorithms.direct.packing import pack_filters, packed_elements
+from edgeconv.kernels.algorithms.direct.plan import channels_per_chunk, make_plan, sums_bytes
+from edgeconv.kernels.algorithms.direct.tiles import DirectPlan, filter_tiles
+from edgeconv.kernels.algorithms.direct.traffic import traffic
+from edgeconv.kernels.algorithms.problem import ConvProblem
+from edgeconv.kernels.algorithms.strips import segments, widths
+from edgeconv.target import board as boards
+from edgeconv.target.cache import Cache
+from edgeconv.target.targets import TARGETS, Target
 
 COMPLETE = list(TARGETS.values())
 

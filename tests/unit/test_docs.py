@@ -10,8 +10,8 @@ from pathlib import Path
 import click
 import pytest
 
-from edgeconv.cli import program
-from edgeconv.targets import TARGETS
+from edgeconv.app.cli import program
+from edgeconv.target.targets import TARGETS
 from tests import ROOT
 from tests.command import parse
 

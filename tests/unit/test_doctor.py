@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from edgeconv.board.catalogue import load_all
-from edgeconv.board_folders import FOLDERS_VARIABLE
-from edgeconv.doctor import BoardCheck, Check, diagnose, diagnose_boards
 from edgeconv.report.boards import diagnosis, diagnosis_json
+from edgeconv.run.doctor import BoardCheck, Check, diagnose, diagnose_boards
+from edgeconv.target.board.catalogue import load_all
+from edgeconv.target.board_folders import FOLDERS_VARIABLE
 
 FOREIGN = """\
 schema = 1

@@ -14,9 +14,9 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 from onnx.backend.test.case import node as every
 
-from edgeconv import frontend, passes
-from edgeconv.errors import EdgeconvError
+from edgeconv.base.errors import EdgeconvError
 from edgeconv.ir.graph import Graph
+from edgeconv.model import frontend, passes
 from tests import onnx_models
 from tests.ir_interpreter import evaluate
 

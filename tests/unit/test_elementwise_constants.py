@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from edgeconv.ir.graph import Tensor
-from edgeconv.lowering.operands import narrowed
+from edgeconv.kernels.lowering.operands import narrowed
 
 
 @pytest.mark.parametrize(

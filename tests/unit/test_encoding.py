@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from edgeconv.encoding import (
+from edgeconv.ir.encoding import (
     FLOAT32,
     INT4,
     INT8,

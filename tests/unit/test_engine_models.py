@@ -10,7 +10,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
-from edgeconv.frontend import AS_WRITTEN, IN_FLOAT64, reference_outputs
+from edgeconv.model.frontend import AS_WRITTEN, IN_FLOAT64, reference_outputs
 from tests import onnx_models
 from tests.onnx_models import Values
 

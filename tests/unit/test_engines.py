@@ -15,10 +15,16 @@ import onnx
 import pytest
 from onnx import helper
 
-from edgeconv import limits
-from edgeconv.errors import EdgeconvError
-from edgeconv.frontend import AS_WRITTEN, IN_FLOAT64, engine_process, engines, reference_outputs
-from edgeconv.frontend.engines import RefusedError, Session
+from edgeconv.base import limits
+from edgeconv.base.errors import EdgeconvError
+from edgeconv.model.frontend import (
+    AS_WRITTEN,
+    IN_FLOAT64,
+    engine_process,
+    engines,
+    reference_outputs,
+)
+from edgeconv.model.frontend.engines import RefusedError, Session
 from tests import onnx_models
 
 FEEDS = {"x": np.array([[-1, 2, 3]], np.float32)}
@@ -117,7 +123,7 @@ def test_a_limit_of_seconds_ends_an_evaluator(path: Path, monkeypatch: pytest.Mo
 
 ASK = """
 import sys; from pathlib import Path; import numpy as np
-from edgeconv.frontend import AS_WRITTEN, engines, reference_outputs
+from edgeconv.model.frontend import AS_WRITTEN, engines, reference_outputs
 engines._PROGRAM = Path(sys.argv[1])
 reference_outputs(Path(sys.argv[2]), {"x": np.zeros((1, 3), np.float32)}, engine=AS_WRITTEN)
 """

@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 from onnx import helper, numpy_helper
 
-from edgeconv import frontend, passes
-from edgeconv.calibration import samples
-from edgeconv.calibration.engine import Engine
-from edgeconv.calibration.sqnr import Baseline
 from edgeconv.ir.filters import filters_of
 from edgeconv.ir.graph import Graph
-from edgeconv.quantising.equalisation import Pair, pairs, scales
-from edgeconv.quantising.equalise import equalised
-from edgeconv.quantising.unfused import unfused
+from edgeconv.model import frontend, passes
+from edgeconv.search.calibration import samples
+from edgeconv.search.calibration.engine import Engine
+from edgeconv.search.calibration.sqnr import Baseline
+from edgeconv.search.quantising.equalisation import Pair, pairs, scales
+from edgeconv.search.quantising.equalise import equalised
+from edgeconv.search.quantising.unfused import unfused
 from tests.onnx_models import model, save
 
 SPREAD = np.geomspace(0.02, 1.0, 8).astype(np.float32)  # of the channels of a result

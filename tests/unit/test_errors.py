@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from edgeconv.errors import EdgeconvError, Exit
+from edgeconv.base.errors import EdgeconvError, Exit
 
 
 def test_one_line_names_every_part_in_order() -> None:

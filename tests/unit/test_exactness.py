@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from edgeconv import board as boards
-from edgeconv.board import exactness
-from edgeconv.build.toolchain import find_compiler
-from edgeconv.errors import UsageError
+from edgeconv.base.errors import UsageError
+from edgeconv.run.build.toolchain import find_compiler
+from edgeconv.target import board as boards
+from edgeconv.target.board import exactness
 from tests.command import BOARD, Command
 from tests.tools import available
 

@@ -12,10 +12,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from edgeconv import pipeline, terminal
-from edgeconv.errors import EdgeconvError
-from edgeconv.verify import Verification, verify
-from edgeconv.verify.compare import compare
+from edgeconv.app import pipeline, terminal
+from edgeconv.base.errors import EdgeconvError
+from edgeconv.run.verify import Verification, verify
+from edgeconv.run.verify.compare import compare
 from tests import onnx_models
 from tests.command import BOARD, Command
 from tests.tiny_firmware import ARM
@@ -170,7 +170,7 @@ def test_what_is_known_is_printed_where_verification_cannot_run(
 
 def test_a_missing_model_waits_for_no_pipeline() -> None:
     """What reads models takes a second to import."""
-    code = "import sys, edgeconv.cli; edgeconv.cli.main(sys.argv[1:]); print(*sys.modules)"
+    code = "import sys, edgeconv.app.cli; edgeconv.app.cli.main(sys.argv[1:]); print(*sys.modules)"
     command = [sys.executable, "-c", code, "compile", "gone.onnx", "--board", BOARD]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     done = subprocess.run(command, env=environment, check=True, capture_output=True, text=True)

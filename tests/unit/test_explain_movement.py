@@ -11,18 +11,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from edgeconv import board as boards
-from edgeconv.algorithms import planned
-from edgeconv.algorithms.problem import ConvProblem
-from edgeconv.algorithms.sconv import blocked
-from edgeconv.algorithms.sconv.candidate import alternatives, candidates
-from edgeconv.algorithms.sconv.plan import make_plan
-from edgeconv.algorithms.sconv.search import ceil_div
-from edgeconv.algorithms.sconv.slicing import Schedule
-from edgeconv.cache import Cache
 from edgeconv.ir.layout import ROW_MAJOR
+from edgeconv.kernels.algorithms import planned
+from edgeconv.kernels.algorithms.problem import ConvProblem
+from edgeconv.kernels.algorithms.sconv import blocked
+from edgeconv.kernels.algorithms.sconv.candidate import alternatives, candidates
+from edgeconv.kernels.algorithms.sconv.plan import make_plan
+from edgeconv.kernels.algorithms.sconv.search import ceil_div
+from edgeconv.kernels.algorithms.sconv.slicing import Schedule
 from edgeconv.report.movement_text import brief
-from edgeconv.targets import TARGETS, Target
+from edgeconv.target import board as boards
+from edgeconv.target.cache import Cache
+from edgeconv.target.targets import TARGETS, Target
 from tests.command import Command
 
 pytestmark = pytest.mark.usefixtures("compiled_lightly")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from edgeconv.pipeline import CompileOptions, decide
+from edgeconv.app.pipeline import CompileOptions, decide
 from edgeconv.report.stored_advice import faster_suggestions, faster_ways
 from tests import onnx_models
 from tests.quantised_models import deep

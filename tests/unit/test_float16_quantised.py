@@ -9,9 +9,9 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from edgeconv import frontend, passes
-from edgeconv.frontend import reference_beside
-from edgeconv.verify.pieces import NEAR
+from edgeconv.model import frontend, passes
+from edgeconv.model.frontend import reference_beside
+from edgeconv.run.verify.pieces import NEAR
 
 FLOAT16, BFLOAT16 = TensorProto.FLOAT16, TensorProto.BFLOAT16
 STEPS = np.arange(-127, 128, 2).astype(np.int8).reshape(4, 4, 8, 1)

@@ -9,7 +9,7 @@ import onnx
 import pytest
 from onnx import helper
 
-from edgeconv.frontend.folding import evaluate
+from edgeconv.model.frontend.folding import evaluate
 
 
 @pytest.mark.parametrize("axis", [0, 1, -1])

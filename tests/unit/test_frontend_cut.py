@@ -10,8 +10,8 @@ import pytest
 from onnx import TensorProto, helper
 from onnx.reference import ReferenceEvaluator
 
-from edgeconv.errors import EdgeconvError, Exit
-from edgeconv.frontend import Cut, load, reference, reference_outputs
+from edgeconv.base.errors import EdgeconvError, Exit
+from edgeconv.model.frontend import Cut, load, reference, reference_outputs
 from tests import onnx_models
 from tests.command import BOARD, Command
 from tests.ir_interpreter import evaluate

@@ -9,7 +9,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from edgeconv.errors import EdgeconvError, Exit
+from edgeconv.base.errors import EdgeconvError, Exit
 from edgeconv.ir.graph import Graph
 from tests.ir_interpreter import evaluate
 from tests.onnx_models import Values, convolution, model, relu, residual

@@ -15,9 +15,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from onnx import helper, numpy_helper
 
-from edgeconv.errors import EdgeconvError, Exit
-from edgeconv.frontend import load
+from edgeconv.base.errors import EdgeconvError, Exit
 from edgeconv.ir.graph import Array
+from edgeconv.model.frontend import load
 from tests.ir_interpreter import evaluate
 from tests.onnx_models import convolution, model, residual, save
 

@@ -12,10 +12,10 @@ import numpy as np
 import onnx
 import pytest
 
-from edgeconv.errors import EdgeconvError
-from edgeconv.frontend import load, model_file, reference_outputs
+from edgeconv.base.errors import EdgeconvError
 from edgeconv.ir.check import check
 from edgeconv.ir.graph import Graph
+from edgeconv.model.frontend import load, model_file, reference_outputs
 from tests.ir_interpreter import evaluate
 from tests.onnx_models import Values, model, residual, save
 

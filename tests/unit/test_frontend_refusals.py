@@ -10,7 +10,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
-from edgeconv.errors import EdgeconvError, Exit
+from edgeconv.base.errors import EdgeconvError, Exit
 from edgeconv.ir.graph import Graph
 from tests.onnx_models import convolution, model, relu
 

@@ -9,8 +9,8 @@ import onnx
 import pytest
 from onnx import helper
 
-from edgeconv.errors import EdgeconvError
-from edgeconv.frontend import load
+from edgeconv.base.errors import EdgeconvError
+from edgeconv.model.frontend import load
 from tests.onnx_models import convolution, model, relu, residual, save
 
 make = helper.make_node

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from edgeconv import board as boards
-from edgeconv.choose import select
 from edgeconv.codegen.function_names import described
 from edgeconv.ir.graph import Graph, Node, Tensor
+from edgeconv.search.choose import select
+from edgeconv.target import board as boards
 
 
 def graph() -> Graph:

@@ -11,20 +11,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edgeconv import board as boards
-from edgeconv import choose, frontend, memory, passes
-from edgeconv.choose.fused import CERTAIN, TURNS, Fusion, StepPrices, fused
-from edgeconv.choose.turn_prices import SomeRows, around, priced
-from edgeconv.choose.turns import one_by_one, take_turns
-from edgeconv.deciding import Decider
-from edgeconv.deciding.planning import Decided
+from edgeconv.app.deciding import Decider
+from edgeconv.app.deciding.planning import Decided
 from edgeconv.ir.choice import ArgKind, Choice, tensor_bytes
 from edgeconv.ir.step import Share
-from edgeconv.options import CompileOptions
-from edgeconv.predict import predict
-from edgeconv.price import machine_of
-from edgeconv.price.operands import Touched
-from edgeconv.price.turns import InTurns, prices
+from edgeconv.model import frontend, passes
+from edgeconv.search import choose, memory
+from edgeconv.search.choose.fused import CERTAIN, TURNS, Fusion, StepPrices, fused
+from edgeconv.search.choose.turn_prices import SomeRows, around, priced
+from edgeconv.search.choose.turns import one_by_one, take_turns
+from edgeconv.search.options import CompileOptions
+from edgeconv.search.predict import predict
+from edgeconv.target import board as boards
+from edgeconv.target.price import machine_of
+from edgeconv.target.price.operands import Touched
+from edgeconv.target.price.turns import InTurns, prices
 from tests import onnx_models
 from tests.command import Command
 from tests.turning import convolutions

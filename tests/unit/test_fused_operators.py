@@ -12,8 +12,8 @@ import pytest
 
 from edgeconv.ir.activation import Activation
 from edgeconv.ir.graph import Epilogue
-from edgeconv.ops import operators
-from edgeconv.passes import optimise
+from edgeconv.kernels.ops import operators
+from edgeconv.model.passes import optimise
 from tests.ir_builder import GraphBuilder, ops
 
 TANH = Activation("tanh")

@@ -13,8 +13,8 @@ import pytest
 from onnx import TensorProto, helper
 from onnx.reference import ReferenceEvaluator
 
-from edgeconv import frontend, passes
 from edgeconv.ir.graph import Graph
+from edgeconv.model import frontend, passes
 from tests import onnx_models
 from tests.ir_interpreter import evaluate
 

@@ -11,17 +11,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from onnx import TensorProto, helper
 
-from edgeconv import choose, frontend, passes
-from edgeconv.choose.storage import EVERY_RESULT, lossless, storable, store_tensors
-from edgeconv.encoding import FLOAT32, INT16, Encoding, int8, int16, scaled_encoding
-from edgeconv.errors import EdgeconvError
+from edgeconv.base.errors import EdgeconvError
 from edgeconv.ir.activation import Activation, grid
 from edgeconv.ir.choice import tensor_bytes
+from edgeconv.ir.encoding import FLOAT32, INT16, Encoding, int8, int16, scaled_encoding
 from edgeconv.ir.graph import Epilogue, Graph, Tensor
 from edgeconv.ir.grids import encodings_of, image, integers_for, rounded_to, rounds
-from edgeconv.lowering.activations import evaluate
-from edgeconv.storage import format_called, format_of, formats
-from edgeconv.targets import TARGETS
+from edgeconv.kernels.lowering.activations import evaluate
+from edgeconv.kernels.storage import format_called, format_of, formats
+from edgeconv.model import frontend, passes
+from edgeconv.search import choose
+from edgeconv.search.choose.storage import EVERY_RESULT, lossless, storable, store_tensors
+from edgeconv.target.targets import TARGETS
 from tests import onnx_models
 from tests.ir_builder import GraphBuilder
 from tests.onnx_models import Values

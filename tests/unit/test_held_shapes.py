@@ -12,10 +12,10 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from onnx import numpy_helper
 
-from edgeconv.errors import EdgeconvError
-from edgeconv.frontend import load
-from edgeconv.frontend.inference import inferable
+from edgeconv.base.errors import EdgeconvError
 from edgeconv.ir.layout import Shape
+from edgeconv.model.frontend import load
+from edgeconv.model.frontend.inference import inferable
 from tests.imported_models import I64, check_model, node_model, weights
 from tests.onnx_models import save
 from tests.onnx_suite.cases import Case, cases

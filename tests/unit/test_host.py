@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from edgeconv.cache import Cache
-from edgeconv.host import detect
+from edgeconv.target.cache import Cache
+from edgeconv.target.host import detect
 
 X86 = """\
 processor\t: 0

@@ -15,8 +15,8 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from edgeconv.errors import EdgeconvError, Exit
-from edgeconv.frontend import load
+from edgeconv.base.errors import EdgeconvError, Exit
+from edgeconv.model.frontend import load
 from tests.hostile_models import Shape, branch, f32, i64, make, one, refused, text
 from tests.onnx_models import model, relu, save
 

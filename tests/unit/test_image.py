@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from edgeconv import board as boards
-from edgeconv.board import Board
-from edgeconv.build.allocation import allocated, program_headers
-from edgeconv.build.compile import Binary
-from edgeconv.build.elf import read_sections, symbols
-from edgeconv.build.image import check_image, check_network
-from edgeconv.errors import EdgeconvError
+from edgeconv.base.errors import EdgeconvError
+from edgeconv.run.build.allocation import allocated, program_headers
+from edgeconv.run.build.compile import Binary
+from edgeconv.run.build.elf import read_sections, symbols
+from edgeconv.run.build.image import check_image, check_network
+from edgeconv.target import board as boards
+from edgeconv.target.board import Board
 from tests.tiny_firmware import ARM, M4, MEMORY, SCRIPT, Firmware, binary, board, run
 
 REPORT: dict[str, Any] = {

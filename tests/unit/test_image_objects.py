@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from edgeconv import board as boards
-from edgeconv.build.abi import check_objects
-from edgeconv.build.elf import build_attributes, identity
-from edgeconv.errors import EdgeconvError
+from edgeconv.base.errors import EdgeconvError
+from edgeconv.run.build.abi import check_objects
+from edgeconv.run.build.elf import build_attributes, identity
+from edgeconv.target import board as boards
 from tests.tiny_firmware import ARM, M4, Firmware, binary, board, run
 
 

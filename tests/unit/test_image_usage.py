@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from edgeconv.build.usage import does_not_fit, overflows, region_usage, usage_table
-from edgeconv.errors import EdgeconvError
+from edgeconv.base.errors import EdgeconvError
+from edgeconv.run.build.usage import does_not_fit, overflows, region_usage, usage_table
 from tests.tiny_firmware import SCRIPT, Firmware
 
 

@@ -13,17 +13,17 @@ import numpy as np
 import onnx
 import pytest
 
-from edgeconv import board as boards
-from edgeconv.algorithms import no_integers as table
-from edgeconv.choice_notes import float32_notes
-from edgeconv.choose.in_float32 import EVERY_REASON, in_integers
-from edgeconv.choose.storage import weight_formats
-from edgeconv.deciding import Decided, Decider
-from edgeconv.encoding import FLOAT32, int8, int16
+from edgeconv.app.choice_notes import float32_notes
+from edgeconv.app.deciding import Decided, Decider
 from edgeconv.ir.activation import Activation, grid
+from edgeconv.ir.encoding import FLOAT32, int8, int16
 from edgeconv.ir.filters import ALONG_IN_C, IN_BLOCKS, SCALES_LIE
 from edgeconv.ir.graph import Epilogue, Graph, Node, Tensor
-from edgeconv.options import CompileOptions
+from edgeconv.kernels.algorithms import no_integers as table
+from edgeconv.search.choose.in_float32 import EVERY_REASON, in_integers
+from edgeconv.search.choose.storage import weight_formats
+from edgeconv.search.options import CompileOptions
+from edgeconv.target import board as boards
 from tests import quantised_models
 from tests.command import Command
 from tests.models import random_quantised

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from inorder.program import Core, Program, build
 
-from edgeconv import board as boards
+from edgeconv.target import board as boards
 
 TOOLS = ("aarch64-linux-gnu-gcc", "aarch64-linux-gnu-objdump", "qemu-aarch64", "cc")
 TIMES = 512

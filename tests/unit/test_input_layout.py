@@ -10,11 +10,11 @@ import onnx
 import pytest
 from onnx import helper
 
-from edgeconv.build.project import Project
 from edgeconv.codegen.ports import Port
 from edgeconv.ir.graph import Tensor
 from edgeconv.ir.layout import CHANNELS_LAST, ROW_MAJOR, Layout, blocked
 from edgeconv.ir.ports import PortFacts
+from edgeconv.run.build.project import Project
 from tests import onnx_models
 from tests.command import Command
 

@@ -12,9 +12,9 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from edgeconv.arguments import numbers
-from edgeconv.errors import EdgeconvError, Exit
-from edgeconv.frontend import Cut, load, reference, reference_outputs
+from edgeconv.base.arguments import numbers
+from edgeconv.base.errors import EdgeconvError, Exit
+from edgeconv.model.frontend import Cut, load, reference, reference_outputs
 from tests import onnx_models
 from tests.command import BOARD, Command
 from tests.tflite_files import saved

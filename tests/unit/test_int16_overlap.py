@@ -11,14 +11,14 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edgeconv.algorithms.candidate import ConvCandidate
-from edgeconv.algorithms.int16.candidate import Int16Plan, candidates, is_plain
-from edgeconv.algorithms.int16.overlap import overlapping
-from edgeconv.algorithms.problem import ConvProblem, Finish
-from edgeconv.encoding import Encoding, int8, int16
+from edgeconv.ir.encoding import Encoding, int8, int16
 from edgeconv.ir.graph import Epilogue, Node
 from edgeconv.ir.layout import CHANNELS_LAST
-from edgeconv.targets import HELIUM, TARGETS
+from edgeconv.kernels.algorithms.candidate import ConvCandidate
+from edgeconv.kernels.algorithms.int16.candidate import Int16Plan, candidates, is_plain
+from edgeconv.kernels.algorithms.int16.overlap import overlapping
+from edgeconv.kernels.algorithms.problem import ConvProblem, Finish
+from edgeconv.target.targets import HELIUM, TARGETS
 from tests.unit.test_integer_overlap import problems, reads
 
 Q8, Q16 = int8(0.5, 0), int16(0.5, 0)

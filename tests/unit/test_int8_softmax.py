@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from edgeconv.requantisation.pair import Affine
-from edgeconv.requantisation.softmax import error, reciprocal, softmax
+from edgeconv.ir.requantisation.pair import Affine
+from edgeconv.ir.requantisation.softmax import error, reciprocal, softmax
 
 
 @pytest.mark.parametrize(

@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from edgeconv import board as boards
-from edgeconv.algorithms.integer.candidate import candidates, panels_of
-from edgeconv.algorithms.problem import ConvProblem
 from edgeconv.ir.layout import CHANNELS_LAST
-from edgeconv.targets import DUAL_ISSUE
+from edgeconv.kernels.algorithms.integer.candidate import candidates, panels_of
+from edgeconv.kernels.algorithms.problem import ConvProblem
+from edgeconv.target import board as boards
+from edgeconv.target.targets import DUAL_ISSUE
 
 LAYER = ConvProblem(
     *(1, 64, 64, 1, (1, 24, 6), (1, 24, 6), (1, 1, 1), (1, 1, 1), (1, 1, 1), (0, 0, 0)),

@@ -15,11 +15,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from onnx import helper
 
-from edgeconv import frontend, passes
-from edgeconv.errors import EdgeconvError
-from edgeconv.frontend.reference import reference_beside
+from edgeconv.base.errors import EdgeconvError
 from edgeconv.ir.graph import Graph
-from edgeconv.verify.pieces import NEAR
+from edgeconv.model import frontend, passes
+from edgeconv.model.frontend.reference import reference_beside
+from edgeconv.run.verify.pieces import NEAR
 from tests import onnx_models
 from tests.ir_interpreter import evaluate
 

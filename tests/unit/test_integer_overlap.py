@@ -9,15 +9,15 @@ from dataclasses import replace
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from edgeconv.algorithms.integer.beside import ROWS_TOGETHER, is_column
-from edgeconv.algorithms.integer.candidate import IntegerPlan, candidates
-from edgeconv.algorithms.integer.overlap import overlapping
-from edgeconv.algorithms.integer.two_rows import TwoRows
-from edgeconv.algorithms.problem import ConvProblem
-from edgeconv.encoding import int8
+from edgeconv.ir.encoding import int8
 from edgeconv.ir.graph import Node
 from edgeconv.ir.layout import CHANNELS_LAST
-from edgeconv.targets import DSP, HELIUM, TARGETS
+from edgeconv.kernels.algorithms.integer.beside import ROWS_TOGETHER, is_column
+from edgeconv.kernels.algorithms.integer.candidate import IntegerPlan, candidates
+from edgeconv.kernels.algorithms.integer.overlap import overlapping
+from edgeconv.kernels.algorithms.integer.two_rows import TwoRows
+from edgeconv.kernels.algorithms.problem import ConvProblem
+from edgeconv.target.targets import DSP, HELIUM, TARGETS
 
 Q8 = int8(0.5, 0)
 

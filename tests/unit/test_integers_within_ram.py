@@ -9,8 +9,8 @@ import numpy as np
 import onnx
 import pytest
 
-from edgeconv.deciding import Decided, Decider
-from edgeconv.options import CompileOptions
+from edgeconv.app.deciding import Decided, Decider
+from edgeconv.search.options import CompileOptions
 from tests.command import Command
 from tests.quantised_models import Network
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from edgeconv.pipeline import CompileOptions, decide
+from edgeconv.app.pipeline import CompileOptions, decide
 from tests.command import Command
 
 

@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edgeconv.errors import EdgeconvError
+from edgeconv.base.errors import EdgeconvError
 from edgeconv.ir.activation import Activation
 from edgeconv.ir.graph import Epilogue, Node
 from edgeconv.ir.layout import CHANNELS_LAST, ROW_MAJOR, Layout, blocked
-from edgeconv.lowering.calls import activation_headers, merge_headers
-from edgeconv.lowering.moves import Move, plan_move
-from edgeconv.lowering.nest import (
+from edgeconv.kernels.lowering.calls import activation_headers, merge_headers
+from edgeconv.kernels.lowering.moves import Move, plan_move
+from edgeconv.kernels.lowering.nest import (
     MOST_LOOPS,
     broadcast_strides,
     collapse,

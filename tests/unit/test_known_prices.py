@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from edgeconv import frontend, passes
-from edgeconv.choose.prices import Known, Prices
 from edgeconv.ir.graph import Graph
-from edgeconv.targets import TARGETS
+from edgeconv.model import frontend, passes
+from edgeconv.search.choose.prices import Known, Prices
+from edgeconv.target.targets import TARGETS
 
 TARGET = TARGETS["avx512"]
 

@@ -12,9 +12,9 @@ import pytest
 from onnx import TensorProto, helper
 from onnx.reference import ReferenceEvaluator
 
-from edgeconv import frontend
-from edgeconv.errors import EdgeconvError
-from edgeconv.frontend.running import prepared
+from edgeconv.base.errors import EdgeconvError
+from edgeconv.model import frontend
+from edgeconv.model.frontend.running import prepared
 
 _WHOLE = TensorProto.INT64
 

@@ -13,19 +13,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 from onnx import NodeProto, helper
 
-from edgeconv import limits, pipeline
-from edgeconv.budget.tables import Limits
-from edgeconv.deciding import Decided, Decider
-from edgeconv.deciding.formats import Formats, Tried
-from edgeconv.deciding.least import least_of, smaller, soon_decided
-from edgeconv.deciding.planning import Draft
-from edgeconv.errors import EdgeconvError
-from edgeconv.fitting import MissedError, UnfitError
-from edgeconv.frontend import load
-from edgeconv.memory.sizes import Budgets
-from edgeconv.pipeline import CompileOptions, decide
-from edgeconv.progress import nobody
+from edgeconv.app import pipeline
+from edgeconv.app.deciding import Decided, Decider
+from edgeconv.app.deciding.formats import Formats, Tried
+from edgeconv.app.deciding.least import least_of, smaller, soon_decided
+from edgeconv.app.deciding.planning import Draft
+from edgeconv.app.pipeline import CompileOptions, decide
+from edgeconv.base import limits
+from edgeconv.base.errors import EdgeconvError
+from edgeconv.base.progress import nobody
+from edgeconv.model.frontend import load
 from edgeconv.report.text import budget_lines
+from edgeconv.search.budget.tables import Limits
+from edgeconv.search.fitting import MissedError, UnfitError
+from edgeconv.search.memory.sizes import Budgets
 from tests import onnx_models
 
 BOARDS = ("generic-c", "zen4", "mps2-an386")
@@ -225,7 +226,7 @@ def test_nothing_is_measured_where_there_are_no_formats_to_choose_from(
     def measured(*_: object, **__: object) -> None:
         raise AssertionError("measured")
 
-    monkeypatch.setattr("edgeconv.fitting.search.Engine", measured)
+    monkeypatch.setattr("edgeconv.search.fitting.search.Engine", measured)
     made = decide(CompileOptions(joined(1, tmp_path), "microbit"))
     (line,) = [line for line in budget_lines(made.sizes) if line.startswith("ram")]
     assert str(made.sizes.ram.total) in line
@@ -244,7 +245,7 @@ def test_large_tensors_make_a_network_large_without_any_multiply_adds(tmp_path: 
 def test_a_search_ends_with_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """A refusal that names the limit, which is told beforehand; no decision depends on it."""
     clock = iter(range(0, 10**6, 40))  # seconds from one plan to the next
-    monkeypatch.setattr("edgeconv.deciding.formats.process_time", lambda: next(clock))
+    monkeypatch.setattr("edgeconv.app.deciding.formats.process_time", lambda: next(clock))
     told: list[str] = []
     with limits.given({"search-seconds": 60}), pytest.raises(EdgeconvError) as caught:
         decide(digits(12 << 10), told.append)

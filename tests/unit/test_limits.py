@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from edgeconv import limits, regular_file
-from edgeconv.errors import EdgeconvError, Exit
+from edgeconv.base import limits, regular_file
+from edgeconv.base.errors import EdgeconvError, Exit
 
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "limits.md"
 

@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from edgeconv.algorithms.direct.plan import make_plan as direct_plan
-from edgeconv.algorithms.sconv.plan import make_plan as sconv_plan
-from edgeconv.encoding import FLOAT32, Encoding
-from edgeconv.ops.matmul import tile_of
-from edgeconv.targets import HALVES, PANELS, STRIPS, TARGETS, Target
+from edgeconv.ir.encoding import FLOAT32, Encoding
+from edgeconv.kernels.algorithms.direct.plan import make_plan as direct_plan
+from edgeconv.kernels.algorithms.sconv.plan import make_plan as sconv_plan
+from edgeconv.kernels.ops.matmul import tile_of
+from edgeconv.target.targets import HALVES, PANELS, STRIPS, TARGETS, Target
 from tests.unit.test_direct_plan import FAR
 
 AVX512 = TARGETS["avx512"]

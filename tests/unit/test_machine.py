@@ -14,21 +14,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from edgeconv import board as boards
-from edgeconv.board import RunKind
-from edgeconv.cache import Cache
-from edgeconv.errors import EdgeconvError, Exit
-from edgeconv.host import Host
-from edgeconv.machine import NewBoard, new_board
-from edgeconv.machine import probe as probing
-from edgeconv.machine.board_file import render, three_digits
-from edgeconv.machine.buffers import MEMORY, SIZES, chased, find_caches, streamed
-from edgeconv.machine.halves import computes_halves
-from edgeconv.machine.measure import Level, Measured, fastest, others
-from edgeconv.machine.probe import Machine
-from edgeconv.machine.programs import NAMES, Programs, medians
+from edgeconv.base.errors import EdgeconvError, Exit
 from edgeconv.report.boards import new_board as printed
-from edgeconv.targets import HALVES, PANELS, TARGETS
+from edgeconv.run.machine import NewBoard, new_board
+from edgeconv.run.machine import probe as probing
+from edgeconv.run.machine.board_file import render, three_digits
+from edgeconv.run.machine.buffers import MEMORY, SIZES, chased, find_caches, streamed
+from edgeconv.run.machine.halves import computes_halves
+from edgeconv.run.machine.measure import Level, Measured, fastest, others
+from edgeconv.run.machine.probe import Machine
+from edgeconv.run.machine.programs import NAMES, Programs, medians
+from edgeconv.target import board as boards
+from edgeconv.target.board import RunKind
+from edgeconv.target.cache import Cache
+from edgeconv.target.host import Host
+from edgeconv.target.targets import HALVES, PANELS, TARGETS
 from tests.command import Command
 from tests.tools import available
 
@@ -293,7 +293,7 @@ def test_no_compiler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_this_machine(edgeconv: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """In quick mode; the ranges are those of any machine, and of a busy one."""
-    monkeypatch.setattr("edgeconv.cli.run.boards.new_board", partial(new_board, quick=True))
+    monkeypatch.setattr("edgeconv.app.cli.run.boards.new_board", partial(new_board, quick=True))
     path = tmp_path / "mine.toml"
     told = edgeconv.ok("boards", "new", "mine", "-o", path, "--json").json()
     assert (told["file"], told["board"]["name"]) == (str(path), "mine")
@@ -343,8 +343,8 @@ def test_programs_of_other_architectures(name: str, tmp_path: Path) -> None:
 
 
 def test_filters_are_fetched_as_winograds_products_fetch_them() -> None:
-    measured = Path(str(resources.files("edgeconv.machine") / "fetch.c")).read_text()
-    kernel = Path(str(resources.files("edgeconv.runtime_c") / "kernels/ec_winograd_spec.h"))
+    measured = Path(str(resources.files("edgeconv.run.machine") / "fetch.c")).read_text()
+    kernel = Path(str(resources.files("edgeconv.kernels.runtime_c") / "kernels/ec_winograd_spec.h"))
     ahead, few = re.findall(r"EC_WINOGRAD_(?:AHEAD|FEW) = (\d+)", kernel.read_text())
     assert re.findall(r"#define (?:AHEAD|FEW) (\d+)", measured) == [ahead, few]
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from edgeconv.cache import Cache
-from edgeconv.machine.probe import probe
+from edgeconv.run.machine.probe import probe
+from edgeconv.target.cache import Cache
 
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
 

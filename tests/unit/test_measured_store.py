@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from edgeconv import limits
-from edgeconv.errors import EdgeconvError, Exit
-from edgeconv.measured import Key, Row, Store
+from edgeconv.base import limits
+from edgeconv.base.errors import EdgeconvError, Exit
+from edgeconv.search.measured import Key, Row, Store
 
 DAMAGED = "damaged file of measured times"
 ROW = Row(Key("k0", "b", "board", "cc 1", "v"), 2.0, 5, 1.5, "Conv", "direct")
@@ -199,7 +199,7 @@ def test_a_full_disk(path: Path) -> None:
 
 
 def test_a_held_lock(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("edgeconv.measured.store._WAIT_S", 0.05)
+    monkeypatch.setattr("edgeconv.search.measured.store._WAIT_S", 0.05)
     holder = sqlite3.connect(path, isolation_level=None)
     holder.execute("BEGIN EXCLUSIVE")
     assert "locked; another program has held it" in str(refused(path))

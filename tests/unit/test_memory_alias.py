@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from edgeconv.ir.choice import Alias
-from edgeconv.memory import plan
+from edgeconv.search.memory import plan
 from tests.memory_choices import Net, granted
 
 

@@ -9,7 +9,7 @@ import pytest
 from edgeconv.ir.choice import Alias
 from edgeconv.ir.graph import Tensor
 from edgeconv.ir.memory import Region
-from edgeconv.memory import plan
+from edgeconv.search.memory import plan
 from tests.memory_choices import Net, granted
 
 

@@ -10,15 +10,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from edgeconv import board as boards
-from edgeconv.board import Board, Firmware, Memory
 from edgeconv.ir.choice import Choice
 from edgeconv.ir.memory import MemoryMap, Place, Region
-from edgeconv.memory import Bank, banks, plan, spill
-from edgeconv.memory.assign import Assignment
-from edgeconv.memory.blocks import Block, Rect, live_bytes
-from edgeconv.memory.search import smallest
-from edgeconv.memory.spill import Spread, spread
+from edgeconv.search.memory import Bank, banks, plan, spill
+from edgeconv.search.memory.assign import Assignment
+from edgeconv.search.memory.blocks import Block, Rect, live_bytes
+from edgeconv.search.memory.search import smallest
+from edgeconv.search.memory.spill import Spread, spread
+from edgeconv.target import board as boards
+from edgeconv.target.board import Board, Firmware, Memory
 from tests.memory_choices import Net, scheduled
 from tests.memory_strategies import choices
 

@@ -10,9 +10,9 @@ import pytest
 from edgeconv.ir.check import InvariantError
 from edgeconv.ir.choice import Choice
 from edgeconv.ir.memory import BankUse, MemoryMap, Place, Region
-from edgeconv.memory import plan
-from edgeconv.memory.check import check
-from edgeconv.memory.contents import Piece, merged
+from edgeconv.search.memory import plan
+from edgeconv.search.memory.check import check
+from edgeconv.search.memory.contents import Piece, merged
 from tests.memory_choices import Net
 
 

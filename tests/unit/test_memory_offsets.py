@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from edgeconv.memory import offsets, plan
-from edgeconv.memory import search as search_module
-from edgeconv.memory.blocks import Block, Rect, live_bytes, rectangles
-from edgeconv.memory.lifetimes import lifetimes
-from edgeconv.memory.offsets import Packing, pack
-from edgeconv.memory.program import of_choice
-from edgeconv.memory.search import search
+from edgeconv.search.memory import offsets, plan
+from edgeconv.search.memory import search as search_module
+from edgeconv.search.memory.blocks import Block, Rect, live_bytes, rectangles
+from edgeconv.search.memory.lifetimes import lifetimes
+from edgeconv.search.memory.offsets import Packing, pack
+from edgeconv.search.memory.program import of_choice
+from edgeconv.search.memory.search import search
 from tests.memory_choices import Net, scheduled
 
 # (bytes, first step, last step); both found by random search and small enough to check by hand.

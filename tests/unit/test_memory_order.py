@@ -9,12 +9,12 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 
 from edgeconv.ir.choice import Alias, Choice
-from edgeconv.memory import order, plan
-from edgeconv.memory.alias import share
-from edgeconv.memory.blocks import live_bytes, rectangles
-from edgeconv.memory.lifetimes import lifetimes
-from edgeconv.memory.live_model import LiveModel
-from edgeconv.memory.program import Program, of_choice
+from edgeconv.search.memory import order, plan
+from edgeconv.search.memory.alias import share
+from edgeconv.search.memory.blocks import live_bytes, rectangles
+from edgeconv.search.memory.lifetimes import lifetimes
+from edgeconv.search.memory.live_model import LiveModel
+from edgeconv.search.memory.program import Program, of_choice
 from tests.memory_choices import Net
 from tests.memory_strategies import choices
 

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from edgeconv.ir.choice import Alias, Choice, Layer
 from edgeconv.ir.memory import MemoryMap, Place, Region
 from edgeconv.ir.step import Step
-from edgeconv.memory import plan
+from edgeconv.search.memory import plan
 from tests.memory_choices import Net
 from tests.memory_strategies import choices
 

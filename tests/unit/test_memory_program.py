@@ -8,7 +8,7 @@ from edgeconv.ir.check import InvariantError
 from edgeconv.ir.choice import Alias
 from edgeconv.ir.graph import Tensor
 from edgeconv.ir.layout import blocked
-from edgeconv.memory import plan
+from edgeconv.search.memory import plan
 from tests.memory_choices import Net
 
 

@@ -13,9 +13,9 @@ from edgeconv.ir.check import InvariantError
 from edgeconv.ir.choice import Alias, Choice
 from edgeconv.ir.memory import MemoryMap, Place
 from edgeconv.ir.step import Divides, Step, alone, calls, least_rings, overlap
-from edgeconv.memory import plan
-from edgeconv.memory.check import check
-from edgeconv.memory.program import of_choice
+from edgeconv.search.memory import plan
+from edgeconv.search.memory.check import check
+from edgeconv.search.memory.program import of_choice
 from tests.memory_choices import Link, Net, granted
 from tests.memory_strategies import choices, links
 from tests.unit.test_memory_plan import Bytes, Machine

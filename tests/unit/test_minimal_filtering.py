@@ -12,19 +12,19 @@ import onnx
 import pytest
 from onnx import helper, numpy_helper
 
-from edgeconv import frontend, passes
-from edgeconv.algorithms.winograd.emulation import convolved
-from edgeconv.algorithms.winograd.forms import forms_for
-from edgeconv.algorithms.winograd.toom_cook import matrices
-from edgeconv.build.project import Project
-from edgeconv.choose.winograd import convolutions, forms_described, forms_within
-from edgeconv.deciding import Decided, decide, minimal_filtering, output_error
-from edgeconv.deciding.minimal_filtering import Measured
-from edgeconv.deciding.output_error import OutputError
-from edgeconv.errors import EdgeconvError, Exit
-from edgeconv.frontend.running import EngineRefusesError
+from edgeconv.app.deciding import Decided, decide, minimal_filtering, output_error
+from edgeconv.app.deciding.minimal_filtering import Measured
+from edgeconv.app.deciding.output_error import OutputError
+from edgeconv.base.errors import EdgeconvError, Exit
 from edgeconv.ir.minimal_filter import Nested, minimal_filter
-from edgeconv.options import CompileOptions
+from edgeconv.kernels.algorithms.winograd.emulation import convolved
+from edgeconv.kernels.algorithms.winograd.forms import forms_for
+from edgeconv.kernels.algorithms.winograd.toom_cook import matrices
+from edgeconv.model import frontend, passes
+from edgeconv.model.frontend.running import EngineRefusesError
+from edgeconv.run.build.project import Project
+from edgeconv.search.choose.winograd import convolutions, forms_described, forms_within
+from edgeconv.search.options import CompileOptions
 from tests import onnx_models
 from tests.command import Command
 

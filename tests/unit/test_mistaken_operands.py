@@ -8,8 +8,8 @@ from pathlib import Path
 import onnx
 import pytest
 
-from edgeconv.errors import EdgeconvError
-from edgeconv.frontend import load
+from edgeconv.base.errors import EdgeconvError
+from edgeconv.model.frontend import load
 from tests.onnx_models import save
 
 _HEAD = '<ir_version: 9, opset_import: ["" : 20]>'

@@ -14,9 +14,9 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
-from edgeconv import limits
-from edgeconv.errors import EdgeconvError
-from edgeconv.frontend import load
+from edgeconv.base import limits
+from edgeconv.base.errors import EdgeconvError
+from edgeconv.model.frontend import load
 from tests.fuzz.model_corpus import nested_branches, nested_functions
 from tests.hostile_models import branch, f32, i64, make, one, refused, text
 from tests.onnx_models import model, relu, save

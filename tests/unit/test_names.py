@@ -3,8 +3,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edgeconv.names import did_you_mean, path_ends, shortened, told_apart
-from edgeconv.visible import visible
+from edgeconv.base.names import did_you_mean, path_ends, shortened, told_apart
+from edgeconv.base.visible import visible
 
 
 @given(st.text(), st.integers(20, 80))

@@ -10,9 +10,9 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
-from edgeconv.errors import EdgeconvError
-from edgeconv.frontend import load
-from edgeconv.ops import operators
+from edgeconv.base.errors import EdgeconvError
+from edgeconv.kernels.ops import operators
+from edgeconv.model.frontend import load
 from tests.imported_models import I64, check_model, f32, node_model, weights
 from tests.onnx_models import Values, model, save
 

@@ -13,9 +13,9 @@ import onnx
 import pytest
 from onnx import numpy_helper
 
-from edgeconv.errors import EdgeconvError
-from edgeconv.frontend import load
-from edgeconv.ops import importers
+from edgeconv.base.errors import EdgeconvError
+from edgeconv.kernels.ops import importers
+from edgeconv.model.frontend import load
 from tests.ir_interpreter import computed, evaluate
 from tests.onnx_suite.passing import INEXACT
 

@@ -11,8 +11,8 @@ from hypothesis import HealthCheck, assume, given, reject, settings
 from hypothesis import strategies as st
 from numpy.lib.stride_tricks import sliding_window_view
 
-from edgeconv.errors import EdgeconvError
-from edgeconv.frontend import load
+from edgeconv.base.errors import EdgeconvError
+from edgeconv.model.frontend import load
 from tests.imported_models import check_model, node_model, weights
 from tests.ir_interpreter import evaluate
 from tests.onnx_models import save

@@ -13,12 +13,12 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 from onnx.defs import OpSchema
 
-from edgeconv.errors import EdgeconvError
-from edgeconv.frontend import load
-from edgeconv.frontend.definitions import row_of
-from edgeconv.frontend.running import prepared
-from edgeconv.ops import importers, typed_importers
-from edgeconv.passes import optimise
+from edgeconv.base.errors import EdgeconvError
+from edgeconv.kernels.ops import importers, typed_importers
+from edgeconv.model.frontend import load
+from edgeconv.model.frontend.definitions import row_of
+from edgeconv.model.frontend.running import prepared
+from edgeconv.model.passes import optimise
 from tests.onnx_models import Values
 
 pytest.importorskip("onnxruntime", reason="what runs graphs in these tests")

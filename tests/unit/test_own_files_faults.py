@@ -15,9 +15,9 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from edgeconv.errors import EdgeconvError
-from edgeconv.owned.folder import Contents, claim, put, put_project
-from edgeconv.owned.journal import recover
+from edgeconv.base.errors import EdgeconvError
+from edgeconv.base.owned.folder import Contents, claim, put, put_project
+from edgeconv.base.owned.journal import recover
 from tests.faults import Faults, error, injected, killed
 
 MOST_OPERATIONS = 3000

@@ -9,15 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from edgeconv import board as boards
-from edgeconv.board import Board
-from edgeconv.board import own_rates as kept
-from edgeconv.board.own_rates import OwnRates
-from edgeconv.cache import Cache
-from edgeconv.errors import EdgeconvError
-from edgeconv.host import detect
-from edgeconv.machine import own_rates, probe
-from edgeconv.price import machine_of
+from edgeconv.base.errors import EdgeconvError
+from edgeconv.run.machine import own_rates, probe
+from edgeconv.target import board as boards
+from edgeconv.target.board import Board
+from edgeconv.target.board import own_rates as kept
+from edgeconv.target.board.own_rates import OwnRates
+from edgeconv.target.cache import Cache
+from edgeconv.target.host import detect
+from edgeconv.target.price import machine_of
 from tests import onnx_models
 from tests.command import Command
 from tests.tools import available

@@ -16,7 +16,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from tests import ROOT
 
-LINKED = ("boards", "codegen", "runtime_c")
+LINKED = {"boards": "target.boards", "codegen": "codegen", "runtime_c": "kernels.runtime_c"}
 DATA_SUFFIXES = (".c", ".h", ".S", ".j2", ".json", ".toml")
 
 pytestmark = pytest.mark.skipif(
@@ -86,16 +86,15 @@ def write_model(path: Path) -> Path:
 
 
 def test_wheel_holds_every_source_and_data_file(wheel: Path) -> None:
-    folders = [ROOT / name for name in LINKED]
     expected = {
-        f"edgeconv/{path.relative_to(ROOT)}"
-        for folder in folders
-        for path in folder.rglob("*")
+        f"edgeconv/{module.replace('.', '/')}/{path.relative_to(ROOT / name)}"
+        for name, module in LINKED.items()
+        for path in (ROOT / name).rglob("*")
         if path.suffix in (*DATA_SUFFIXES, ".py")
     }
     expected |= {str(path.relative_to(ROOT)) for path in (ROOT / "edgeconv").rglob("*.py")}
     packed = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
-    assert "edgeconv/boards/host.toml" in expected
+    assert "edgeconv/target/boards/host.toml" in expected
     assert expected - packed == set()
     page = {
         str(path.relative_to(ROOT))
@@ -104,13 +103,13 @@ def test_wheel_holds_every_source_and_data_file(wheel: Path) -> None:
     }
     measuring = {
         str(path.relative_to(ROOT))
-        for path in (ROOT / "edgeconv" / "machine").iterdir()
+        for path in (ROOT / "edgeconv" / "run" / "machine").iterdir()
         if path.suffix in (".c", ".h")
     }
     others = {
         "edgeconv/py.typed",
         "edgeconv/report/schema.json",
-        "edgeconv/calibration/hook.c",
+        "edgeconv/search/calibration/hook.c",
     }
     assert packed - expected == others | page | measuring
 
@@ -128,8 +127,8 @@ def test_linked_folders_are_no_modules_of_their_own(environment: Path) -> None:
 import importlib.util
 import edgeconv
 assert edgeconv.__file__.startswith({str(environment)!r}), edgeconv.__file__
-assert [n for n in {LINKED!r} if importlib.util.find_spec(n)] == []
-assert all(importlib.util.find_spec(f"edgeconv.{{n}}") for n in {LINKED!r})
+assert [n for n in {list(LINKED)!r} if importlib.util.find_spec(n)] == []
+assert all(importlib.util.find_spec(f"edgeconv.{{n}}") for n in {list(LINKED.values())!r})
 """
     run(environment / "bin" / "python", "-I", "-c", code, cwd=environment)
 

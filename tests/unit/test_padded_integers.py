@@ -11,11 +11,12 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from edgeconv import choose, frontend, passes
-from edgeconv.algorithms.sums import form_of
-from edgeconv.choose.storage import EVERY_RESULT
 from edgeconv.ir.choice import Choice
-from edgeconv.targets import TARGETS
+from edgeconv.kernels.algorithms.sums import form_of
+from edgeconv.model import frontend, passes
+from edgeconv.search import choose
+from edgeconv.search.choose.storage import EVERY_RESULT
+from edgeconv.target.targets import TARGETS
 from tests.tflite_models import Sketch
 
 SCALE, ZERO = 0.0235, 5

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from edgeconv.requantisation.pair import Affine, added, pair_sum
+from edgeconv.ir.requantisation.pair import Affine, added, pair_sum
 
 
 def _drawn(draw: random.Random) -> Affine:

@@ -7,7 +7,7 @@ import pytest
 
 from edgeconv.ir.activation import Activation
 from edgeconv.ir.graph import Epilogue
-from edgeconv.passes.binary_to_affine import run
+from edgeconv.model.passes.binary_to_affine import run
 from tests.ir_builder import GraphBuilder, assert_same_results, ops
 
 SHAPES = [(3, 1, 1), (1, 3, 1, 1)]

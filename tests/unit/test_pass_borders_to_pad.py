@@ -9,8 +9,8 @@ import pytest
 
 from edgeconv.ir.activation import grid
 from edgeconv.ir.graph import Epilogue, Graph
-from edgeconv.passes import optimise
-from edgeconv.passes.borders_to_pad import run
+from edgeconv.model.passes import optimise
+from edgeconv.model.passes.borders_to_pad import run
 from tests.ir_builder import GraphBuilder, assert_same_results, ops
 
 

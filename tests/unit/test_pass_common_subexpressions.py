@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from edgeconv.passes.common_subexpressions import run
+from edgeconv.model.passes.common_subexpressions import run
 from tests.ir_builder import GraphBuilder, assert_same_results, ops
 
 

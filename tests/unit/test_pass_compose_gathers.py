@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from edgeconv.passes.compose_gathers import run
+from edgeconv.model.passes.compose_gathers import run
 from tests.ir_builder import GraphBuilder, assert_same_results, ops
 
 

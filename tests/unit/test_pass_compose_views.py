@@ -6,7 +6,7 @@ import itertools
 
 import pytest
 
-from edgeconv.passes.compose_views import run
+from edgeconv.model.passes.compose_views import run
 from tests.ir_builder import GraphBuilder, assert_same_results, ops
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from edgeconv.ir.activation import Activation
 from edgeconv.ir.graph import Epilogue
-from edgeconv.passes.constant_folding import run
+from edgeconv.model.passes.constant_folding import run
 from tests.ir_builder import GraphBuilder, assert_same_results, ops
 
 KINDS = (

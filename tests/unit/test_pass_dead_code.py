@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from edgeconv.passes.dead_code import run
+from edgeconv.model.passes.dead_code import run
 from tests.ir_builder import GraphBuilder, assert_same_results, ops
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from edgeconv.ir.activation import Activation
 from edgeconv.ir.graph import Epilogue, Graph
-from edgeconv.passes.fold_batch_norm import run
+from edgeconv.model.passes.fold_batch_norm import run
 from tests.ir_builder import GraphBuilder, assert_same_results, ops
 
 RELU = Epilogue(before=Activation("relu"))

@@ -8,9 +8,9 @@ import pytest
 
 from edgeconv.ir.activation import Activation
 from edgeconv.ir.graph import Epilogue
-from edgeconv.passes import optimise
-from edgeconv.passes.fold_channel_gather import run
-from edgeconv.passes.remove_identity import run as remove_identity
+from edgeconv.model.passes import optimise
+from edgeconv.model.passes.fold_channel_gather import run
+from edgeconv.model.passes.remove_identity import run as remove_identity
 from tests.ir_builder import GraphBuilder, assert_same_results, ops
 
 RELU = Epilogue(Activation("relu"))

@@ -7,7 +7,7 @@ import pytest
 
 from edgeconv.ir.activation import Activation
 from edgeconv.ir.graph import Epilogue
-from edgeconv.passes.fold_dense_bias import run
+from edgeconv.model.passes.fold_dense_bias import run
 from tests.ir_builder import GraphBuilder, assert_same_results, ops
 
 

@@ -6,7 +6,7 @@ import itertools
 
 import pytest
 
-from edgeconv.passes.fold_flatten import run
+from edgeconv.model.passes.fold_flatten import run
 from tests.ir_builder import GraphBuilder, assert_same_results, ops
 
 

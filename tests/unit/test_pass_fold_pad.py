@@ -7,7 +7,7 @@ import pytest
 
 from edgeconv.ir.activation import Activation, grid
 from edgeconv.ir.graph import Epilogue, Graph
-from edgeconv.passes.fold_pad import run
+from edgeconv.model.passes.fold_pad import run
 from tests.ir_builder import GraphBuilder, assert_same_results, ops
 
 UNEVEN = (0, 0, 1, 0, 0, 0, 0, 1)  # one row above, one column on the right

@@ -6,8 +6,8 @@ import pytest
 
 from edgeconv.ir.activation import Activation, grid
 from edgeconv.ir.graph import Epilogue
-from edgeconv.ops.base import Operator
-from edgeconv.passes.fuse_activation import run
+from edgeconv.kernels.ops.base import Operator
+from edgeconv.model.passes.fuse_activation import run
 from tests.ir_builder import GraphBuilder, assert_same_results, ops
 
 RELU, TANH = Activation("relu"), Activation("tanh")
@@ -21,7 +21,7 @@ def rounded(b: GraphBuilder, x: str, to: Activation) -> str:
 def _fusing_operators(monkeypatch: pytest.MonkeyPatch) -> None:
     fusing = {name: Operator(name, fuses=True) for name in ("Conv", "Binary", "Unary")}
     table = {**fusing, "Pool": Operator("Pool")}
-    monkeypatch.setattr("edgeconv.ops.operators", lambda: table)
+    monkeypatch.setattr("edgeconv.kernels.ops.operators", lambda: table)
 
 
 @pytest.mark.parametrize("kind", ["relu", "tanh", "silu", "hard_swish"])

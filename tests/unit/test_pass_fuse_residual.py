@@ -6,8 +6,8 @@ import pytest
 
 from edgeconv.ir.activation import Activation
 from edgeconv.ir.graph import Epilogue
-from edgeconv.ops.base import Operator
-from edgeconv.passes.fuse_residual import run
+from edgeconv.kernels.ops.base import Operator
+from edgeconv.model.passes.fuse_residual import run
 from tests.ir_builder import GraphBuilder, assert_same_results, ops
 
 RELU, TANH = Activation("relu"), Activation("tanh")
@@ -16,7 +16,7 @@ RELU, TANH = Activation("relu"), Activation("tanh")
 @pytest.fixture(autouse=True)
 def _fusing_operators(monkeypatch: pytest.MonkeyPatch) -> None:
     table = {name: Operator(name, fuses=True) for name in ("Conv", "Dense", "Binary", "Pool")}
-    monkeypatch.setattr("edgeconv.ops.operators", lambda: table)
+    monkeypatch.setattr("edgeconv.kernels.ops.operators", lambda: table)
 
 
 @pytest.mark.parametrize("residual_first", [True, False])

@@ -8,12 +8,12 @@ import numpy as np
 import onnx
 import pytest
 
-from edgeconv import frontend, passes
-from edgeconv.frontend import load, reference_outputs
 from edgeconv.ir.activation import grid
 from edgeconv.ir.graph import Graph
-from edgeconv.passes.integer_bounds import run
-from edgeconv.verify.exact import expected
+from edgeconv.model import frontend, passes
+from edgeconv.model.frontend import load, reference_outputs
+from edgeconv.model.passes.integer_bounds import run
+from edgeconv.run.verify.exact import expected
 from tests.ir_interpreter import evaluate
 from tests.quantised_models import Network
 

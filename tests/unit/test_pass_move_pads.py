@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from edgeconv.passes import optimise
-from edgeconv.passes.move_pads import run
+from edgeconv.model.passes import optimise
+from edgeconv.model.passes.move_pads import run
 from tests.ir_builder import GraphBuilder, assert_same_results, ops
 
 ROWS = (0, 1, 0, 0, 0, 2, 0, 0)  # of channels last: a row above, two below

@@ -6,8 +6,8 @@ import pytest
 
 from edgeconv.ir.activation import Activation
 from edgeconv.ir.graph import Epilogue
-from edgeconv.passes import optimise
-from edgeconv.passes.pool_before_pointwise import run
+from edgeconv.model.passes import optimise
+from edgeconv.model.passes.pool_before_pointwise import run
 from tests.ir_builder import GraphBuilder, assert_same_results, ops
 
 RELU = Epilogue(before=Activation("relu"))

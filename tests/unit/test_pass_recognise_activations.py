@@ -10,7 +10,7 @@ import pytest
 
 from edgeconv.ir.activation import Activation
 from edgeconv.ir.graph import Epilogue
-from edgeconv.passes.recognise_activations import run
+from edgeconv.model.passes.recognise_activations import run
 from tests.ir_builder import GraphBuilder, assert_same_results, ops
 
 Spelling = Callable[[GraphBuilder, str], str]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from edgeconv.passes.reduce_transposed import run
+from edgeconv.model.passes.reduce_transposed import run
 from tests.ir_builder import GraphBuilder, assert_same_results, ops
 
 

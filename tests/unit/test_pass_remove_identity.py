@@ -9,7 +9,7 @@ import pytest
 
 from edgeconv.ir.activation import Activation
 from edgeconv.ir.graph import Epilogue
-from edgeconv.passes.remove_identity import run
+from edgeconv.model.passes.remove_identity import run
 from tests.ir_builder import GraphBuilder, assert_same_results, ops
 
 Make = Callable[[GraphBuilder, str], str]

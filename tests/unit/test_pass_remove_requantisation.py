@@ -6,7 +6,7 @@ import pytest
 
 from edgeconv.ir.activation import Activation, grid
 from edgeconv.ir.graph import Epilogue, Graph
-from edgeconv.passes.remove_requantisation import run
+from edgeconv.model.passes.remove_requantisation import run
 from tests.ir_builder import GraphBuilder, assert_same_results, ops
 
 WIDE, UPPER = grid(0.5, -4, 5), grid(0.5, 0, 5)

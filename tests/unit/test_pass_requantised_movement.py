@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from edgeconv import choose, frontend, passes
-from edgeconv.choose.storage import EVERY_RESULT
 from edgeconv.ir.activation import grid
 from edgeconv.ir.graph import Epilogue
-from edgeconv.passes.fuse_activation import run as fuse_activation
-from edgeconv.passes.remove_requantisation import run as remove_requantisation
-from edgeconv.passes.requantised_movement import run
-from edgeconv.targets import TARGETS
+from edgeconv.model import frontend, passes
+from edgeconv.model.passes.fuse_activation import run as fuse_activation
+from edgeconv.model.passes.remove_requantisation import run as remove_requantisation
+from edgeconv.model.passes.requantised_movement import run
+from edgeconv.search import choose
+from edgeconv.search.choose.storage import EVERY_RESULT
+from edgeconv.target.targets import TARGETS
 from tests import onnx_models
 from tests.ir_builder import GraphBuilder, assert_same_results, ops
 from tests.quantised_models import joined

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from edgeconv.encoding import Encoding, integers
 from edgeconv.ir.activation import grid
+from edgeconv.ir.encoding import Encoding, integers
 from edgeconv.ir.graph import Epilogue
-from edgeconv.passes import optimise
-from edgeconv.passes.fuse_activation import run as fuse_activation
-from edgeconv.passes.round_before_quantise import run
+from edgeconv.model.passes import optimise
+from edgeconv.model.passes.fuse_activation import run as fuse_activation
+from edgeconv.model.passes.round_before_quantise import run
 from tests.ir_builder import GraphBuilder, assert_same_results, ops
 
 STORED = replace(integers("int8"), scale=(0.5,), zero=(3,))

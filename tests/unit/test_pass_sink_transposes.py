@@ -8,7 +8,7 @@ import pytest
 
 from edgeconv.ir.activation import Activation
 from edgeconv.ir.graph import Epilogue
-from edgeconv.passes.sink_transposes import run
+from edgeconv.model.passes.sink_transposes import run
 from tests.ir_builder import GraphBuilder, assert_same_results, ops
 
 TO_LAST, TO_FIRST = (0, 2, 3, 1), (0, 3, 1, 2)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from edgeconv.passes.remove_identity import run as remove_identity
-from edgeconv.passes.slice_of_concat import run
+from edgeconv.model.passes.remove_identity import run as remove_identity
+from edgeconv.model.passes.slice_of_concat import run
 from tests.ir_builder import GraphBuilder, assert_same_results, ops
 
 

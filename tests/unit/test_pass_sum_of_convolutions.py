@@ -6,7 +6,7 @@ import pytest
 
 from edgeconv.ir.activation import Activation
 from edgeconv.ir.graph import Epilogue
-from edgeconv.passes.sum_of_convolutions import run
+from edgeconv.model.passes.sum_of_convolutions import run
 from tests.ir_builder import GraphBuilder, assert_same_results, ops
 
 RELU = Epilogue(before=Activation("relu"))

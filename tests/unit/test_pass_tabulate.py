@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from edgeconv.ir.activation import Activation, grid
 from edgeconv.ir.graph import Epilogue
-from edgeconv.passes.tabulate import run
+from edgeconv.model.passes.tabulate import run
 from tests.ir_builder import GraphBuilder, assert_same_results, ops
 
 FIRST, GATE, LAST = grid(0.05, -120, 135), grid(1 / 256, 0, 255), grid(0.03, -20, 235)

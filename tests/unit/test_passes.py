@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from edgeconv.ir.check import InvariantError
 from edgeconv.ir.graph import Graph
-from edgeconv.ops.base import Operator
-from edgeconv.passes import optimise, passes
-from edgeconv.passes.base import Pass, Stage, fuses, in_order
+from edgeconv.kernels.ops.base import Operator
+from edgeconv.model.passes import optimise, passes
+from edgeconv.model.passes.base import Pass, Stage, fuses, in_order
 from tests.ir_builder import GraphBuilder, assert_same_results, ops
 
 
@@ -51,7 +51,7 @@ def test_every_pass_is_found_and_says_what_it_does() -> None:
         entry.name for entry in found
     }
     for entry in found:
-        assert entry.run.__module__ == f"edgeconv.passes.{entry.name}"
+        assert entry.run.__module__ == f"edgeconv.model.passes.{entry.name}"
         assert entry.requires
         assert entry.ensures
         assert entry.run.__doc__
@@ -59,7 +59,7 @@ def test_every_pass_is_found_and_says_what_it_does() -> None:
 
 def test_fuses_asks_the_registry(monkeypatch: pytest.MonkeyPatch) -> None:
     table = {"Conv": Operator("Conv", fuses=True), "Concat": Operator("Concat")}
-    monkeypatch.setattr("edgeconv.ops.operators", lambda: table)
+    monkeypatch.setattr("edgeconv.kernels.ops.operators", lambda: table)
     assert [fuses(op) for op in ("Conv", "Concat", "Unheard")] == [True, False, False]
 
 
@@ -67,7 +67,7 @@ def test_a_pass_that_breaks_the_graph_is_named(monkeypatch: pytest.MonkeyPatch) 
     b = GraphBuilder()
     graph = b.graph(b.unary(b.input(1, 2), "relu"))
     broken = replace(_pass("breaks_it"), run=lambda graph: replace(graph, nodes=()))
-    monkeypatch.setattr("edgeconv.passes.passes", lambda: (broken,))
+    monkeypatch.setattr("edgeconv.model.passes.passes", lambda: (broken,))
     with pytest.raises(InvariantError, match="breaks_it"):
         optimise(graph)
 
@@ -88,7 +88,7 @@ def test_passes_that_undo_each_other_are_named(
     b = GraphBuilder()
     graph = b.graph(b.unary(b.input(1, 2), "relu"))
     table = (_noting("once", "", "a"), _noting("to", "a", "b"), _noting("fro", "b", "a", stage))
-    monkeypatch.setattr("edgeconv.passes.passes", lambda: table)
+    monkeypatch.setattr("edgeconv.model.passes.passes", lambda: table)
     with pytest.raises(InvariantError, match="fro, to: never leave the graph"):
         optimise(replace(graph, notes=("",)))
 
@@ -99,7 +99,7 @@ def test_as_many_rounds_as_nodes_enable_one_another(monkeypatch: pytest.MonkeyPa
     for _ in range(100):
         x = b.unary(x, "relu")
     chain = [_noting(f"{n:03}", str(n), str(n + 1)) for n in reversed(range(100))]
-    monkeypatch.setattr("edgeconv.passes.passes", lambda: tuple(chain))
+    monkeypatch.setattr("edgeconv.model.passes.passes", lambda: tuple(chain))
     assert optimise(replace(b.graph(x), notes=("0",))).notes == ("100",)
 
 
@@ -107,7 +107,7 @@ def test_as_many_rounds_as_nodes_enable_one_another(monkeypatch: pytest.MonkeyPa
 def _fusing_operators(monkeypatch: pytest.MonkeyPatch) -> None:
     names = ("Conv", "Dense", "Affine", "Binary", "Pool", "Unary", "MatMul")
     table = {name: Operator(name, fuses=True) for name in names}
-    monkeypatch.setattr("edgeconv.ops.operators", lambda: table)
+    monkeypatch.setattr("edgeconv.kernels.ops.operators", lambda: table)
 
 
 def _residual_block(b: GraphBuilder, x: str) -> str:

@@ -6,8 +6,8 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from edgeconv.choose.elimination import Elimination
-from edgeconv.choose.pbqp import Limit, Problem, minimise
+from edgeconv.search.choose.elimination import Elimination
+from edgeconv.search.choose.pbqp import Limit, Problem, minimise
 
 GRAPHS = 1000
 

@@ -14,12 +14,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from edgeconv.codegen.amalgamate import amalgamate
-from edgeconv.requantisation import Form, Sums, fixed, per_channel, requantised, thresholds
-from edgeconv.requantisation.exact import Integers
-from edgeconv.requantisation.pair import Affine, added, pair_sum
-from edgeconv.requantisation.per_channel import NO_TIE
-from edgeconv.requantisation.scalings import FIXED, OFFSETS, TIES, scaled_as, scaling_for
-from edgeconv.targets import TARGETS
+from edgeconv.ir.requantisation import Form, Sums, fixed, per_channel, requantised, thresholds
+from edgeconv.ir.requantisation.exact import Integers
+from edgeconv.ir.requantisation.pair import Affine, added, pair_sum
+from edgeconv.ir.requantisation.per_channel import NO_TIE
+from edgeconv.ir.requantisation.scalings import FIXED, OFFSETS, TIES, scaled_as, scaling_for
+from edgeconv.target.targets import TARGETS
 from tests.unit.test_requantisation import layers, sums_of
 
 _STORED = np.arange(-128, 128)

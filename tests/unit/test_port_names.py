@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from edgeconv.base.errors import EdgeconvError, Exit
 from edgeconv.codegen.port_names import port_names
-from edgeconv.errors import EdgeconvError, Exit
 from tests.command import BOARD, Command
 
 pytestmark = pytest.mark.usefixtures("compiled_lightly")

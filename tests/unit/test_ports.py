@@ -12,11 +12,11 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from edgeconv.build.toolchain import probe
-from edgeconv.frontend import load
+from edgeconv.app.pipeline import CompileOptions, compile_model
 from edgeconv.ir.ports import PortFacts, port_facts
-from edgeconv.passes import optimise
-from edgeconv.pipeline import CompileOptions, compile_model
+from edgeconv.model.frontend import load
+from edgeconv.model.passes import optimise
+from edgeconv.run.build.toolchain import probe
 from tests.onnx_models import convolution, model, save
 from tests.quantised_models import tiny
 

@@ -17,22 +17,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 from onnx import helper
 
-from edgeconv import board as boards
-from edgeconv import choose, frontend, memory, passes, pipeline
-from edgeconv.board import Board, Energy, Memory
-from edgeconv.cache import Cache
+from edgeconv.app import pipeline
+from edgeconv.app.pipeline import CompileOptions
 from edgeconv.ir.choice import ArgKind, Choice
 from edgeconv.ir.memory import MemoryMap
-from edgeconv.lowering.activations import FUNCTIONS
-from edgeconv.memory.banks import of_board
-from edgeconv.memory.link import link_plan
-from edgeconv.pipeline import CompileOptions
-from edgeconv.predict import Prediction, predict
-from edgeconv.predict.residency import uses
-from edgeconv.price.duration import COMPUTE, EXPOSED, LAYER_CYCLES, OVERHEAD, Duration
-from edgeconv.price.energy import joules
-from edgeconv.price.machine import MEMORY
-from edgeconv.price.operands import SURELY_HELD, Touched, Use, between_neighbours, lost
+from edgeconv.kernels.lowering.activations import FUNCTIONS
+from edgeconv.model import frontend, passes
+from edgeconv.search import choose, memory
+from edgeconv.search.memory.banks import of_board
+from edgeconv.search.memory.link import link_plan
+from edgeconv.search.predict import Prediction, predict
+from edgeconv.search.predict.residency import uses
+from edgeconv.target import board as boards
+from edgeconv.target.board import Board, Energy, Memory
+from edgeconv.target.cache import Cache
+from edgeconv.target.price.duration import COMPUTE, EXPOSED, LAYER_CYCLES, OVERHEAD, Duration
+from edgeconv.target.price.energy import joules
+from edgeconv.target.price.machine import MEMORY
+from edgeconv.target.price.operands import SURELY_HELD, Touched, Use, between_neighbours, lost
 from tests import onnx_models
 
 GHZ = 1_000_000_000
@@ -417,7 +419,7 @@ def test_an_input_that_is_the_residual_too_is_one_operand(tmp_path: Path) -> Non
 
 
 def test_every_activation_has_a_cost() -> None:
-    header = resources.files("edgeconv.runtime_c") / "kernels" / "ec_activation.h"
+    header = resources.files("edgeconv.kernels.runtime_c") / "kernels" / "ec_activation.h"
     (names,) = re.findall(r"enum ec_act \{(.*?)\}", header.read_text(), re.S)
     kinds = {name.strip().removeprefix("EC_ACT_").lower() for name in names.split(",")}
     assert set(FUNCTIONS) == kinds

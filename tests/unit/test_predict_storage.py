@@ -11,19 +11,20 @@ import paper_energy
 import pytest
 from onnx import helper
 
-from edgeconv import board as boards
-from edgeconv import choose, frontend, memory, passes
-from edgeconv.algorithms import algorithms
-from edgeconv.algorithms.problem import ConvProblem
-from edgeconv.board import Board, Energy, Memory
-from edgeconv.cache import Cache
-from edgeconv.encoding import FLOAT32, INT8, Encoding, int8
 from edgeconv.ir.candidate import Candidate
+from edgeconv.ir.encoding import FLOAT32, INT8, Encoding, int8
 from edgeconv.ir.layout import ROW_MAJOR, blocked
-from edgeconv.predict import Prediction, predict
-from edgeconv.predict.traffic import precision_of
-from edgeconv.storage import formats
-from edgeconv.targets import QUANTISED, TARGETS, Target
+from edgeconv.kernels.algorithms import algorithms
+from edgeconv.kernels.algorithms.problem import ConvProblem
+from edgeconv.kernels.storage import formats
+from edgeconv.model import frontend, passes
+from edgeconv.search import choose, memory
+from edgeconv.search.predict import Prediction, predict
+from edgeconv.search.predict.traffic import precision_of
+from edgeconv.target import board as boards
+from edgeconv.target.board import Board, Energy, Memory
+from edgeconv.target.cache import Cache
+from edgeconv.target.targets import QUANTISED, TARGETS, Target
 from tests import onnx_models
 
 CACHES = (Cache(1, 32 << 10, 64, 4, 8, 32.0), Cache(2, 256 << 10, 64, 12, 8, 16.0))

@@ -7,8 +7,8 @@ from time import monotonic
 
 import pytest
 
-from edgeconv.build import output, times
-from edgeconv.build.output import PrintedTooMuchError, printed
+from edgeconv.run.build import output, times
+from edgeconv.run.build.output import PrintedTooMuchError, printed
 
 
 def test_both_streams_and_the_status() -> None:

@@ -13,11 +13,11 @@ from pathlib import Path
 
 import pytest
 
-from edgeconv import board as boards
-from edgeconv.board import Board, RunKind
-from edgeconv.build import run_binary
-from edgeconv.build.places import PlaceError
-from edgeconv.errors import EdgeconvError
+from edgeconv.base.errors import EdgeconvError
+from edgeconv.run.build import run_binary
+from edgeconv.run.build.places import PlaceError
+from edgeconv.target import board as boards
+from edgeconv.target.board import Board, RunKind
 
 HANGS = 'echo "Info : listening"; {waits} 1000 & {waits} 1000'
 

@@ -8,13 +8,13 @@ from pathlib import Path
 import onnx
 import pytest
 
-from edgeconv.build import undefined_symbols
-from edgeconv.build.project import Project
-from edgeconv.build.weights_file import facts_of
+from edgeconv.app.pipeline import CompileOptions, compile_model
+from edgeconv.base.errors import EdgeconvError, Exit
 from edgeconv.codegen.weights import HEADER, Header
-from edgeconv.errors import EdgeconvError, Exit
-from edgeconv.pipeline import CompileOptions, compile_model
-from edgeconv.verify import model_file
+from edgeconv.run.build import undefined_symbols
+from edgeconv.run.build.project import Project
+from edgeconv.run.build.weights_file import facts_of
+from edgeconv.run.verify import model_file
 from tests.command import BOARD
 from tests.weight_images import with_flipped
 

@@ -11,13 +11,13 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
-from edgeconv import frontend, passes
-from edgeconv.algorithms.packing import rounded
-from edgeconv.errors import EdgeconvError
+from edgeconv.base.errors import EdgeconvError
 from edgeconv.ir.activation import Activation, grid
 from edgeconv.ir.graph import Graph, Node
-from edgeconv.passes.clamp import compose
-from edgeconv.storage import formats
+from edgeconv.kernels.algorithms.packing import rounded
+from edgeconv.kernels.storage import formats
+from edgeconv.model import frontend, passes
+from edgeconv.model.passes.clamp import compose
 from tests import onnx_models
 from tests.quantised_models import Network, tiny
 

@@ -8,20 +8,20 @@ import numpy as np
 import pytest
 from onnx import helper
 
-from edgeconv import frontend, passes
-from edgeconv.calibration.engine import rounded
-from edgeconv.calibration.rounding import Rounded
 from edgeconv.ir.filters import Filters
 from edgeconv.ir.graph import Graph
 from edgeconv.ir.grids import encodings_of
-from edgeconv.quantising import pretended
-from edgeconv.quantising.grids import Wanted, places
-from edgeconv.quantising.ranges import Seen, between, nearest, widest
-from edgeconv.quantising.selection import Noises, select
-from edgeconv.quantising.unfused import unfused
-from edgeconv.quantising.units import settled, whole_bias
-from edgeconv.requantisation import Sums, fixed
-from edgeconv.targets import TARGETS
+from edgeconv.ir.requantisation import Sums, fixed
+from edgeconv.model import frontend, passes
+from edgeconv.search.calibration.engine import rounded
+from edgeconv.search.calibration.rounding import Rounded
+from edgeconv.search.quantising import pretended
+from edgeconv.search.quantising.grids import Wanted, places
+from edgeconv.search.quantising.ranges import Seen, between, nearest, widest
+from edgeconv.search.quantising.selection import Noises, select
+from edgeconv.search.quantising.unfused import unfused
+from edgeconv.search.quantising.units import settled, whole_bias
+from edgeconv.target.targets import TARGETS
 from tests.onnx_models import model, residual, save
 from tests.quantised_models import Network
 

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 from onnx import helper
 
-from edgeconv import frontend, passes
 from edgeconv.ir.graph import Graph
-from edgeconv.quantising import pretended
-from edgeconv.quantising.by_price import Costs, border, cheapest, kept_real
-from edgeconv.quantising.unfused import unfused
-from edgeconv.targets import TARGETS
+from edgeconv.model import frontend, passes
+from edgeconv.search.quantising import pretended
+from edgeconv.search.quantising.by_price import Costs, border, cheapest, kept_real
+from edgeconv.search.quantising.unfused import unfused
+from edgeconv.target.targets import TARGETS
 from tests.onnx_models import model, save
 
 TARGET = TARGETS["avx2"]

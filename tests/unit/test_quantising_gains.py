@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from edgeconv.quantising.gains import Gain, gains_note, of_way
+from edgeconv.search.quantising.gains import Gain, gains_note, of_way
 
 
 def test_what_is_measured_is_said() -> None:

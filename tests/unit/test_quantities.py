@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edgeconv.errors import EdgeconvError, Exit
-from edgeconv.quantities import DIMENSIONS, parse
+from edgeconv.base.errors import EdgeconvError, Exit
+from edgeconv.base.quantities import DIMENSIONS, parse
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from edgeconv.algorithms.sums import multiples
+from edgeconv.kernels.algorithms.sums import multiples
 from tests.models import in_integers
 
 

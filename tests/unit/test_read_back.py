@@ -9,13 +9,13 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from edgeconv.algorithms.packing import rounded
-from edgeconv.choose.storage import stored_formats
+from edgeconv.app.pipeline import CompileOptions, Decided, decide
 from edgeconv.codegen.emit import weight_image
 from edgeconv.codegen.read_back import ForeignImageError, read_back
 from edgeconv.codegen.weights import write
-from edgeconv.pipeline import CompileOptions, Decided, decide
-from edgeconv.storage import formats
+from edgeconv.kernels.algorithms.packing import rounded
+from edgeconv.kernels.storage import formats
+from edgeconv.search.choose.storage import stored_formats
 
 DIGITS = Path(__file__).resolve().parents[2] / "examples" / "digits" / "digits-cnn.onnx"
 BOARDS = ("generic-c", "jetson-tx1", "microbit", "power10-s1024")

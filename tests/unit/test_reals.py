@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edgeconv.requantisation.exact import Sums, requantised
-from edgeconv.requantisation.reals import (
+from edgeconv.ir.requantisation.exact import Sums, requantised
+from edgeconv.ir.requantisation.reals import (
     Real,
     Term,
     UndecidedError,

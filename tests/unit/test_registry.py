@@ -9,8 +9,8 @@ from types import ModuleType
 
 import pytest
 
-from edgeconv.errors import EdgeconvError, Exit
-from edgeconv.registry import lookup, scan
+from edgeconv.base.errors import EdgeconvError, Exit
+from edgeconv.base.registry import lookup, scan
 
 
 @dataclass(frozen=True)

@@ -14,15 +14,15 @@ import numpy as np
 import pytest
 from jsonschema import Draft202012Validator
 
-from edgeconv import pipeline
-from edgeconv.bench import LayerTime, Timing
-from edgeconv.build.footprint import Footprint
-from edgeconv.deciding import Decider
-from edgeconv.pipeline import CompileOptions, Decided
+from edgeconv.app import pipeline
+from edgeconv.app.deciding import Decider
+from edgeconv.app.pipeline import CompileOptions, Decided
 from edgeconv.report import document, files
 from edgeconv.report.regions import sizes_of
 from edgeconv.report.text import budget_lines
-from edgeconv.verify import Verification, compare
+from edgeconv.run.bench import LayerTime, Timing
+from edgeconv.run.build.footprint import Footprint
+from edgeconv.run.verify import Verification, compare
 from tests.command import BOARD
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from edgeconv.pipeline import CompileOptions, decide
+from edgeconv.app.pipeline import CompileOptions, decide
 from edgeconv.report.advice import Certainty, Resource, Suggestion, suggestions
 from edgeconv.report.network import Network
 from tests import onnx_models

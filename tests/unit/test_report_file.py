@@ -12,13 +12,13 @@ from typing import Any
 
 import pytest
 
-from edgeconv import element_types
 from edgeconv import report as report_module
-from edgeconv.build import report_file
-from edgeconv.errors import EdgeconvError, Exit
+from edgeconv.base.errors import EdgeconvError, Exit
+from edgeconv.base.visible import VisibleConsole
+from edgeconv.ir import element_types
 from edgeconv.report.html import page
 from edgeconv.report.text import render
-from edgeconv.visible import VisibleConsole
+from edgeconv.run.build import report_file
 from tests import onnx_models, quantised_models
 from tests.command import Command
 from tests.fuzz.subjects import reports

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from edgeconv.errors import EdgeconvError
+from edgeconv.base.errors import EdgeconvError
 from edgeconv.report.html import page
 from tests.command import BOARD, Command
 from tests.html_page import Page, filled, planned_report
@@ -76,7 +76,7 @@ def test_compile_report_has_the_page_too(
 
 
 def test_other_commands_do_not_wait_for_plotly() -> None:
-    code = "import sys, edgeconv.cli; print([m for m in sys.modules if m.startswith('plotly')])"
+    code = "import sys, edgeconv.app.cli; print([m for m in sys.modules if m.startswith('plotly')])"
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     done = subprocess.run(
         [sys.executable, "-c", code], env=environment, check=True, capture_output=True, text=True

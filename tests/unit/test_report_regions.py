@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from edgeconv.memory.sizes import FLASH_PARTS, RAM_PARTS
+from edgeconv.base.visible import VisibleConsole
 from edgeconv.report.regions import placed
 from edgeconv.report.text import region_table
-from edgeconv.visible import VisibleConsole
+from edgeconv.search.memory.sizes import FLASH_PARTS, RAM_PARTS
 
 
 def row(name: str, **parts: int | None) -> dict[str, Any]:

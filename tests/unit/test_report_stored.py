@@ -10,16 +10,16 @@ from typing import Any
 
 import pytest
 
-from edgeconv.calibration.sqnr import Accuracy
-from edgeconv.frontend.cut import Cut
+from edgeconv.app.pipeline import CompileOptions, decide
+from edgeconv.base.names import shortened
 from edgeconv.ir.filters import WEIGHTED
-from edgeconv.names import shortened
-from edgeconv.pipeline import CompileOptions, decide
+from edgeconv.model.frontend.cut import Cut
 from edgeconv.report import accuracy, missing, stored
 from edgeconv.report.advice import Resource, suggestions
 from edgeconv.report.html import page
 from edgeconv.report.html.rounding import outputs, rounding
 from edgeconv.report.network import Network
+from edgeconv.search.calibration.sqnr import Accuracy
 from tests import onnx_models
 from tests.command import BOARD, parse
 from tests.html_page import Page, filled, planned_report

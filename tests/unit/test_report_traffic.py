@@ -10,28 +10,30 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from edgeconv import board as boards
-from edgeconv import choose, frontend, memory, passes, pipeline
-from edgeconv.algorithms import algorithms
-from edgeconv.algorithms.movement import WORD_BYTES, conv_shape, fast_words
-from edgeconv.algorithms.problem import ConvProblem, Triple
-from edgeconv.algorithms.sconv.blocked import blocked_plan
-from edgeconv.algorithms.sconv.plan import make_plan
-from edgeconv.algorithms.sconv.shape import Shape
-from edgeconv.algorithms.sconv.slicing import Schedule
-from edgeconv.algorithms.sconv.traffic import traffic as sconv_traffic
-from edgeconv.bounds import Precision, sequential_bound
-from edgeconv.cache import Cache
-from edgeconv.encoding import Encoding
+from edgeconv.app import pipeline
+from edgeconv.app.pipeline import CompileOptions
+from edgeconv.ir.encoding import Encoding
 from edgeconv.ir.layout import CHANNELS_LAST, ROW_MAJOR, Layout, blocked
 from edgeconv.ir.work import Crossing
-from edgeconv.memory.sizes import Budgets, planned_sizes
-from edgeconv.pipeline import CompileOptions
-from edgeconv.predict import predict
-from edgeconv.predict.traffic import precision_of
+from edgeconv.kernels.algorithms import algorithms
+from edgeconv.kernels.algorithms.movement import WORD_BYTES, conv_shape, fast_words
+from edgeconv.kernels.algorithms.problem import ConvProblem, Triple
+from edgeconv.kernels.algorithms.sconv.blocked import blocked_plan
+from edgeconv.kernels.algorithms.sconv.plan import make_plan
+from edgeconv.kernels.algorithms.sconv.shape import Shape
+from edgeconv.kernels.algorithms.sconv.slicing import Schedule
+from edgeconv.kernels.algorithms.sconv.traffic import traffic as sconv_traffic
+from edgeconv.model import frontend, passes
 from edgeconv.report import document
 from edgeconv.report.document import Facts
-from edgeconv.targets import TARGETS, Target
+from edgeconv.search import choose, memory
+from edgeconv.search.memory.sizes import Budgets, planned_sizes
+from edgeconv.search.predict import predict
+from edgeconv.search.predict.traffic import precision_of
+from edgeconv.target import board as boards
+from edgeconv.target.bounds import Precision, sequential_bound
+from edgeconv.target.cache import Cache
+from edgeconv.target.targets import TARGETS, Target
 from tests.command import BOARD
 
 FACTS = Facts("net", "net.onnx", weights_as_c=False)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edgeconv.requantisation import (
+from edgeconv.ir.requantisation import (
     Sums,
     fixed,
     requantised,

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from edgeconv import board as boards
 from edgeconv.codegen.c_names import prefix
 from edgeconv.codegen.reserved_names import is_reserved
-from edgeconv.options import CompileOptions
+from edgeconv.search.options import CompileOptions
+from edgeconv.target import board as boards
 from tests.command import BOARD, Command
 
 ROOT = Path(__file__).resolve().parents[2]

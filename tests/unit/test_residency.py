@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from edgeconv.ir.choice import ArgKind
-from edgeconv.predict.residency import _History, _Operand, _Step
-from edgeconv.price.operands import Touched
+from edgeconv.search.predict.residency import _History, _Operand, _Step
+from edgeconv.target.price.operands import Touched
 
 ARENA = 40
 REGIONS = ("arena 0", "input 0")

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from edgeconv import choose
 from edgeconv.ir.graph import Graph, Node, Tensor
-from edgeconv.targets import TARGETS
+from edgeconv.search import choose
+from edgeconv.target.targets import TARGETS
 
 
 @pytest.mark.parametrize("name", ["portable", "avx512"])

@@ -10,8 +10,8 @@ import pytest
 from cyclonedx.schema import SchemaVersion
 from cyclonedx.validation.json import JsonStrictValidator
 
+from edgeconv.app.pipeline import CompileOptions, compile_model
 from edgeconv.codegen.sbom import Bill
-from edgeconv.pipeline import CompileOptions, compile_model
 from tests import onnx_models
 from tests.command import BOARD, Command
 

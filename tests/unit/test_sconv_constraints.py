@@ -9,16 +9,16 @@ from functools import partial
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edgeconv.algorithms.sconv.search import Search
-from edgeconv.algorithms.sconv.shape import Shape
-from edgeconv.algorithms.sconv.slicing import (
+from edgeconv.kernels.algorithms.sconv.search import Search
+from edgeconv.kernels.algorithms.sconv.shape import Shape
+from edgeconv.kernels.algorithms.sconv.slicing import (
     Residency,
     Schedule,
     Slicing,
     slice_convolution,
     slice_first,
 )
-from edgeconv.cache import Cache
+from edgeconv.target.cache import Cache
 from tests.sconv_cache import hierarchy
 
 

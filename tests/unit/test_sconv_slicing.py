@@ -7,21 +7,21 @@ from functools import partial
 
 import pytest
 
-from edgeconv import board as boards
-from edgeconv.algorithms.problem import ConvProblem
-from edgeconv.algorithms.sconv.levels import Levels
-from edgeconv.algorithms.sconv.plan import make_plan, schedule_cycles
-from edgeconv.algorithms.sconv.search import Search
-from edgeconv.algorithms.sconv.shape import Shape, Window
-from edgeconv.algorithms.sconv.slicing import (
+from edgeconv.ir.layout import ROW_MAJOR
+from edgeconv.kernels.algorithms.problem import ConvProblem
+from edgeconv.kernels.algorithms.sconv.levels import Levels
+from edgeconv.kernels.algorithms.sconv.plan import make_plan, schedule_cycles
+from edgeconv.kernels.algorithms.sconv.search import Search
+from edgeconv.kernels.algorithms.sconv.shape import Shape, Window
+from edgeconv.kernels.algorithms.sconv.slicing import (
     Residency,
     Schedule,
     Slicing,
     slice_convolution,
     slice_first,
 )
-from edgeconv.cache import Cache
-from edgeconv.ir.layout import ROW_MAJOR
+from edgeconv.target import board as boards
+from edgeconv.target.cache import Cache
 from tests.sconv_cache import hierarchy
 
 IS, WS = Schedule.INPUT_STATIONARY, Schedule.WEIGHT_STATIONARY
@@ -141,7 +141,7 @@ def test_what_no_tile_can_mend_is_an_error(monkeypatch: pytest.MonkeyPatch) -> N
     def refused(*_: object, **__: object) -> Slicing:
         raise ValueError("of another kind")
 
-    monkeypatch.setattr("edgeconv.algorithms.sconv.plan.slice_convolution", refused)
+    monkeypatch.setattr("edgeconv.kernels.algorithms.sconv.plan.slice_convolution", refused)
     with pytest.raises(ValueError, match="of another kind"):
         make_plan(convolution(LAYERS["SqueezeNet-6"]), boards.load("zen4").target)
 

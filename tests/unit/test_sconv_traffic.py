@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edgeconv.algorithms.sconv.search import Search
-from edgeconv.algorithms.sconv.shape import Shape, Window
-from edgeconv.algorithms.sconv.slicing import Schedule, slice_convolution, slice_first
-from edgeconv.algorithms.sconv.traffic import traffic
-from edgeconv.cache import Cache
+from edgeconv.kernels.algorithms.sconv.search import Search
+from edgeconv.kernels.algorithms.sconv.shape import Shape, Window
+from edgeconv.kernels.algorithms.sconv.slicing import Schedule, slice_convolution, slice_first
+from edgeconv.kernels.algorithms.sconv.traffic import traffic
+from edgeconv.target.cache import Cache
 from tests.sconv_cache import simulate
 
 IS, WS = Schedule.INPUT_STATIONARY, Schedule.WEIGHT_STATIONARY

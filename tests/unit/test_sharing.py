@@ -7,16 +7,17 @@ from importlib import resources
 
 import pytest
 
-from edgeconv import board as boards
-from edgeconv import choose, frontend, passes
-from edgeconv.board.team import Team, team_of
-from edgeconv.choose.sharing import share_out
+from edgeconv.base.errors import UsageError
 from edgeconv.codegen.guarded import WORKERS, for_program
-from edgeconv.errors import UsageError
 from edgeconv.ir.choice import Choice
-from edgeconv.lowering import splits
-from edgeconv.lowering.splits import splits_of
-from edgeconv.price import machine_of
+from edgeconv.kernels.lowering import splits
+from edgeconv.kernels.lowering.splits import splits_of
+from edgeconv.model import frontend, passes
+from edgeconv.search import choose
+from edgeconv.search.choose.sharing import share_out
+from edgeconv.target import board as boards
+from edgeconv.target.board.team import Team, team_of
+from edgeconv.target.price import machine_of
 from tests import onnx_models
 
 BOARD = "zen4"
@@ -90,7 +91,7 @@ def test_teams_of_boards() -> None:
 
 
 def test_kernels_are_of_one_kind_once_emitted() -> None:
-    for header in (resources.files("edgeconv.runtime_c") / "kernels").iterdir():
+    for header in (resources.files("edgeconv.kernels.runtime_c") / "kernels").iterdir():
         text = header.read_text(encoding="utf-8")
         one, several = (for_program(text, {WORKERS: workers}) for workers in (False, True))
         assert "EC_WORKER" not in one + several

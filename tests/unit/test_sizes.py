@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edgeconv import sizes
-from edgeconv.errors import EdgeconvError, Exit
+from edgeconv.base import sizes
+from edgeconv.base.errors import EdgeconvError, Exit
 
 
 @pytest.mark.parametrize(

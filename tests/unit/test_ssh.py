@@ -13,11 +13,11 @@ from typing import TypeVar
 
 import pytest
 
-from edgeconv import board as boards
-from edgeconv.board import Board, Run, RunKind
-from edgeconv.build import Given, Made, run_binary
-from edgeconv.build.ssh import close_all, session_of
-from edgeconv.errors import EdgeconvError, Exit, UsageError
+from edgeconv.base.errors import EdgeconvError, Exit, UsageError
+from edgeconv.run.build import Given, Made, run_binary
+from edgeconv.run.build.ssh import close_all, session_of
+from edgeconv.target import board as boards
+from edgeconv.target.board import Board, Run, RunKind
 from tests.ssh_server import AVAILABLE, Server, serving
 
 _T = TypeVar("_T")
@@ -136,7 +136,7 @@ def test_a_killed_edgeconv_leaves_nothing(server: Server, tmp_path: Path) -> Non
     program = script(tmp_path / "program", "sleep 60")
     code = (
         "from pathlib import Path; from tests.unit.test_ssh import asked;"
-        "from edgeconv.build import run_binary;"
+        "from edgeconv.run.build import run_binary;"
         f"run_binary(Path({str(program)!r}), asked({server.command!r}, {str(server.folder)!r}))"
     )
     root = Path(__file__).resolve().parents[2]

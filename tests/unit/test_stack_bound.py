@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from edgeconv.build.stack import StackBound, stack_bound
-from edgeconv.build.stack_usage import StackUsage, Usage
-from edgeconv.build.toolchain import program_named
-from edgeconv.errors import EdgeconvError
+from edgeconv.base.errors import EdgeconvError
+from edgeconv.run.build.stack import StackBound, stack_bound
+from edgeconv.run.build.stack_usage import StackUsage, Usage
+from edgeconv.run.build.toolchain import program_named
 
 COMPILERS = {
     "x86_64 gcc": "gcc",

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from edgeconv.storage import formats
-from edgeconv.storage.base import StorageFormat
+from edgeconv.kernels.storage import formats
+from edgeconv.kernels.storage.base import StorageFormat
 
 
 @pytest.mark.parametrize("entry", formats().values(), ids=lambda f: f.name)

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edgeconv.errors import EdgeconvError
-from edgeconv.storage import formats, whole
-from edgeconv.storage.base import StorageFormat
+from edgeconv.base.errors import EdgeconvError
+from edgeconv.kernels.storage import formats, whole
+from edgeconv.kernels.storage.base import StorageFormat
 from tests import stored_values
 
 Array = npt.NDArray[Any]

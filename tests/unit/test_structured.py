@@ -10,10 +10,11 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
-from edgeconv import arguments, frontend
-from edgeconv.arguments import NOTHING
-from edgeconv.errors import EdgeconvError
-from edgeconv.frontend.reference import reference_outputs
+from edgeconv.base import arguments
+from edgeconv.base.arguments import NOTHING
+from edgeconv.base.errors import EdgeconvError
+from edgeconv.model import frontend
+from edgeconv.model.frontend.reference import reference_outputs
 
 _FLOAT = TensorProto.FLOAT
 

@@ -8,10 +8,10 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from edgeconv.encoding import int8
 from edgeconv.ir.activation import Activation, grid
+from edgeconv.ir.encoding import int8
 from edgeconv.ir.pointwise import Applied, Combined, Pointwise
-from edgeconv.lowering.tables import of_activations, table_of
+from edgeconv.kernels.lowering.tables import of_activations, table_of
 
 SIGMOID = Activation("sigmoid")
 STORED = np.arange(256).astype(np.uint8).view(np.int8)

@@ -6,9 +6,9 @@ import time
 
 import pytest
 
-from edgeconv import terminal as shown_by
-from edgeconv.progress import Share
-from edgeconv.terminal import Progress
+from edgeconv.app import terminal as shown_by
+from edgeconv.app.terminal import Progress
+from edgeconv.base.progress import Share
 
 # TERM -> whether a line can be rewritten on such a terminal
 TERMINALS = {"xterm-256color": True, "dumb": False, "": True}

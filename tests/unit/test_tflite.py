@@ -11,13 +11,13 @@ import numpy as np
 import onnx
 import pytest
 
-from edgeconv import limits
-from edgeconv.errors import EdgeconvError
-from edgeconv.frontend import Cut, load, model_file, reference_outputs
-from edgeconv.frontend.fingerprint import sha256
-from edgeconv.tensor_names import tensor_names
-from edgeconv.tflite_format import DamagedError, read
-from edgeconv.tflite_format.schema import OPERATORS, OPTIONS, TYPES
+from edgeconv.base import limits
+from edgeconv.base.errors import EdgeconvError
+from edgeconv.model.frontend import Cut, load, model_file, reference_outputs
+from edgeconv.model.frontend.fingerprint import sha256
+from edgeconv.model.tensor_names import tensor_names
+from edgeconv.model.tflite import DamagedError, read
+from edgeconv.model.tflite.schema import OPERATORS, OPTIONS, TYPES
 from tests.tflite_files import refused, saved
 from tests.tflite_models import Sketch, quantised_network
 

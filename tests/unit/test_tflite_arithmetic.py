@@ -14,16 +14,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from edgeconv.errors import EdgeconvError
-from edgeconv.frontend import load
-from edgeconv.options import CompileOptions
-from edgeconv.pipeline import compile_model, verify_project
-from edgeconv.requantisation import TFLITE, Sums
-from edgeconv.requantisation.pair import Affine
-from edgeconv.requantisation.tflite_averages import interpolated, mean, places
-from edgeconv.requantisation.tflite_wide import tflite_wide
-from edgeconv.requantisation.twice import Twice, multiplied, quantised_multiplier, twice
-from edgeconv.verify.exact import expected
+from edgeconv.app.pipeline import compile_model, verify_project
+from edgeconv.base.errors import EdgeconvError
+from edgeconv.ir.requantisation import TFLITE, Sums
+from edgeconv.ir.requantisation.pair import Affine
+from edgeconv.ir.requantisation.tflite_averages import interpolated, mean, places
+from edgeconv.ir.requantisation.tflite_wide import tflite_wide
+from edgeconv.ir.requantisation.twice import Twice, multiplied, quantised_multiplier, twice
+from edgeconv.model.frontend import load
+from edgeconv.run.verify.exact import expected
+from edgeconv.search.options import CompileOptions
 from tests.tflite_cases import CASES, EXPECTED, Case
 from tests.tflite_models import Sketch
 

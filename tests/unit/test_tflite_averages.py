@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from edgeconv.deciding import Decider
-from edgeconv.frontend import load, model_file
+from edgeconv.app.deciding import Decider
 from edgeconv.ir.quantisation import AWAY
-from edgeconv.lowering.integers import wants_integers
-from edgeconv.ops.integer_pool import average_of
-from edgeconv.options import CompileOptions
-from edgeconv.requantisation.averages import Linear
-from edgeconv.verify.exact import expected
+from edgeconv.ir.requantisation.averages import Linear
+from edgeconv.kernels.lowering.integers import wants_integers
+from edgeconv.kernels.ops.integer_pool import average_of
+from edgeconv.model.frontend import load, model_file
+from edgeconv.run.verify.exact import expected
+from edgeconv.search.options import CompileOptions
 from tests.tflite_cases import CASES, EXPECTED, Case
 from tests.tflite_models import Sketch
 

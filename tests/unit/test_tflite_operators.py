@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from edgeconv.frontend import load, reference_outputs
+from edgeconv.model.frontend import load, reference_outputs
 from tests.tflite_cases import CASES, EXPECTED, Case
 from tests.tflite_typed_cases import TYPED_CASES
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from edgeconv.frontend import load, reference_outputs
+from edgeconv.model.frontend import load, reference_outputs
 from tests.tflite_files import refused, saved
 from tests.tflite_models import Sketch, Sparse
 from tests.tflite_sparse import encoded

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from edgeconv.frontend import load, reference_outputs
+from edgeconv.model.frontend import load, reference_outputs
 from tests.tflite_files import saved
 from tests.tflite_models import Sketch
 

@@ -16,17 +16,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edgeconv import board as boards
-from edgeconv import host
-from edgeconv.algorithms import algorithms
-from edgeconv.algorithms.problem import ConvProblem
-from edgeconv.algorithms.sums import Facts
-from edgeconv.algorithms.traffic import Runs, lost
-from edgeconv.algorithms.winograd.forms import forms_for
-from edgeconv.cache import Cache
-from edgeconv.encoding import Encoding
+from edgeconv.ir.encoding import Encoding
 from edgeconv.ir.layout import CHANNELS_LAST, ROW_MAJOR, blocked
-from edgeconv.targets import TARGETS, Target
+from edgeconv.kernels.algorithms import algorithms
+from edgeconv.kernels.algorithms.problem import ConvProblem
+from edgeconv.kernels.algorithms.sums import Facts
+from edgeconv.kernels.algorithms.traffic import Runs, lost
+from edgeconv.kernels.algorithms.winograd.forms import forms_for
+from edgeconv.target import board as boards
+from edgeconv.target import host
+from edgeconv.target.cache import Cache
+from edgeconv.target.targets import TARGETS, Target
 from tests import ROOT
 
 SCRIPT = ROOT / "bench" / "traffic.py"

@@ -9,21 +9,21 @@ from typing import Any
 
 import pytest
 
-from edgeconv import board as boards
-from edgeconv.arguments import STRATEGIES
-from edgeconv.deciding import Decider
-from edgeconv.errors import EdgeconvError, Exit, UsageError
+from edgeconv.app.deciding import Decider
+from edgeconv.app.pipeline import compile_model
+from edgeconv.app.tuning.candidates import Candidate, Recorder
+from edgeconv.app.tuning.pool import RUNS, Pool
+from edgeconv.app.tuning.program import Timed, same_kernel
+from edgeconv.app.tuning.strategies import find, strategies
+from edgeconv.app.tuning.strategies.narrowing import ROUNDS
+from edgeconv.app.tuning.tune import batches
+from edgeconv.app.twin import require_weights
+from edgeconv.base.arguments import STRATEGIES
+from edgeconv.base.errors import EdgeconvError, Exit, UsageError
 from edgeconv.ir.choice import Layer
-from edgeconv.measured import Key, Row, Store, board_key, kernel_key, kernel_version
-from edgeconv.options import CompileOptions
-from edgeconv.pipeline import compile_model
-from edgeconv.tuning.candidates import Candidate, Recorder
-from edgeconv.tuning.pool import RUNS, Pool
-from edgeconv.tuning.program import Timed, same_kernel
-from edgeconv.tuning.strategies import find, strategies
-from edgeconv.tuning.strategies.narrowing import ROUNDS
-from edgeconv.tuning.tune import batches
-from edgeconv.twin import require_weights
+from edgeconv.search.measured import Key, Row, Store, board_key, kernel_key, kernel_version
+from edgeconv.search.options import CompileOptions
+from edgeconv.target import board as boards
 from tests import onnx_models, quantised_models
 
 BOARD = "core-i7-11700k"  # its file states all that prices want
@@ -203,7 +203,7 @@ def test_genes_are_passed_on() -> None:
 
 def test_a_fitted_model_finds_what_prediction_misses(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("sklearn")
-    monkeypatch.setattr("edgeconv.tuning.strategies.by_model.features", lambda each: each.genes)
+    monkeypatch.setattr("edgeconv.app.tuning.strategies.by_model.features", lambda each: each.genes)
     pool = Pool(candidates(1, 100), {})
     play("model", pool, 16)
     asked = strategies()["model"].following(pool, Random(0)).candidates[:7]
@@ -211,7 +211,7 @@ def test_a_fitted_model_finds_what_prediction_misses(monkeypatch: pytest.MonkeyP
 
 
 def test_the_model_needs_scikit_learn(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("edgeconv.tuning.strategies.by_model.find_spec", lambda _: None)
+    monkeypatch.setattr("edgeconv.app.tuning.strategies.by_model.find_spec", lambda _: None)
     with pytest.raises(EdgeconvError, match=r"no scikit-learn.*edgeconv\[tune\]") as caught:
         find("model")
     assert caught.value.code is Exit.MISSING_TOOL

@@ -11,11 +11,11 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from edgeconv import bench
-from edgeconv.build import report_file, run_binary, times
-from edgeconv.build.output import Completed
-from edgeconv.build.project import Project
-from edgeconv.verify.program import run_program
+from edgeconv.run import bench
+from edgeconv.run.build import report_file, run_binary, times
+from edgeconv.run.build.output import Completed
+from edgeconv.run.build.project import Project
+from edgeconv.run.verify.program import run_program
 from tests import onnx_models
 from tests.command import BOARD, Command
 from tests.toy import added

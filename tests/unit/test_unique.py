@@ -9,8 +9,8 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
-from edgeconv.frontend import load
-from edgeconv.frontend.running import prepared
+from edgeconv.model.frontend import load
+from edgeconv.model.frontend.running import prepared
 
 pytest.importorskip("onnxruntime")
 

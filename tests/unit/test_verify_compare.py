@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from edgeconv.array_types import array_type
-from edgeconv.verify import compare
-from edgeconv.verify.compare import Floats, assumed_spacing
+from edgeconv.ir.array_types import array_type
+from edgeconv.run.verify import compare
+from edgeconv.run.verify.compare import Floats, assumed_spacing
 
 FLOATS = arrays.arrays(
     np.float32, st.integers(1, 6), elements=st.floats(width=32, allow_nan=True, allow_infinity=True)

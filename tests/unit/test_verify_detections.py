@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from edgeconv.build.project import Port
-from edgeconv.verify.compare import compare
-from edgeconv.verify.detections import in_order_of
+from edgeconv.run.build.project import Port
+from edgeconv.run.verify.compare import compare
+from edgeconv.run.verify.detections import in_order_of
 from tests.onnx_models import Values
 
 TOLERANCE = 1e-4

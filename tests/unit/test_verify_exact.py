@@ -13,10 +13,10 @@ import numpy.typing as npt
 import onnx
 import pytest
 
-from edgeconv.frontend import load, reference_outputs
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.quantisation import integers_of
-from edgeconv.verify.exact import expected
+from edgeconv.model.frontend import load, reference_outputs
+from edgeconv.run.verify.exact import expected
 from tests import onnx_models
 from tests.models.random_quantised import network
 from tests.quantised_models import Network

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from edgeconv.build.project import Port
-from edgeconv.errors import EdgeconvError, Exit
-from edgeconv.verify.inputs import from_npz, seeded, write_tensors
+from edgeconv.base.errors import EdgeconvError, Exit
+from edgeconv.run.build.project import Port
+from edgeconv.run.verify.inputs import from_npz, seeded, write_tensors
 
 PORTS = (Port("image", (1, 2, 3)), Port("scale", ()))
 GOOD = {"image": np.ones((1, 2, 3), np.float32), "scale": np.array(2, np.float32)}

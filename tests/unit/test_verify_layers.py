@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from edgeconv.errors import EdgeconvError
+from edgeconv.base.errors import EdgeconvError
 from edgeconv.ir.layout import CHANNELS_LAST, ROW_MAJOR, Layout, blocked
-from edgeconv.storage import formats
-from edgeconv.verify.layers import compare_layers, first_difference, tensors_of
+from edgeconv.kernels.storage import formats
+from edgeconv.run.verify.layers import compare_layers, first_difference, tensors_of
 
 SHAPE = (1, 6, 2, 3)
 VALUES = np.arange(36, dtype=np.float32).reshape(SHAPE)

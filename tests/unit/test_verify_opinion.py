@@ -9,14 +9,14 @@ from io import StringIO
 import numpy as np
 import pytest
 
-from edgeconv.build.project import Port
-from edgeconv.errors import EdgeconvError
-from edgeconv.frontend import AS_WRITTEN, IN_FLOAT64, ReferenceRun
+from edgeconv.base.errors import EdgeconvError
+from edgeconv.base.visible import VisibleConsole
+from edgeconv.model.frontend import AS_WRITTEN, IN_FLOAT64, ReferenceRun
 from edgeconv.report import outcome
-from edgeconv.verify.compare import compare
-from edgeconv.verify.opinion import Opinion, second_opinion
-from edgeconv.verify.verification import Verification
-from edgeconv.visible import VisibleConsole
+from edgeconv.run.build.project import Port
+from edgeconv.run.verify.compare import compare
+from edgeconv.run.verify.opinion import Opinion, second_opinion
+from edgeconv.run.verify.verification import Verification
 from tests.onnx_models import Values
 
 TOLERANCE = 1e-4

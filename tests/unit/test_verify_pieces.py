@@ -11,10 +11,10 @@ import pytest
 
 from edgeconv.ir.candidate import EXACTLY
 from edgeconv.ir.layout import ROW_MAJOR
-from edgeconv.requantisation import EXACT, TFLITE
-from edgeconv.requantisation.reals import multiples
-from edgeconv.verify.exact.value import Value
-from edgeconv.verify.pieces import Pieces, Second, compare_pieces, in_integers
+from edgeconv.ir.requantisation import EXACT, TFLITE
+from edgeconv.ir.requantisation.reals import multiples
+from edgeconv.run.verify.exact.value import Value
+from edgeconv.run.verify.pieces import Pieces, Second, compare_pieces, in_integers
 from tests.onnx_models import Values
 
 TOLERANCE = 1e-4

@@ -12,9 +12,9 @@ import pytest
 from rich.table import Table
 from rich.text import Text
 
-from edgeconv.errors import EdgeconvError
-from edgeconv.terminal import say
-from edgeconv.visible import VisibleConsole, json_text, visible
+from edgeconv.app.terminal import say
+from edgeconv.base.errors import EdgeconvError
+from edgeconv.base.visible import VisibleConsole, json_text, visible
 from tests import onnx_models
 from tests.command import BOARD, Command
 from tests.unit.test_cli_compile import files

@@ -12,9 +12,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from edgeconv.base.errors import EdgeconvError
 from edgeconv.codegen import weights
 from edgeconv.codegen.source_tree import SourceTree
-from edgeconv.errors import EdgeconvError
 from edgeconv.ir.choice import Blob, Choice, Layer
 from edgeconv.ir.graph import Graph, Node, Tensor
 from edgeconv.ir.work import Work

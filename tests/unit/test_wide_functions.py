@@ -10,16 +10,16 @@ import numpy.typing as npt
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from edgeconv.algorithms.wide_functions import (
+from edgeconv.ir.encoding import INT8, INT16, Encoding
+from edgeconv.ir.requantisation import Sums
+from edgeconv.ir.requantisation.curve import ARGUMENTS, curve
+from edgeconv.ir.requantisation.wide import Wide, wide
+from edgeconv.kernels.algorithms.wide_functions import (
     wide_averages,
     wide_line,
     wide_product,
     wide_sides,
 )
-from edgeconv.encoding import INT8, INT16, Encoding
-from edgeconv.requantisation import Sums
-from edgeconv.requantisation.curve import ARGUMENTS, curve
-from edgeconv.requantisation.wide import Wide, wide
 
 Integers = npt.NDArray[np.int64]
 SCALES = st.floats(2.0**-18, 2.0**-4, width=32) | st.integers(-16, -2).map(lambda n: 2.0**n)

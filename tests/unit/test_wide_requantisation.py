@@ -10,11 +10,11 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from edgeconv.requantisation import Sums
-from edgeconv.requantisation.linear import Line, floor_sum
-from edgeconv.requantisation.pair import Affine
-from edgeconv.requantisation.wide import LEAST, MOST, Wide, wide
-from edgeconv.requantisation.wide_pair import wide_pair
+from edgeconv.ir.requantisation import Sums
+from edgeconv.ir.requantisation.linear import Line, floor_sum
+from edgeconv.ir.requantisation.pair import Affine
+from edgeconv.ir.requantisation.wide import LEAST, MOST, Wide, wide
+from edgeconv.ir.requantisation.wide_pair import wide_pair
 
 Integers = npt.NDArray[np.int64]
 SCALES = st.floats(2.0**-18, 2.0**-4, width=32) | st.integers(-16, -2).map(lambda n: 2.0**n)

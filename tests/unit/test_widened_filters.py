@@ -10,15 +10,17 @@ import numpy as np
 import onnx
 import pytest
 
-from edgeconv import board, choose, frontend, passes
-from edgeconv.algorithms.sums import multiples, stored_filters
-from edgeconv.algorithms.widening import zero_points
-from edgeconv.choose.prices import algorithms_of
-from edgeconv.choose.storage import EVERY_RESULT, store_weights
-from edgeconv.encoding import INT8
 from edgeconv.ir.candidate import INTEGERS
 from edgeconv.ir.choice import Layer
+from edgeconv.ir.encoding import INT8
 from edgeconv.ir.graph import Graph
+from edgeconv.kernels.algorithms.sums import multiples, stored_filters
+from edgeconv.kernels.algorithms.widening import zero_points
+from edgeconv.model import frontend, passes
+from edgeconv.search import choose
+from edgeconv.search.choose.prices import algorithms_of
+from edgeconv.search.choose.storage import EVERY_RESULT, store_weights
+from edgeconv.target import board
 from tests.quantised_models import Network
 
 LAYERS = ["conv", "depthwise", "dense"]

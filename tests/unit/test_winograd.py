@@ -16,27 +16,27 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from edgeconv import board as boards
-from edgeconv.algorithms.problem import problem_of
-from edgeconv.algorithms.winograd import error
-from edgeconv.algorithms.winograd.bound import UNIT
-from edgeconv.algorithms.winograd.candidate import candidates
-from edgeconv.algorithms.winograd.equations import routine
-from edgeconv.algorithms.winograd.error import relative_error
-from edgeconv.algorithms.winograd.forms import POINTS, accurate, error_of, forms_for
-from edgeconv.algorithms.winograd.plan import FAR_STRIPS, routine_of
-from edgeconv.algorithms.winograd.probable import probable_bound, squared_roundings
-from edgeconv.algorithms.winograd.toom_cook import matrices
-from edgeconv.choose import select
-from edgeconv.choose.winograd import Forms, forms_within
+from edgeconv.base.errors import EdgeconvError
 from edgeconv.codegen.functions import environment
 from edgeconv.codegen.routines import routines_header
-from edgeconv.errors import EdgeconvError
 from edgeconv.ir.activation import Activation
 from edgeconv.ir.graph import Epilogue, Graph, Node, Tensor
 from edgeconv.ir.minimal_filter import MinimalFilter, Nested, minimal_filter
 from edgeconv.ir.straight_line import Routine
-from edgeconv.targets import TARGETS
+from edgeconv.kernels.algorithms.problem import problem_of
+from edgeconv.kernels.algorithms.winograd import error
+from edgeconv.kernels.algorithms.winograd.bound import UNIT
+from edgeconv.kernels.algorithms.winograd.candidate import candidates
+from edgeconv.kernels.algorithms.winograd.equations import routine
+from edgeconv.kernels.algorithms.winograd.error import relative_error
+from edgeconv.kernels.algorithms.winograd.forms import POINTS, accurate, error_of, forms_for
+from edgeconv.kernels.algorithms.winograd.plan import FAR_STRIPS, routine_of
+from edgeconv.kernels.algorithms.winograd.probable import probable_bound, squared_roundings
+from edgeconv.kernels.algorithms.winograd.toom_cook import matrices
+from edgeconv.search.choose import select
+from edgeconv.search.choose.winograd import Forms, forms_within
+from edgeconv.target import board as boards
+from edgeconv.target.targets import TARGETS
 from tests import onnx_models, winograd_numbers
 from tests.command import Command
 from tests.winograd_numbers import FLOAT64, is_exact, one_ulp_off

@@ -7,14 +7,14 @@ from itertools import pairwise
 
 import pytest
 
-from edgeconv import board as boards
-from edgeconv.algorithms.problem import problem_of
-from edgeconv.algorithms.winograd.candidate import candidates
-from edgeconv.algorithms.winograd.forms import accurate, forms_for
-from edgeconv.algorithms.winograd.plan import WinogradPlan
-from edgeconv.choose import select
 from edgeconv.ir.minimal_filter import Nested, minimal_filter, plain
-from edgeconv.targets import PANELS, TARGETS
+from edgeconv.kernels.algorithms.problem import problem_of
+from edgeconv.kernels.algorithms.winograd.candidate import candidates
+from edgeconv.kernels.algorithms.winograd.forms import accurate, forms_for
+from edgeconv.kernels.algorithms.winograd.plan import WinogradPlan
+from edgeconv.search.choose import select
+from edgeconv.target import board as boards
+from edgeconv.target.targets import PANELS, TARGETS
 from tests.unit.test_winograd import network, weights
 
 POINTS = (0, 1, -1, 2, -2, "1/2", "-1/2")

@@ -65,7 +65,7 @@ def declared(tree: ast.AST, local: bool = False) -> Iterator[str]:
 
 def files(*endings: str) -> Iterator[Path]:
     """Those of the package and of the folders that ship with it, but for what others wrote."""
-    for folder in (PACKAGE, PACKAGE / "codegen", PACKAGE / "runtime_c"):
+    for folder in (PACKAGE, PACKAGE / "codegen", PACKAGE / "kernels" / "runtime_c"):
         for path in sorted(folder.rglob("*")):
             if path.name.endswith(endings) and "vendor" not in path.parts:
                 yield path

@@ -10,16 +10,17 @@ import numpy as np
 import pytest
 from onnx import helper
 
-from edgeconv import board as boards
-from edgeconv import choose, frontend, memory, passes
-from edgeconv.algorithms import algorithms as known
-from edgeconv.algorithms import candidates, planned
-from edgeconv.algorithms.problem import problem_of
-from edgeconv.deciding import Decided, Decider
-from edgeconv.encoding import Encoding
+from edgeconv.app.deciding import Decided, Decider
+from edgeconv.app.pipeline import CompileOptions
 from edgeconv.ir.candidate import EXACTLY
-from edgeconv.memory.room import room_for_workspaces
-from edgeconv.pipeline import CompileOptions
+from edgeconv.ir.encoding import Encoding
+from edgeconv.kernels.algorithms import algorithms as known
+from edgeconv.kernels.algorithms import candidates, planned
+from edgeconv.kernels.algorithms.problem import problem_of
+from edgeconv.model import frontend, passes
+from edgeconv.search import choose, memory
+from edgeconv.search.memory.room import room_for_workspaces
+from edgeconv.target import board as boards
 from tests import onnx_models, tflite_models
 
 BOARD = "generic-c"

@@ -7,7 +7,7 @@ from typing import Any
 
 import plotly.graph_objects as go
 
-from edgeconv.names import path_ends
+from edgeconv.base.names import path_ends
 from edgeconv.report import compare
 from edgeconv.report.html.figures import arena, theme
 from edgeconv.report.html.page import NAME_WIDTH, rendered

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from edgeconv.names import path_ends
+from edgeconv.base.names import path_ends
 from edgeconv.report.html.routing import GAP, Routes, routes
 from edgeconv.report.network import Layer, Network
 from edgeconv.report.numbers import exact, significant

@@ -9,11 +9,11 @@ from typing import Any
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from edgeconv.budget.frontier import Point
 from edgeconv.report.frontier import cells, document, formats_of, shown, sqnr_words
 from edgeconv.report.html.figures import theme
 from edgeconv.report.html.page import rendered
 from edgeconv.report.numbers import exact, significant
+from edgeconv.search.budget.frontier import Point
 
 HEIGHT = 420
 ABOVE = 6.0  # dB between the best finite point and those without noise

@@ -12,16 +12,16 @@ import jinja2
 import plotly.graph_objects as go
 from markupsafe import Markup, escape
 
-from edgeconv import whole_file
-from edgeconv.errors import UsageError, refused
-from edgeconv.names import path_ends, shortened
+from edgeconv.base import whole_file
+from edgeconv.base.errors import UsageError, refused
+from edgeconv.base.names import path_ends, shortened
+from edgeconv.base.sizes import human
+from edgeconv.base.visible import visible
 from edgeconv.report import missing, numbers
 from edgeconv.report.advice import suggestions
 from edgeconv.report.html import bundle, drawing, memory, rounding, table, verdict
 from edgeconv.report.html.figures import FIGURES
 from edgeconv.report.network import Network
-from edgeconv.sizes import human
-from edgeconv.visible import visible
 
 NAME_WIDTH = 60  # of a layer; the whole name is where the pointer or the focus is
 LAYER_WIDTH = 4  # pixels in a chart at least: with many layers, charts scroll

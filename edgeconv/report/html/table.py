@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from edgeconv.encoding import kind_of
+from edgeconv.ir.encoding import kind_of
 from edgeconv.report.missing import Missing, unmapped, unmeasured, unpredicted, unsampled
 from edgeconv.report.network import Layer, Network, Report
 from edgeconv.report.numbers import significant

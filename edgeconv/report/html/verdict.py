@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from edgeconv.base.sizes import human
 from edgeconv.report.html.memory import regions, totals, unbounded_stack
 from edgeconv.report.missing import Missing, unbuilt, unmeasured, unpredicted
 from edgeconv.report.numbers import exact, share, significant
-from edgeconv.sizes import human
 
 Report = Mapping[str, Any]
 

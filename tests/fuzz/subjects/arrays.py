@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from edgeconv import limits
-from edgeconv.build.project import Port
-from edgeconv.calibration import samples
+from edgeconv.base import limits
 from edgeconv.ir.graph import Graph, Tensor
-from edgeconv.verify.inputs import from_npz
+from edgeconv.run.build.project import Port
+from edgeconv.run.verify.inputs import from_npz
+from edgeconv.search.calibration import samples
 from tests.fuzz.subject import Subject
 
 SHAPE = (1, 3, 4, 4)

@@ -15,11 +15,12 @@ from unittest import mock
 
 from rich.console import Console
 
-from edgeconv import board as boards
-from edgeconv import board_folders, pipeline
-from edgeconv.deciding import Decider
-from edgeconv.options import CompileOptions
+from edgeconv.app import pipeline
+from edgeconv.app.deciding import Decider
 from edgeconv.report.boards import board_details, board_json, board_table
+from edgeconv.search.options import CompileOptions
+from edgeconv.target import board as boards
+from edgeconv.target import board_folders
 from tests import onnx_models
 from tests.fuzz.mutate_data import change, damaged
 from tests.fuzz.subject import Subject

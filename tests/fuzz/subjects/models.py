@@ -7,10 +7,10 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from edgeconv import limits
+from edgeconv.app.deciding import Decider
+from edgeconv.base import limits
 from edgeconv.codegen.emit import EmitOptions, emit
-from edgeconv.deciding import Decider
-from edgeconv.options import CompileOptions
+from edgeconv.search.options import CompileOptions
 from tests.fuzz.model_check import compared
 from tests.fuzz.model_corpus import chosen
 from tests.fuzz.mutate_model import MUTATORS

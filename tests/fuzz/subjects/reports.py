@@ -13,14 +13,14 @@ from typing import Any
 
 from rich.console import Console
 
-from edgeconv import twin
-from edgeconv.build.project import Project
-from edgeconv.deciding import Decider
-from edgeconv.options import CompileOptions
+from edgeconv.app import twin
+from edgeconv.app.deciding import Decider
 from edgeconv.report import compare, text
 from edgeconv.report.html import page
-from edgeconv.verify import layers
-from edgeconv.verify.inputs import seeded
+from edgeconv.run.build.project import Project
+from edgeconv.run.verify import layers
+from edgeconv.run.verify.inputs import seeded
+from edgeconv.search.options import CompileOptions
 from tests import onnx_models
 from tests.fuzz.mutate_data import change, damaged
 from tests.fuzz.subject import Subject

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from edgeconv.algorithms.base import Algorithm
-from edgeconv.algorithms.candidate import ConvCandidate
-from edgeconv.algorithms.packing import bias_blob, filters_blob
-from edgeconv.algorithms.problem import ConvProblem, Finish
-from edgeconv.encoding import FLOAT32
 from edgeconv.ir.choice import Arg, ArgKind, Layer
+from edgeconv.ir.encoding import FLOAT32
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.layout import ROW_MAJOR
 from edgeconv.ir.work import Crossing, Work
-from edgeconv.lowering.options import LayoutOption
-from edgeconv.targets import Target
+from edgeconv.kernels.algorithms.base import Algorithm
+from edgeconv.kernels.algorithms.candidate import ConvCandidate
+from edgeconv.kernels.algorithms.packing import bias_blob, filters_blob
+from edgeconv.kernels.algorithms.problem import ConvProblem, Finish
+from edgeconv.kernels.lowering.options import LayoutOption
+from edgeconv.target.targets import Target
 
 ELEMENT = 4
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from edgeconv.micro_kernels.base import Lies, MicroKernel, Tile
+from edgeconv.target.micro_kernels.base import Lies, MicroKernel, Tile
 
 MICRO_KERNELS = tuple(
     MicroKernel(

@@ -7,7 +7,7 @@ from typing import Any
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from edgeconv.names import path_ends
+from edgeconv.base.names import path_ends
 from edgeconv.report.html.figures import theme
 from edgeconv.report.network import Network
 from edgeconv.report.numbers import exact, size

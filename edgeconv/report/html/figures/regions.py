@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import plotly.graph_objects as go
 
+from edgeconv.base.sizes import human
 from edgeconv.report.html.figures import theme
 from edgeconv.report.html.memory import PART_NAMES, Region, regions
 from edgeconv.report.network import Network
 from edgeconv.report.numbers import share, size
-from edgeconv.sizes import human
 
 _COLOURS = dict(zip(PART_NAMES, theme.PARTS, strict=True))
 _ROW, _REST = 46, 56  # height of one bar; of the axis

@@ -13,7 +13,7 @@ from typing import Any
 
 import plotly.graph_objects as go
 
-from edgeconv.names import shortened
+from edgeconv.base.names import shortened
 from edgeconv.report.network import Layer, Network
 from edgeconv.report.numbers import significant
 

@@ -1,0 +1,1 @@
+"""The application: command line, pipeline, decisions about a whole model, tuning, updates."""

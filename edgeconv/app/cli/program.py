@@ -1,0 +1,171 @@
+"""The program ``edgeconv``: its commands and their options."""
+
+from __future__ import annotations
+
+import click
+
+from edgeconv import __version__
+from edgeconv.app.cli.commands import CONTEXT, Command, Group, Program
+from edgeconv.app.cli.model_options import model_options
+from edgeconv.app.cli.words import BOARD, FILE, FOLDER, TEXT, Word, argument, flag, option
+from edgeconv.base.arguments import (
+    DEFAULT_RUNS,
+    DEFAULT_TOLERANCE,
+    STRATEGIES,
+    count,
+    minutes,
+    tolerance,
+)
+
+NAME = "edgeconv"
+
+
+COMPILE = Command(
+    "compile",
+    "compile a model, ONNX or TensorFlow Lite (.tflite), to a C project",
+    "compiling:run",
+    *model_options(),
+    option("--threads", Word(count), "N", "cores that share the layers (1)", default=1),
+    option("-o --directory", FOLDER, "DIR", "the project (./PREFIX)"),
+    flag("--build", "compile the C too; code counts against --flash"),
+    flag("--verify", "build, run, and compare with the model"),
+    flag(
+        "--require-int8",
+        "refuse a quantised model of which a layer would be computed in float32, naming each",
+    ),
+    flag(
+        "--selftest",
+        "add PREFIX_selftest to the library: weights, RAM, an inference of known result",
+    ),
+    option("--report", FOLDER, "DIR", "also write report.json, .txt and .html there"),
+)
+_SSH = ("--ssh", Word(str), "HOST", "run it on the board there, as ssh takes it: [user@]host")
+_VERIFY = Command(
+    "verify",
+    "build and run a project, and compare it with its model",
+    "projects:verify",
+    argument("directory", FOLDER, "DIR"),
+    option("--inputs", FILE, "X.npz", "instead of seeded ones"),
+    option(
+        "--samples",
+        FILE,
+        "X.npz",
+        "measure SQNR and, by an array `label`, top-1 on these inputs",
+    ),
+    flag("--layers", "compare every layer"),
+    option("--model", FILE, "MODEL.onnx", "if it has moved, or MODEL.tflite"),
+    option(*_SSH, default=""),
+    option(
+        "--tolerance",
+        Word(tolerance),
+        "R",
+        f"largest error over largest output ({DEFAULT_TOLERANCE}; where weights are rounded, by "
+        "default against the same network with such weights)",
+    ),
+)
+_BENCH = Command(
+    "bench",
+    "time a project on this machine or on its board",
+    "projects:bench",
+    argument("directory", FOLDER, "DIR"),
+    option("--runs", Word(count), "N", f"({DEFAULT_RUNS})", default=DEFAULT_RUNS),
+    option("--threads", Word(count), "N", "that the project was compiled for (any)"),
+    option(*_SSH, default=""),
+    flag("--layers", "time every layer"),
+)
+_REPORT = Command(
+    "report",
+    "memory and time of a project, per layer, or of two side by side",
+    "projects:report",
+    argument("directory", FOLDER, "DIR"),
+    argument("other", FOLDER, "[DIR]", required=False),
+    option("--html", FILE, "FILE", "write one page that works offline instead of printing"),
+)
+_UPDATE_WEIGHTS = Command(
+    "update-weights",
+    "put the weights of a model that was trained anew into a project",
+    "updating:run",
+    argument("directory", FOLDER, "DIR"),
+    argument("model", FILE, "NEW.onnx"),
+    option(
+        "-o --output",
+        FILE,
+        "FILE",
+        "write the image there, to be sent to devices, and leave the project as it is",
+    ),
+)
+_TUNE = Command(
+    "tune",
+    "measure kernels where programs of the board run, for `compile --tuned`",
+    "tuning:run",
+    *model_options(),
+    option("--minutes", Word(minutes), "M", "that it may take (10)", default=10.0),
+    option(
+        "--strategy",
+        click.Choice(STRATEGIES),
+        None,
+        f"what is measured next ({STRATEGIES[0]})",
+        default=STRATEGIES[0],
+    ),
+    option(*_SSH, default=""),
+    option("--cluster", TEXT, "ADDRESS", "measure on the workers of a Dask scheduler", default=""),
+)
+_EXPLAIN = Command(
+    "explain",
+    "every choice and the numbers behind it",
+    "explaining:run",
+    *model_options(),
+    option("--layer", TEXT, "L", "this one only, by name or number", default=""),
+    flag("--pareto", "what storage formats trade: RAM, flash, predicted time and SQNR"),
+    option("--html", FILE, "FILE", "draw what --pareto prints"),
+    option(
+        "--threads",
+        Word(count),
+        "P",
+        "how P cores share each layer, and bounds on what one of P processors moves",
+    ),
+)
+_BOARDS = Group(
+    "boards",
+    "the boards that can be compiled for",
+    "boards:list_all",
+    Command("list", "all of them", "boards:list_all"),
+    Command(
+        "show", "everything about one board", "boards:show_one", argument("name", BOARD, "NAME")
+    ),
+    Command(
+        "check",
+        "check a board file against the schema",
+        "boards:check",
+        argument("file", FILE, "FILE"),
+    ),
+    Command(
+        "new",
+        "measure this machine and write it as a board file",
+        "boards:new",
+        argument("name", TEXT, "NAME"),
+        option("-o --output", FILE, "FILE", "(./NAME.toml)"),
+    ),
+)
+_DOCTOR = Command("doctor", "which toolchains, emulators and runtimes are here", "boards:diagnose")
+
+program = Program(
+    NAME,
+    help="Compile convolutional networks, of ONNX or TensorFlow Lite, to standalone, "
+    "dependency-free C.",
+    epilog="Exit status: 0 done; 1 the model or a budget cannot be satisfied, or verification "
+    "failed; 2 wrong usage; 3 a tool is missing. With --json errors are a JSON document too.",
+    context_settings=CONTEXT,
+    commands=(
+        COMPILE,
+        _VERIFY,
+        _BENCH,
+        _REPORT,
+        _UPDATE_WEIGHTS,
+        _TUNE,
+        _EXPLAIN,
+        _BOARDS,
+        _DOCTOR,
+    ),
+)
+click.version_option(__version__, prog_name=NAME, message="%(prog)s %(version)s")(program)

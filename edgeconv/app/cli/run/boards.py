@@ -1,0 +1,62 @@
+"""``edgeconv boards`` and ``edgeconv doctor``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from edgeconv.app.terminal import Progress, say, show
+from edgeconv.base.errors import Exit
+from edgeconv.report import boards as tables
+from edgeconv.run import doctor
+from edgeconv.run.build.board_trial import try_flags
+from edgeconv.run.machine import new_board
+from edgeconv.target import board as board_files
+from edgeconv.target.board.catalogue import Catalogue, load_all
+
+
+def list_all(*, as_json: bool) -> Exit:
+    """All boards, and which files describe none."""
+    found = load_all()
+    documents = [tables.board_json(board) for board in found.boards]
+    show(tables.board_table(found.boards), documents, as_json=as_json)
+    return _complained(found)
+
+
+def diagnose(*, as_json: bool) -> Exit:
+    """What there is of tools, and which boards they are enough for."""
+    with Progress() as tell:
+        tell("looking for tools")
+        known = load_all()
+        checks, boards = doctor.diagnose(known.boards), doctor.diagnose_boards(known.boards)
+    show(tables.diagnosis(checks, boards), tables.diagnosis_json(checks, boards), as_json=as_json)
+    return _complained(known)
+
+
+def _complained(found: Catalogue) -> Exit:
+    """Says what is wrong with files that describe no board."""
+    for error in found.invalid:
+        say(f"error: {error.one_line()}", *error.details)
+    return found.status
+
+
+def show_one(*, name: str, as_json: bool) -> Exit:
+    """One board."""
+    board = board_files.load(name)
+    show(tables.board_details(board), tables.board_json(board), as_json=as_json)
+    return Exit.OK
+
+
+def check(*, file: Path, as_json: bool) -> Exit:
+    """A board file against the schema."""
+    board = board_files.check_new(file)
+    try_flags(board)
+    show(tables.checked(board), tables.checked_json(board), as_json=as_json)
+    return Exit.OK
+
+
+def new(*, name: str, output: Path | None, as_json: bool) -> Exit:
+    """Measure the machine, and write its file."""
+    with Progress() as tell:
+        found = new_board(name, output, tell=tell)
+    show(tables.new_board(found), tables.new_board_json(found), as_json=as_json)
+    return Exit.OK

@@ -1,0 +1,75 @@
+"""``edgeconv compile``."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from edgeconv.app import pipeline
+from edgeconv.app.cli.run.asked import wanted as options_of
+from edgeconv.app.terminal import Progress, say, show
+from edgeconv.base.errors import EdgeconvError, Exit
+from edgeconv.base.real_path import real_path
+from edgeconv.report import files, text
+from edgeconv.run.build import find_emulator
+from edgeconv.run.build.project import Project
+from edgeconv.target import board as boards
+
+
+def run(
+    *,
+    directory: Path | None,
+    build: bool,
+    verify: bool,
+    report: Path | None,
+    require_int8: bool,
+    selftest: bool,
+    as_json: bool,
+    **asked: Any,
+) -> Exit:
+    """Compile, and build and verify where that is asked for."""
+    wanted = replace(options_of(**asked), require_int8=require_int8, selftest=selftest)
+    directory = directory or Path(wanted.prefix)
+    if report and real_path(report) != real_path(directory):
+        files.check(report)  # before anything long
+    unable = _unable(wanted.board) if verify else None
+    if unable:
+        say(f"note: {unable.one_line()}: it will be built, and not verified")
+    with Progress() as tell:
+        _, notes = pipeline.compile_model(wanted, directory, build=build or verify, tell=tell)
+    for note in notes:
+        say(f"note: {note}")
+    if verify and not unable:
+        unable = _verified(directory, wanted.model)
+    written = Project.open(directory).report
+    if report:
+        files.write(written, report)
+    failed = {"error": unable.to_json()} if unable else {}
+    show(text.compiled(written, directory), {**written, **failed}, as_json=as_json)
+    if unable:
+        say(f"error: {unable.one_line()}", *unable.details)
+    return unable.code if unable else Exit.OK
+
+
+def _unable(board: str) -> EdgeconvError | None:
+    """Why a program of the board cannot be verified here, before anything is compiled."""
+    try:
+        find_emulator(boards.load(board))
+    except EdgeconvError as error:
+        if error.code is not Exit.MISSING_TOOL:
+            raise
+        return error
+    return None
+
+
+def _verified(directory: Path, model: Path) -> EdgeconvError | None:
+    """Why the project does not pass; what is known of it is worth printing all the same."""
+    try:
+        with Progress() as tell:
+            result = pipeline.verify_project(directory, model=model, tell=tell)
+    except EdgeconvError as error:
+        return error
+    if result.passed:
+        return None
+    return EdgeconvError("the program differs from the model", rule=result.one_line())

@@ -1,0 +1,72 @@
+"""``edgeconv update-weights``."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import click
+
+from edgeconv.app.cli.model_options import model_options
+from edgeconv.app.cli.program import COMPILE
+from edgeconv.app.cli.run.asked import wanted
+from edgeconv.app.terminal import Progress, say, show
+from edgeconv.app.updating import update_weights
+from edgeconv.base.errors import EdgeconvError, Exit
+from edgeconv.kernels.storage import formats
+from edgeconv.run.build.project import Project
+from edgeconv.search.choose.storage import INSERTED, OUTPUT
+from edgeconv.search.options import CompileOptions
+
+
+def run(*, directory: Path, model: Path, output: Path | None, as_json: bool) -> Exit:
+    """The new image, where the program is the same."""
+    options = _options(Project.open(directory), model)
+    with Progress() as tell:
+        done = update_weights(directory, options, output=output, tell=tell)
+    for note in done.notes:
+        say(f"note: {note}")
+    text = f"weights of {model.name}: {done.header.size:,} bytes, layout "
+    text += f"{done.header.layout_hash:016x} as before, in {done.path}"
+    show(text, done.to_json(), as_json=as_json)
+    return Exit.OK
+
+
+def _options(project: Project, model: Path) -> CompileOptions:
+    """What the project was compiled with, for another model.
+
+    Storage formats stay where samples or budgets chose them.
+    """
+    try:
+        _, _, *words = shlex.split(project.report["program"]["command"])
+        words = [str(model), *words[1:]]
+        asked: dict[str, Any] = COMPILE.make_context("compile", words).params
+    except (KeyError, ValueError, EdgeconvError, click.ClickException) as error:
+        raise EdgeconvError(
+            "cannot tell how the project was compiled",
+            where=str(project.directory),
+            rule="report.json has no command that this edgeconv understands",
+            hint="compile the model again",
+        ) from error
+    beside = {name: asked[name] for name in ("selftest", "threads")}  # of compile alone
+    asked = {option.name: asked[option.name] for option in model_options()}
+    chosen = "choice" in project.report or bool(asked["calibration"])
+    if chosen:
+        asked |= {"calibration": None, "min_sqnr": None, "max_drop": None}
+        asked["objective"] = project.report.get("choice", asked).get("objective")
+        asked["storage"] = dict(_formats(project.report["layers"]))
+    options = wanted(**asked)
+    return replace(options, name=project.name, **beside)
+
+
+def _formats(layers: list[dict[str, Any]]) -> Iterator[tuple[str, str]]:
+    """As --storage takes them, of the layers whose numbers are rounded."""
+    for layer in layers:
+        stored = layer["storage"]
+        if stored["weights"] in formats() and not stored.get("exact"):
+            yield layer["name"], stored["weights"]
+        if stored["output"] in formats() and layer["op"] not in INSERTED:
+            yield f"{layer['name']}{OUTPUT}", stored["output"]

@@ -1,0 +1,211 @@
+"""The order of decisions: kernels for the given formats, less RAM where that is short, a search for
+formats where that is not enough."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from copy import copy
+from dataclasses import replace
+
+from edgeconv.app.choice_notes import integers_of
+from edgeconv.app.deciding.formats import Formats
+from edgeconv.app.deciding.least import soon_decided
+from edgeconv.app.deciding.less_ram import ways
+from edgeconv.app.deciding.made_int8 import MadeInt8
+from edgeconv.app.deciding.minimal_filtering import MinimalFiltering
+from edgeconv.app.deciding.objective import (
+    better,
+    predicted_amount,
+)
+from edgeconv.app.deciding.planning import Decided, Draft, Planner
+from edgeconv.base.closing import Closing
+from edgeconv.base.errors import EdgeconvError
+from edgeconv.base.progress import Tell, nobody
+from edgeconv.codegen.port_names import port_names
+from edgeconv.ir.graph import Graph
+from edgeconv.model import frontend, passes
+from edgeconv.run.machine import own_rates
+from edgeconv.search.budget.bound import least_flash, least_ram, refusal
+from edgeconv.search.budget.frontier import POINTS, Point, thinned, undominated
+from edgeconv.search.budget.tables import Limits, Objective
+from edgeconv.search.choose.attention import with_attention
+from edgeconv.search.choose.bit_for_bit import require_kernels, with_integer_results
+from edgeconv.search.choose.run_time_scales import in_integers
+from edgeconv.search.choose.storage import EVERY_LAYER, OUTPUT
+from edgeconv.search.fitting import AtBest, UnfitError, offered
+from edgeconv.search.memory.sizes import Overhead, Sizes
+from edgeconv.search.options import CompileOptions
+from edgeconv.target.price.measured import Measured
+
+
+def decide(options: CompileOptions, tell: Tell = nobody) -> Decided:
+    """Everything but emission.  Raises EdgeconvError for a model that cannot be compiled, and where
+    accuracy limits or budgets allow no storage formats."""
+    with Decider(options, tell) as decider:
+        return decider.decide()
+
+
+class Decider(Closing):
+    """Decides about one model; again, once it is known what the program takes beside its data.
+
+    ``measured``: times that are better known than predicted.  Raises EdgeconvError for a model or
+    board that cannot be read.
+    """
+
+    def __init__(
+        self, options: CompileOptions, tell: Tell = nobody, measured: Measured | None = None
+    ) -> None:
+        self.options, self.tell = options, tell
+        self._learnt: list[Overhead] = []
+        self._asked: Decider | None = None  # whose budgets reports are to be of
+        self.board = own_rates.load(options.board, tell)
+        bare_metal = self.board.bare_metal
+        filtering = MinimalFiltering(options, tell, bare_metal=bare_metal)
+        self.planner = Planner(options, self.board, filtering, measured)
+        tell("reading the model")
+        graph = frontend.load(
+            options.model,
+            input_shapes=options.input_shapes,
+            cut_at=options.cut,
+            max_sizes=options.max_sizes,
+        )
+        tell("simplifying the graph")
+        graph = replace(graph, requantise=options.requantise)
+        require_kernels(graph)
+        simple = with_integer_results(passes.optimise(graph))
+        self.graph = _in_integers(simple, self.planner)
+        port_names(self.graph.inputs, self.graph.outputs, options.renames)  # before anything long
+        self._integers = MadeInt8(self.planner, self.graph, tell)
+        self._formats = Formats(self.planner, self.graph, tell)
+
+    def close(self) -> None:
+        """Let go of the networks that were measured, if any were."""
+        self._integers.close()
+        self._formats.close()
+
+    def within_less(self) -> Iterator[Decider]:
+        """Others of the same model for less RAM, the largest first, of which nothing built is
+        known: kernels that take less of it have less code.  Their reports are of our budgets.  None
+        where weights alone exceed these, or the network is large.  Not to be closed."""
+        for ram in self._formats.less_ram():
+            other = copy(self)
+            other._formats = self._formats.within(ram, self.planner.budgets.flash)
+            other.planner = other._formats.planner
+            other.planner.overhead, other._learnt, other._asked = Overhead(), [], self
+            yield other
+
+    def _reported(self, decided: Decided) -> Decided:
+        """``decided`` with the budgets that were asked for."""
+        if self._asked is None or decided.files:
+            return decided
+        return self._asked._formats.again(decided)
+
+    def learn(self, built: Sizes, planned: Sizes) -> bool:
+        """Take the overhead from the sizes of a built program; whether that is news.
+
+        What was learnt before is forgotten, since other formats need other code; where that leads
+        back to where it was, the most that any of them needed counts.
+        """
+        found = Overhead(
+            built.ram.total - planned.ram.total, built.flash.total - planned.flash.total
+        )
+        if found in self._learnt:
+            found = Overhead(
+                max(each.ram for each in self._learnt), max(each.flash for each in self._learnt)
+            )
+        self._learnt.append(found)
+        grown, self.planner.overhead = found != self.planner.overhead, found
+        return grown
+
+    def lightest(self) -> Decided:
+        """The decisions with the least flash within --min-sqnr, whatever its budget: what the code
+        of a small program takes is learnt from it."""
+        searched = self._formats.searched(self._plain())
+        ram = self.board.ram_bytes if self.board.bare_metal else None  # or it cannot be linked
+        return self._reported(self._formats.with_found(searched, searched.search.lightest(ram)))
+
+    def nearest(self) -> Decided:
+        """The decisions that exceed the budgets by the smallest part, within --min-sqnr, as far as
+        it is known what the program takes beside its data."""
+        searched, budgets = self._formats.searched(self._plain()), self.planner.budgets
+        found = searched.search.nearest(budgets.ram, budgets.flash)
+        return self._reported(self._formats.with_found(searched, found))
+
+    def decide(self, turns: bool = True) -> Decided:
+        """The decisions; formats are searched for where the user sets a limit of accuracy, gives
+        samples to round by, or where float32 does not fit.  ``turns``: layers may take turns."""
+        self._require_possible()
+        made = self._integers.decided(self._in_integers, turns)
+        if made and not (self._integers.compared and self._may_be_better(made)):
+            return made
+        if not made:
+            return self._reported(self._formats.decide(turns))
+        try:
+            other = self._formats.attempt(turns).decided
+        except UnfitError:
+            return made
+        return made if other is None or better(made, other, self._integers.objective) else other
+
+    def _may_be_better(self, made: Decided) -> bool:
+        """Whether float32 with filters and results in fewer bits could be better than the network
+        made int8, whatever that did to its outputs: else nothing of it is measured."""
+        objective, planner = self._integers.objective, self.planner
+        now = predicted_amount(made, objective)
+        if objective is Objective.MEMORY or now is None:
+            return objective is Objective.MEMORY
+        self.tell("pricing formats in float32")
+        draft = self._plain()
+        offers = offered(self.graph, self.board, self.options.storage)
+        best = AtBest(self.graph, self.board, planner.lower(draft.settled), offers, self.tell)
+        least = best.least(objective, planner.budgets.ram, planner.budgets.flash)
+        return least is not None and least < now
+
+    def _require_possible(self) -> None:
+        """Raises UnfitError where a budget is below what is needed in any case, before anything
+        long.  What a small network needs is found to the byte as fast."""
+        options, board, budgets = self.options, self.board, self.planner.budgets
+        has = Limits(board.ram_bytes, board.flash_bytes) if board.bare_metal else Limits()
+        limits = Limits(budgets.ram, budgets.flash)
+        if limits == Limits() or soon_decided(self.graph):
+            return
+        together = with_attention(self.graph, board.target, least_ram=True)
+        bounds = [least_ram(each, board.target, self.planner.io) for each in (self.graph, together)]
+        ram = min(bounds, key=lambda bound: bound.bytes)
+        if why := refusal(ram, least_flash(self.graph), limits, has):
+            where = f"{options.model.name} on board {board.name}"
+            text = why.one_line()
+            error = EdgeconvError("does not fit", where=where, rule=text, details=why.details)
+            raise UnfitError(error, final=True)
+
+    def frontier(self) -> tuple[Point, ...]:
+        """What formats trade, within the budgets that the user sets and --min-sqnr, with each of
+        the kernels that `plain` chooses among: those that take time and those that take RAM."""
+        search = self._formats.searched(self._plain()).search
+        ram, flash = self.options.ram, self.options.flash
+        found: list[Point] = []
+        for allowed in ways(self.graph, self.board):
+            draft = self.planner.draft(self.graph, allowed, self.options.storage)
+            kept = integers_of(draft.choice)
+            found += search.on(self.planner.lower(draft.settled), kept).frontier(ram, flash)
+        return search.measure(thinned(undominated(found), POINTS))
+
+    def _in_integers(self, graph: Graph) -> Draft:
+        """Kernels and memory for the model made int8."""
+        return self._plain(graph, self._integers.objective)
+
+    def plain(self) -> Decided:
+        """The decisions with the formats that the user gives, and float32 elsewhere."""
+        return self.planner.decided(self._plain())
+
+    def _plain(self, graph: Graph | None = None, objective: Objective | None = None) -> Draft:
+        return self._formats.drafts(graph or self.graph, objective)[0]
+
+
+def _in_integers(graph: Graph, planner: Planner) -> Graph:
+    """``graph`` with the layers that it quantises at run time in integers, where that is faster and
+    the user asks for nothing else."""
+    asked = {name.removesuffix(OUTPUT) for name in planner.options.storage}
+    asked |= planner.options.algorithms.keys()
+    if EVERY_LAYER in asked:
+        return graph
+    return in_integers(graph, planner.board.target, planner.machine, frozenset(asked))

@@ -1,0 +1,123 @@
+"""A float32 network made int8 by samples: as a model file, and as it is read back from that."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from edgeconv.app.deciding.planning import Decided
+from edgeconv.ir.filters import WEIGHTED
+from edgeconv.ir.graph import Graph
+from edgeconv.ir.grids import rounded_to
+from edgeconv.model import frontend, passes
+from edgeconv.model.frontend.fingerprint import sha256
+from edgeconv.model.frontend.saving import save
+from edgeconv.report import accuracy
+from edgeconv.search.budget.tables import Objective
+from edgeconv.search.calibration.sqnr import Accuracy
+from edgeconv.search.choose.storage import INT8, by_kind
+from edgeconv.search.options import CompileOptions
+from edgeconv.search.quantising import pretended
+from edgeconv.search.quantising.gains import gains_note
+from edgeconv.search.quantising.quantiser import Quantiser
+from edgeconv.target.targets import Target
+
+ENDING = "_int8.onnx"  # of the file, behind the program's prefix
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Int8Model:
+    """``graph``: with the name and the hash of the float32 model.  ``data``: the file of the
+    network with QuantizeLinear and DequantizeLinear, of hash ``sha256``.  ``accuracy``: against
+    float32.  ``source``: words for the samples.  ``gains``: a note of what made it so accurate."""
+
+    graph: Graph
+    data: bytes
+    sha256: str
+    accuracy: Accuracy
+    source: str
+    gains: tuple[str, ...] = ()
+
+    def into(self, decided: Decided, objective: str) -> Decided:
+        """The decisions, saying which model its layers are held to, and what that costs."""
+        options = replace(decided.options, objective=objective)
+        name = f"{decided.options.prefix}{ENDING}"
+        model = {**decided.report["model"], "int8": {"file": name, "sha256": self.sha256}}
+        report = accuracy.with_measured(
+            {**decided.report, "model": model}, self.accuracy, options, self.source
+        )
+        made = f"made int8 by samples: the network that the program computes is in {name}"
+        notes = (
+            *decided.notes,
+            made,
+            *self.gains,
+            *accuracy.measured_notes(self.accuracy, self.source),
+        )
+        return replace(decided, report=report, notes=notes, files={name: self.data})
+
+
+def asked(options: CompileOptions, graph: Graph) -> bool:
+    """Whether the user names results that are to be int8."""
+    return INT8 in by_kind(graph, options.storage)[1].values()
+
+
+def possible(graph: Graph) -> bool:
+    """Whether a network has something to make int8, and nothing that is rounded already."""
+    return any(node.op in WEIGHTED for node in graph.nodes) and not rounded_to(graph)
+
+
+def pretended_int8(
+    graph: Graph,
+    target: Target,
+    storage: Mapping[str, str],
+    kept: frozenset[str] = frozenset(),
+) -> Graph:
+    """``graph`` with grids of no meaning: what it would take if it were int8 but for ``kept``."""
+    return passes.optimise(pretended(graph, target, storage, kept))
+
+
+def saved_by_layer(plain: Decided, pretended: Decided, objective: Objective) -> dict[str, float]:
+    """What a layer is predicted to take less in integers: of time, or bytes of filters."""
+    now, then = (by_layer(each, objective) for each in (plain, pretended))
+    return {name: value - then[name] for name, value in now.items() if name in then}
+
+
+def by_layer(decided: Decided, objective: Objective) -> dict[str, float]:
+    """What every layer takes of what is to be small."""
+    layers = [decided.choice.layers[index] for index in decided.memory.order]
+    if objective is Objective.MEMORY:
+        return {each.node.name: sum(blob.bytes for blob in each.blobs) for each in layers}
+    pairs = zip(layers, decided.predicted.layers, strict=True)
+    return {each.node.name: predicted.price for each, predicted in pairs}
+
+
+def make(
+    quantiser: Quantiser,
+    graph: Graph,
+    folder: Path,
+    keeps: Callable[[Accuracy], bool],
+    saved: Mapping[str, float],
+) -> Int8Model | None:
+    """``graph`` made int8 as a file in ``folder``, which must stay while the result is in use; None
+    where no layer can be.  ``keeps`` and ``saved``: as `Quantiser.within` takes them."""
+    found = quantiser.within(keeps, saved)
+    if found is None:
+        return None
+    source, gains = quantiser.samples.source, gains_note(quantiser.gains)
+    return as_file(found.graph, folder / "int8.onnx", graph, found.accuracy, source, gains)
+
+
+def as_file(
+    made: Graph,
+    path: Path,
+    graph: Graph,
+    accuracy: Accuracy,
+    source: str,
+    gains: tuple[str, ...],
+) -> Int8Model:
+    """``made`` of the float32 network ``graph``, written to ``path`` and read back."""
+    save(made, path)
+    read = passes.optimise(frontend.load(path))
+    named = replace(read, name=graph.name, sha256=graph.sha256, notes=graph.notes)
+    return Int8Model(named, path.read_bytes(), sha256(path), accuracy, source, gains)

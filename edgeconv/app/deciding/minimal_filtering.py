@@ -1,0 +1,205 @@
+"""Which layers may be computed by minimal filtering: those with which the network's outputs stay
+within ``--winograd-error``, as measured on samples when compiling."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import partial
+
+from edgeconv.app.deciding.output_error import OutputError, without_rounding
+from edgeconv.base.arguments import DEFAULT_TOLERANCE
+from edgeconv.base.progress import Tell, nobody
+from edgeconv.ir.choice import Choice
+from edgeconv.ir.graph import Graph, Node
+from edgeconv.ir.minimal_filter import Nested
+from edgeconv.kernels.algorithms.packing import weights_of
+from edgeconv.kernels.algorithms.winograd.forms import error_of
+from edgeconv.kernels.algorithms.winograd.lower import promised_error
+from edgeconv.model.frontend.running import EngineRefusesError, has_runtime
+from edgeconv.report.document import Report
+from edgeconv.report.numbers import finite
+from edgeconv.search.budget.tables import Objective
+from edgeconv.search.calibration import samples
+from edgeconv.search.choose.winograd import (
+    LAYER_ERROR,
+    NAME,
+    Forms,
+    asked_for,
+    convolutions,
+    forms_within,
+)
+from edgeconv.search.options import CompileOptions
+
+DEFAULT_ERROR = 1e-3  # of --winograd-error
+# What is promised of other inputs, over what was measured.
+MARGIN = 2.0
+_MOST_SAMPLES = 2  # of the user's
+_ATTEMPTS = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """``error``: of the outputs, in parts of the largest, with every layer in the least accurate
+    form that it is allowed; on so many samples of ``source``."""
+
+    error: float
+    samples: int
+    source: str
+
+    @property
+    def rounded(self) -> float:
+        """``error`` to one digit, rounded up: the next ones are the machine's."""
+        if not self.error or not math.isfinite(self.error):
+            return self.error
+        digit = 10.0 ** math.floor(math.log10(self.error))
+        return float(f"{math.ceil(self.error / digit) * digit:.0e}")
+
+
+class MinimalFiltering:
+    """The forms of a network's layers: measured once, when it is first computed so."""
+
+    def __init__(
+        self,
+        options: CompileOptions,
+        tell: Tell = nobody,
+        *,
+        bare_metal: bool = False,
+        measure: bool = True,
+    ) -> None:
+        """``measure``: the error at the outputs, else only those of layers count."""
+        self.options, self.tell, self.bare_metal = options, tell, bare_metal
+        self.measured: Measured | None = None
+        self._settled = not measure
+        self._unknown = ""  # why the error at the outputs is
+        self._own: dict[str, float] = {}  # limits of layers for the sake of the outputs
+
+    @property
+    def limit(self) -> float:
+        """Of the error at the outputs."""
+        given = self.options.winograd_error
+        return DEFAULT_ERROR if given is None else given
+
+    def forms(self, graph: Graph, among: frozenset[str] | None = None) -> Forms:
+        """The forms that layers may have: ``among`` these (None: all), and those that the user
+        names.
+
+        Where RAM and flash are to be small or there is no operating system, and of layers whose
+        filters a quantised model has as integers, these alone, unless ``--winograd-error`` is
+        given: filters take up to 64/9 of their flash.
+        """
+        layers = convolutions(graph)
+        allowed = asked_for(graph, self.options.algorithms)
+        if not self._unknown and not self.waits:
+            free = {node.name for node in layers if self._is_free(node)}
+            allowed |= free if among is None else free & among
+        allowed &= {node.name for node in layers}
+        most = min(LAYER_ERROR, self.limit)
+        return forms_within(graph, {name: min(most, self._own.get(name, most)) for name in allowed})
+
+    @property
+    def waits(self) -> bool:
+        """Whether layers that nobody names have forms only with ``--winograd-error``."""
+        small = self.bare_metal or self.options.objective == Objective.MEMORY.value
+        return small and self.options.winograd_error is None
+
+    def _is_free(self, node: Node) -> bool:
+        """Whether it has forms unasked: its filters are float32 in the model."""
+        return "storage" not in node.attrs or self.options.winograd_error is not None
+
+    def settle(self, graph: Graph, choice: Choice) -> bool:
+        """Hold the outputs of ``graph`` to the limit, if ``choice`` is the first one of it with
+        such layers; whether other forms are allowed since.
+
+        Raises EdgeconvError where ``--winograd-error`` is given and ONNX Runtime is not installed
+        (exit status 3) or refuses the network.
+        """
+        if self._settled or not any(layer.algorithm == NAME for layer in choice.layers):
+            return False
+        self._settled, before = True, self.forms(graph)
+        if not has_runtime() and self.options.winograd_error is None:
+            self._unknown = "is not installed (pip install 'edgeconv[verify]')"
+        else:
+            self.tell("measuring the error of minimal filtering at the outputs")
+            try:
+                self._measure(graph)
+            except EngineRefusesError:
+                if self.options.winograd_error is not None:
+                    raise
+                self._unknown = "refuses the network"
+        return self.forms(graph) != before
+
+    def _measure(self, graph: Graph) -> None:
+        """Limit layers until the outputs are within the limit, with ``MARGIN`` for other inputs.
+
+        A number that is rounded to another step moves outputs further than any such error: what a
+        quantised network computes is looked at without its roundings.
+        """
+        graph = without_rounding(graph)
+        given = samples.load(self.options.calibration, graph)
+        some = given.at_most(_MOST_SAMPLES if given.promised else 1)
+        source = given.source if given.promised else "seeded inputs"
+        nodes = {node.name: node for node in convolutions(graph)}
+
+        def own_error(name: str, form: Nested) -> float:
+            node = nodes[name]
+            return error_of(form, weights_of(node, graph), node.attrs["strides"])
+
+        outputs = OutputError(graph, list(nodes.values()), some)
+        for attempt in range(_ATTEMPTS):
+            forms = {
+                name: max(allowed, key=partial(own_error, name))
+                for name, allowed in self.forms(graph).items()
+            }
+            error = outputs.of(forms)
+            self.measured = Measured(error, len(some), source)
+            if MARGIN * self.measured.rounded <= self.limit:
+                return
+            share = self.limit / MARGIN / 2 ** (attempt + 1) / len(forms)
+            for name, form in forms.items():
+                alone, own = outputs.of({name: form}), own_error(name, form)
+                if alone > share:
+                    self._own[name] = own * share / alone
+        self._own = dict.fromkeys(nodes, 0.0)
+
+    def into(self, report: Report, choice: Choice) -> Report:
+        """``report``, with what is promised of the outputs, and the error of every layer of
+        ``choice`` that is computed so."""
+        errors = {
+            layer.node.name: float(f"{promised_error(layer, choice.graph):.2g}")
+            for layer in choice.layers
+            if layer.algorithm == NAME
+        }
+        if not errors:
+            return report
+        found = self.measured
+        whole = {
+            "limit": self.limit,
+            "promised": self.promised,
+            "measured": found and finite(found.rounded),
+            "samples": found.samples if found else 0,
+            "source": found.source if found else None,
+        }
+        layers = [
+            {**layer, "error": errors[layer["name"]]} if layer["name"] in errors else layer
+            for layer in report["layers"]
+        ]
+        return {**report, "winograd": whole, "layers": layers}
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What the user should know."""
+        return (_UNKNOWN + self._unknown,) if self._unknown else ()
+
+    @property
+    def promised(self) -> float:
+        """Of the outputs of the program, in parts of their largest: what any project is held to, or
+        more where that was measured; no more than the limit."""
+        measured = MARGIN * self.measured.rounded if self.measured else 0.0
+        return min(self.limit, max(DEFAULT_TOLERANCE, measured))
+
+
+_UNKNOWN = (
+    "minimal filtering (Winograd) was left out: its error at the outputs is measured with ONNX "
+    "Runtime, which "
+)

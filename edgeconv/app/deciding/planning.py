@@ -1,0 +1,295 @@
+"""Kernels and their memory for given formats, and what they take; no search."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from copy import copy
+from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
+from math import inf
+
+from edgeconv.app.choice_notes import (
+    average_notes,
+    computing_notes,
+    float32_notes,
+    integer_notes,
+    integers_of,
+    left_notes,
+    minimal_filter_notes,
+    port_notes,
+    thread_notes,
+    tuned_notes,
+)
+from edgeconv.app.deciding.minimal_filtering import MinimalFiltering
+from edgeconv.codegen.emit import weight_image
+from edgeconv.ir.choice import Choice
+from edgeconv.ir.graph import Graph
+from edgeconv.ir.memory import MemoryMap
+from edgeconv.ir.requantisation import EXACT
+from edgeconv.kernels.storage.base import FLOAT32
+from edgeconv.report import document
+from edgeconv.report.document import Facts, Report
+from edgeconv.search import choose, memory
+from edgeconv.search.budget.tables import Objective
+from edgeconv.search.choose.attention import with_attention
+from edgeconv.search.choose.in_float32 import Asked, in_float32
+from edgeconv.search.choose.prices import Known
+from edgeconv.search.choose.room import Room
+from edgeconv.search.choose.sharing import share_out
+from edgeconv.search.choose.storage import EVERY_LAYER, NO_RESULT, OUTPUT, ROUNDED
+from edgeconv.search.fitting import Found, Lower, Planned
+from edgeconv.search.measured import load
+from edgeconv.search.memory.link import unusable
+from edgeconv.search.memory.sizes import Budgets, Overhead, Sizes, planned_sizes
+from edgeconv.search.options import ANY_LAYOUT, CompileOptions
+from edgeconv.search.predict import Prediction, predict
+from edgeconv.target.board import Board
+from edgeconv.target.board.team import team_of
+from edgeconv.target.price import Machine, machine_of
+from edgeconv.target.price.energy import reads_flash, usable
+from edgeconv.target.price.measured import Measured
+
+
+@dataclass(frozen=True, slots=True)
+class Allowed:
+    """Kernels that may be chosen: ``workspace``: bytes at most by layer; ``integers``: layers whose
+    results are stored as the int8 that a quantised model has rounded them to, None: those where
+    that is predicted to be faster.  Both as `choose.select` takes them.  ``winograd``: layers that
+    may be computed by minimal filtering, beside those that the user names; None: all.
+    ``flash``: bytes that the constants of all layers may take.  ``room``: of the arena."""
+
+    workspace: Mapping[str, int] = field(default_factory=dict)
+    integers: frozenset[str] | None = NO_RESULT
+    winograd: frozenset[str] | None = None
+    flash: float = inf
+    room: Room | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Draft:
+    """Kernels among those ``allowed``, their memory, and what both take."""
+
+    allowed: Allowed
+    choice: Choice
+    memory: MemoryMap
+    sizes: Sizes
+    notes: tuple[str, ...] = ()
+
+    @property
+    def settled(self) -> Allowed:
+        """The same kernels, and the results that are int8 here: whatever else is changed, they stay
+        so."""
+        kept = integers_of(self.choice)
+        layers = (node.name for node in self.choice.graph.nodes if kept & {*node.outputs})
+        return replace(self.allowed, integers=frozenset(layers))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Decided(Draft):
+    """Every decision about a model on a board, and the report of them.
+
+    ``found``: the formats that were searched for; None where the user gave all, or none was needed.
+    ``files``: what goes into the project as it is, by name.
+    """
+
+    options: CompileOptions
+    board: Board
+    predicted: Prediction
+    report: Report
+    found: Found | None = None
+    files: Mapping[str, bytes] = field(default_factory=dict)
+
+
+class Planner:
+    """Plans for what the user asks for, on one board; raises UsageError as `team_of`.
+
+    ``overhead``: what a built program is known to take beside.  ``filtering``: of the network,
+    where another planner knows it.  ``measured``: asked for times instead of the user's files.
+    Raises EdgeconvError as `measured.load` where the user names some.
+    """
+
+    def __init__(
+        self,
+        options: CompileOptions,
+        board: Board,
+        filtering: MinimalFiltering | None = None,
+        measured: Measured | None = None,
+    ) -> None:
+        self.options, self.board = options, board
+        self._times = load(options.tuned, board) if options.tuned else None
+        self.measured = measured or self._times
+        self.team = team_of(board, options.threads)
+        self.io = options.io_on(bare_metal=board.bare_metal)
+        self.filtering = filtering or MinimalFiltering(options, bare_metal=board.bare_metal)
+        self._attention: dict[tuple[int, bool, frozenset[str]], tuple[Graph, Graph]] = {}
+        self.overhead = Overhead()
+        self._known = Known()
+        self.budgets = self._budgets()
+
+    def within(self, ram: int | None, flash: int | None) -> Planner:
+        """The same for other budgets; what is known of prices and errors stays common."""
+        other = copy(self)
+        other.options = replace(self.options, ram=ram, flash=flash)
+        other.budgets = other._budgets()
+        return other
+
+    def _budgets(self) -> Budgets:
+        options, board = self.options, self.board
+        return Budgets(
+            self._budget(options.ram, board.ram_bytes),
+            self._budget(options.flash, board.flash_bytes),
+        )
+
+    def ram_beside(self, draft: Draft) -> int | None:
+        """Bytes of RAM that there are for what is like ``draft``: the budget, of which a board
+        without an operating system keeps some free for stack and variables."""
+        board, budget, ram = self.board, self.budgets.ram, draft.sizes.ram
+        if budget is None or not ram.regions:
+            return budget
+        has = sum(region.size - region.kept_free for region in ram.regions)
+        own = ram.parts["model_struct"]  # which is among the variables
+        return min(budget, has - sum(map(unusable, board.ram)) + own)
+
+    def _budget(self, given: int | None, has: int | None) -> int | None:
+        """What the user allows; no more than a board without an operating system has."""
+        if given is None or has is None or not self.board.bare_metal:
+            return has if given is None else given
+        return min(given, has)
+
+    @cached_property
+    def machine(self) -> Machine:
+        """What kernels are priced for: with energies only where these are to be small, and where
+        waiting takes some: otherwise all kernels of the same bytes would be as good, or their time
+        decides anyhow."""
+        board = self.board
+        known = machine_of(board.target)
+        machine = replace(known, team=self.team, measured=self.measured)
+        energy = usable(board) if self.options.objective == Objective.ENERGY.value else None
+        if not energy or not energy.idle:
+            return machine
+        return replace(machine, energy=energy, reads_flash=reads_flash(board), measured=None)
+
+    def draft(self, graph: Graph, allowed: Allowed, storage: Mapping[str, str]) -> Draft:
+        """Kernels for ``storage``, the formats by layer, and their memory.
+
+        Raises EdgeconvError as `choose.select` and `MinimalFiltering.settle` do, and where objects
+        are larger than addresses.
+        """
+        memory.check_tensors(graph, self.board)
+        choice = self._chosen(graph, allowed, storage)
+        if self.filtering.settle(graph, choice):
+            choice = self._chosen(graph, allowed, storage)
+        return self.placed(choice, allowed, storage)
+
+    def _chosen(self, graph: Graph, allowed: Allowed, storage: Mapping[str, str]) -> Choice:
+        options, board = self.options, self.board
+        formats = {**_pinned(options.storage), **storage}
+        choice = choose.select(
+            self._with_attention(graph, allowed, formats),
+            board.target,
+            io=self.io,
+            algorithms=options.algorithms,
+            storage=formats,
+            truncate=options.truncate,
+            integers=allowed.integers,
+            workspace=allowed.workspace,
+            machine=self.machine,
+            minimal_filters=self.filtering.forms(graph, allowed.winograd),
+            flash=allowed.flash,
+            known=self._known,
+            room=allowed.room,
+            any_layout=options.input_layout == ANY_LAYOUT,
+        )
+        return share_out(choice, board.target, self.machine)
+
+    def _with_attention(self, graph: Graph, allowed: Allowed, formats: Mapping[str, str]) -> Graph:
+        """``graph`` with Attention nodes for layers of which nobody asks more than float32."""
+        asked = frozenset(name.removesuffix(OUTPUT) for name in formats)
+        if EVERY_LAYER + OUTPUT in formats or graph.requantise != EXACT:
+            return graph
+        small = self.options.objective == Objective.MEMORY.value
+        least = small or allowed.workspace.get(EVERY_LAYER) == 0
+        key = id(graph), least, asked
+        if key not in self._attention:
+            target = self.board.target
+            made = with_attention(graph, target, self.machine, asked, least_ram=least)
+            self._attention[key] = graph, made  # an id is one graph's as long as that is kept
+        return self._attention[key][1]
+
+    def placed(self, choice: Choice, allowed: Allowed, storage: Mapping[str, str]) -> Draft:
+        """``choice``, made for ``storage``, in memory."""
+        board = self.board
+        plan = memory.fit(choice, board, self.options.ram)
+        weights = weight_image(choice, plan).bytes
+        memory.check_objects(board, arena=plan.arena_bytes, weights=weights)
+        notes = (
+            *computing_notes(choice),
+            *minimal_filter_notes(choice, self.filtering.promised),
+            *self.filtering.notes,
+            *integer_notes(choice, storage),
+            *average_notes(choice),
+            *left_notes(choice, storage),
+            *port_notes(choice, self.options.io),
+            *thread_notes(choice, self.options.threads),
+            *tuned_notes(choice, self._times, timed=board.macs_per_cycle is not None),
+        )
+        return Draft(
+            allowed=allowed,
+            choice=choice,
+            memory=plan,
+            sizes=planned_sizes(choice, plan, board, weights, self.budgets),
+            notes=(*choice.graph.notes, *notes),
+        )
+
+    def planned(self, graph: Graph, allowed: Allowed, storage: Mapping[str, str]) -> Planned:
+        """A draft as the search for formats takes it."""
+        draft, overhead = self.draft(graph, allowed, storage), self.overhead
+        excess = draft.sizes.excess()
+        return Planned(
+            draft.choice,
+            draft.memory,
+            draft.sizes.ram.total + overhead.ram,
+            draft.sizes.flash.total,
+            overhead.flash,
+            sum(each.bytes for each in excess if each.kind == "ram" and each.region),
+        )
+
+    def lower(self, allowed: Allowed) -> Lower:
+        """Plans of `planned` with these kernels."""
+        return lambda graph, storage: self.planned(graph, allowed, storage)
+
+    def exceeded(self, draft: Draft, kind: str = "") -> bool:
+        """Whether a budget or region is too small, with the overhead that is known."""
+        sizes = draft.sizes
+        return sizes.exceeds(kind) or sizes.beside(self.overhead).exceeds(kind)
+
+    def decided(self, draft: Draft) -> Decided:
+        """The draft with its prediction and its report."""
+        options, board = self.options, self.board
+        facts = Facts(
+            name=options.prefix,
+            model_file=options.model.name,
+            weights_as_c=options.weights_as_c,
+            rounding=options.rounding,
+            requantise=options.requantise,
+            cut=options.cut,
+            max_sizes=options.max_sizes,
+            renames=options.renames,
+            command=options.command(),
+            input_layout=options.input_layout,
+        )
+        choice, plan, sizes = draft.choice, draft.memory, draft.sizes
+        predicted = predict(choice, plan, board)
+        asked = Asked(options.algorithms, options.storage)
+        whys = in_float32(choice, board.target, asked)
+        report = document.build_report(choice, plan, board, sizes, predicted, facts, whys)
+        report = self.filtering.into(report, choice)
+        own = {each.name: getattr(draft, each.name) for each in fields(Draft)}
+        own["notes"] = (*draft.notes, *float32_notes(choice, whys))
+        return Decided(**own, options=options, board=board, predicted=predicted, report=report)
+
+
+def _pinned(storage: Mapping[str, str]) -> dict[str, str]:
+    """Formats of results that lose nothing and that the user wants: nothing searches for them."""
+    lossless = (FLOAT32, *ROUNDED.values())
+    return {k: form for k, form in storage.items() if k.endswith(OUTPUT) and form in lossless}

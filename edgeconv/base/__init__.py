@@ -1,0 +1,1 @@
+"""What everything stands on: errors, names, sizes, limits, files, schemas, the output folder."""

@@ -1,8 +1,0 @@
-"""TensorFlow Lite models as ONNX models: what follows the frontend need not know of them."""
-
-from __future__ import annotations
-
-from edgeconv.frontend.tflite.averages import halves_away
-from edgeconv.frontend.tflite.translate import DOMAIN, REASON, Translated, translate
-
-__all__ = ["DOMAIN", "REASON", "Translated", "halves_away", "translate"]

@@ -1,0 +1,201 @@
+"""What kernels compute for a layer's results, proven to be what the model says (``exact``).
+
+`Fixed` is for every core with the upper word of a product of 32 by 32 bits (SMMLA, VMULH, vpmuldq,
+vmulhsw).  It is monotone in the sum, and so is what the model says: where both agree at every
+threshold and just below it they agree everywhere.  That is looked at, for every channel, before it
+is returned.
+
+The sums are those of the stored integers, sum_i q_in_i w_i, with the zero point of the input in
+place of what lies outside of it: the other term of (q_in - z_in) w, -z_in sum_i w_i, is a constant
+and belongs to ``Sums.bias``, as -unit z_in sum_i w_i.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from edgeconv.ir.requantisation.exact import Integers, Reals, Sums, results, thresholds
+
+Words = npt.NDArray[np.int32]
+Floats = npt.NDArray[np.float32]
+Truths = npt.NDArray[np.bool_]
+_LARGEST = 2**31 - 1
+_WIDEST = 2**61  # with a product of two words in 63 bits
+_MOST_RIGHT = 22  # an offset has eight bits before the point
+# Multipliers tried, beside the nearest one.
+_NEAR = (0, *(sign * 2**bit for bit in range(7) for sign in (1, -1)))
+
+
+class Form(Protocol):
+    """What kernels compute of sums."""
+
+    def of(self, sums: Integers) -> Integers:
+        """The results for sums of shape (channels, any number), without what they start with."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Fixed:
+    """Of a sum that began with ``start`` of its channel, in int32, nothing of which overflows:
+
+        q = min(max((high_word(sum * multiplier[channel]) + offset) >> right, low), high)
+
+    high_word(a): the upper 32 bits of the product of 64, floor(a / 2^32).  Shifts to the right
+    are arithmetic: SMMLA, then SSAT with ASR on ARMv7E-M.  ``offset`` = zero 2^right + 2^(right-1);
+    1 <= ``right`` <= 22; 0 < multiplier.  `ec_int8_of_sum` of runtime_c/kernels/ec_int8_scaling.h.
+    """
+
+    start: Words
+    multiplier: Words
+    right: int
+    offset: int
+    low: int
+    high: int
+
+    @property
+    def words(self) -> tuple[Words, ...]:
+        """What kernels read of every channel."""
+        return self.start, self.multiplier
+
+    @property
+    def most_added(self) -> int:
+        """The magnitude of the offset."""
+        return abs(self.offset)
+
+    def times(self, bits: int) -> Fixed:
+        """The form of sums 2^bits as large, but for ``start``: (2^s sum * multiplier >> 32) + 2^s
+        offset is 2^s times as much in front of floor, and floor(floor(x) / 2^n) = floor(x / 2^n).
+        """
+        return replace(self, right=self.right + bits, offset=self.offset << bits)
+
+    def of(self, sums: Integers) -> Integers:
+        """The results for sums of shape (channels, any number), without start, as kernels compute
+        them."""
+        started = sums + self.start.astype(np.int64)[:, None]
+        word = (started * self.multiplier.astype(np.int64)[:, None]) >> 32
+        return _bounded((word + self.offset) >> self.right, self)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Points:
+    """Sums just below (``under``) and at (``over``) each threshold, brought to what sums reach, and
+    the results there: by channel and threshold."""
+
+    under: Integers
+    below: Integers
+    over: Integers
+    above: Integers
+
+    @staticmethod
+    def of(sums: Sums) -> Points:
+        edges = thresholds(sums)
+        least, most = sums.least[:, None], sums.most[:, None]
+        under, over = np.clip(edges - 1, least, most), np.clip(edges, least, most)
+        return Points(under, results(sums, edges, under), over, results(sums, edges, over))
+
+    def only(self, channel: int) -> Points:
+        """Those of one channel."""
+        one = slice(channel, channel + 1)
+        return Points(self.under[one], self.below[one], self.over[one], self.above[one])
+
+    def hold(self, form: Form) -> Truths:
+        """By channel: ``form`` gives these results."""
+        held = (form.of(self.under) == self.below) & (form.of(self.over) == self.above)
+        everywhere: Truths = held.all(axis=1)
+        return everywhere
+
+
+def fixed(sums: Sums) -> Fixed | None:
+    """The form of ``sums`` with words; None where there is none.
+
+    There is none where a bias needs a fraction of a unit, and where scales differ too much.
+    """
+    points, scale = Points.of(sums), sums.unit / sums.spacing
+    right = most_right(scale)
+    if right < 1:
+        return None
+    offset = (sums.zero << right) + (1 << (right - 1))
+    # A result is at least q where sum * multiplier is this much; no sum leaves 32 bits.
+    half = (sums.zero << (32 + right)) + (1 << (31 + right))
+    lowest = -_LARGEST - np.minimum(sums.least, 0)
+    highest = _LARGEST - np.maximum(sums.most, 0)
+    start, multiplier = np.zeros_like(sums.least), np.ones_like(sums.least)
+    missing, single = np.ones(len(scale), np.bool_), sums.least == sums.most
+    for tried in multipliers(scale, right, single):
+        if not missing.any():
+            break
+        at = (
+            _ceil(points.above << (32 + right), half, tried) - points.over,
+            _ceil((points.below + 1) << (32 + right), half, tried) - points.under - 1,
+        )
+        first, last = _between(sums, points, *at, (lowest, highest))
+        # A single sum is as small as it may be: the bits that it leaves are others' to use.
+        begun = np.where(single, np.clip(-sums.least, first, last), _middle(first, last))
+        _take(missing & (first <= last), missing, (start, begun), (multiplier, tried))
+    form = Fixed(_words(start), _words(multiplier), right, offset, sums.low, sums.high)
+    return form if not missing.any() and points.hold(form).all() else None
+
+
+def most_right(scale: Reals) -> int:
+    """The largest shift to the right with which the largest multiplier is below 2^31."""
+    return min(_MOST_RIGHT, -1 - int(np.frexp(scale.max(initial=0))[1]))
+
+
+def multipliers(scale: Reals, right: int, single: Truths | bool = False) -> Iterator[Integers]:
+    """Those to try: the nearest, others around it, and larger ones, which serve where a channel
+    hardly changes, and its bias is beyond 32 bits in units so small.  The largest at once where a
+    channel has a ``single`` sum, as those of filters that are all zero."""
+    nearest = np.rint(np.ldexp(scale, 32 + right)).astype(np.int64)
+    yield np.where(single, _LARGEST, np.clip(nearest, 1, _LARGEST))
+    for near in _NEAR:
+        yield np.clip(nearest + near, 1, _LARGEST)
+    for bits in range(1, 31):
+        yield np.clip(np.maximum(nearest, 1) << bits, 1, _LARGEST)
+
+
+def _ceil(amounts: Integers, half: int, factor: Integers) -> Integers:
+    """(amounts - half) / factor by channel, rounded up."""
+    found: Integers = -((half - amounts) // factor[:, None])
+    return found
+
+
+def _between(
+    sums: Sums,
+    points: Points,
+    at_least: Integers,
+    at_most: Integers,
+    bounds: tuple[Integers | int, Integers | int],
+) -> tuple[Integers, Integers]:
+    """By channel the first and the last start with which results are right, within ``bounds``.
+
+    A result that is the lowest anyhow, or the highest, asks for nothing.
+    """
+    lowest, highest = bounds
+    first = np.where(points.above > sums.low, at_least, -_WIDEST).max(axis=1, initial=-_WIDEST)
+    last = np.where(points.below < sums.high, at_most, _WIDEST).min(axis=1, initial=_WIDEST)
+    return np.maximum(first, lowest), np.minimum(last, highest)
+
+
+def _middle(first: Integers, last: Integers) -> Integers:
+    return first + (last - first) // 2
+
+
+def _take(found: Truths, missing: Truths, *pairs: tuple[Integers, Integers]) -> None:
+    """Where ``found``, put the second of each pair in place of the first; no longer missing."""
+    for kept, new in pairs:
+        kept[found] = new[found]
+    missing[found] = False
+
+
+def _bounded(whole: Integers, form: Fixed) -> Integers:
+    found: Integers = np.clip(whole, form.low, form.high)
+    return found
+
+
+def _words(values: Integers) -> Words:
+    words: Words = np.clip(values, -_LARGEST, _LARGEST).astype(np.int32)
+    return words

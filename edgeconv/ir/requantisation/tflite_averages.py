@@ -1,0 +1,97 @@
+"""What TensorFlow Lite's kernels of int8 make of sums: MEAN and RESIZE_BILINEAR.
+
+MEAN is one factor for all that it averages, the number of elements in it (`mean_factor`);
+RESIZE_BILINEAR weighs with whole numbers of 2^-10 and divides by 2^20, halves away from 0.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from edgeconv.ir.requantisation.exact import Integers
+from edgeconv.ir.requantisation.pair import Affine
+from edgeconv.ir.requantisation.twice import REACH, halved, multiplied, quantised_multiplier
+
+_BITS = 32
+_MULTIPLIER_BITS = 31
+PLACE_BITS = 10  # behind the point, of a place between two elements
+ONE = 1 << PLACE_BITS
+
+
+@dataclass(frozen=True, slots=True)
+class Doubled:
+    """Of a sum, as `twice.multiplied` with ``right`` >= 0:
+
+    q = min(max(multiplied(sum + start, multiplier, right) + offset, low), high)
+    """
+
+    start: int
+    multiplier: int
+    right: int
+    offset: int
+    low: int
+    high: int
+
+    def of(self, sums: Integers) -> Integers:
+        """The results, as kernels compute them."""
+        whole = multiplied(sums + self.start, self.multiplier, self.right) + self.offset
+        found: Integers = np.clip(whole, self.low, self.high)
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Away:
+    """Of a sum of whole numbers: min(max(round(sum / 2^right), low), high), halves away from 0."""
+
+    right: int
+    low: int
+    high: int
+
+    @property
+    def offset(self) -> int:
+        """None."""
+        return 0
+
+    def of(self, sums: Integers) -> Integers:
+        """The results, as kernels compute them."""
+        found: Integers = np.clip(halved(sums, self.right), self.low, self.high)
+        return found
+
+
+def mean_factor(count: int, x: float, y: float) -> tuple[int, int]:
+    """Multiplier and shift to the right of MEAN: those of the quotient of the scales, divided by
+    ``count`` with as many further bits as fit, rounded down."""
+    multiplier, right = quantised_multiplier(x / y)
+    further = max(0, min(count.bit_length() - 1, _BITS, _MULTIPLIER_BITS - right))
+    return (multiplier << further) // count, right + further
+
+
+def mean(count: int, x: Affine, y: Affine, low: int, high: int) -> Doubled | None:
+    """MEAN of so many numbers; None where its factor is 1 or more, or a sum out of reach."""
+    multiplier, right = mean_factor(count, x.scale, y.scale)
+    if right < 0 or 256 * count >= REACH:
+        return None
+    return Doubled(-count * x.zero, multiplier, right, y.zero, low, high)
+
+
+def places(
+    size: int, out: int, *, corners: bool, half_pixel: bool
+) -> tuple[Integers, Integers, Integers]:
+    """Of RESIZE_BILINEAR in one dimension by output element: the lower and the upper element that
+    it lies between, and how far above the lower one it lies, in steps of 2^-10."""
+    of, to = (size - 1, out - 1) if corners and out > 1 else (size, out)
+    step = (ONE * of + to // 2) // to
+    at = np.arange(out, dtype=np.int64) * step + (step // 2 - ONE // 2 if half_pixel else 0)
+    lower = np.maximum(at, 0) >> PLACE_BITS
+    upper = np.minimum(np.maximum(at + ONE - 1, 0) >> PLACE_BITS, size - 1)
+    return lower, upper, at - (lower << PLACE_BITS)
+
+
+def interpolated(over: int, x: Affine, y: Affine, low: int, high: int) -> Away | None:
+    """RESIZE_BILINEAR, ``over``: what its weights add up to.  None where the result has another
+    grid, or bounds: the kernel knows neither."""
+    if x != y or high - low < 255:
+        return None
+    return Away(over.bit_length() - 1, low, high)

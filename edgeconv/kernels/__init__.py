@@ -1,0 +1,1 @@
+"""How operators are computed: operators, algorithms, storage formats and their C."""

@@ -1,0 +1,129 @@
+"""Filters in the order in which the loops of ec_gemm.h read them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from edgeconv.ir.encoding import FLOAT32, Encoding
+from edgeconv.kernels.algorithms.packing import row_elements
+from edgeconv.target.micro_kernels.base import Interleave, MicroKernel
+
+Floats = npt.NDArray[np.float32]
+Ints = npt.NDArray[np.integer[Any]]
+Element = TypeVar("Element", bound=np.generic)
+
+
+@dataclass(frozen=True, slots=True)
+class FilterOrder:
+    """``groups`` of ``out_c`` filters of ``in_c`` channels and ``taps`` kernel positions each.
+
+    ``widths``: filters of each tile of a group, padding included.  ``nc``: channels of a set,
+    ``block``: of a block, multiples of the ``k`` that are multiplied at once; the last of each may
+    have fewer.  Each tile begins with a byte, stored in the format ``form``.  ``interleaves``: of a
+    micro-kernel; ``run``: kernel positions whose steps follow each other, where a block is a group.
+    """
+
+    groups: int
+    out_c: int
+    in_c: int
+    taps: int
+    widths: tuple[int, ...]
+    nc: int
+    block: int
+    k: int = 1
+    form: Encoding = FLOAT32
+    interleaves: tuple[Interleave, ...] = ()
+    run: int = 1
+
+    def tile_elements(self, width: int, channels: int) -> int:
+        """Numbers of a tile of ``width`` filters, padding included."""
+        padded = -(-channels // self.k) * self.k
+        return row_elements(width * padded * self.taps, self.form)
+
+    @property
+    def elements(self) -> int:
+        """Numbers in all, padding included."""
+        sets = [min(self.nc, self.in_c - c) for c in range(0, self.in_c, self.nc)]
+        each = (self.tile_elements(width, n) for n in sets for width in self.widths)
+        return self.groups * sum(each)
+
+    def pack(self, weights: npt.NDArray[Element]) -> npt.NDArray[Element]:
+        """Weights of shape (out_c, in_c / groups, kernel ...), zeros where there are none.
+
+        Order: group; set of channels; tile; block of channels; kernel position; group of k; filter;
+        element of the group.
+        """
+        channels = -(-self.in_c // self.k) * self.k
+        shape = (self.groups, sum(self.widths), channels, self.taps)
+        padded = np.zeros(shape, weights.dtype)
+        padded[:, : self.out_c, : self.in_c] = weights.reshape(
+            self.groups, self.out_c, self.in_c, self.taps
+        )
+        return np.concatenate([tile for group in padded for tile in self._tiles(group)])
+
+    def _tiles(self, group: npt.NDArray[Element]) -> Iterator[npt.NDArray[Element]]:
+        """The tiles of a group's filters (filter, channel, kernel position), each padded."""
+        edges = np.cumsum((0, *self.widths))
+        nc = -(-self.nc // self.k) * self.k
+        for c in range(0, self.in_c, nc):
+            for first, end in pairwise(edges):
+                tile = group[first:end, c : c + nc]
+                whole = tile.shape[1] // self.block * self.block
+                parts = [(tile[:, :whole], self.block), (tile[:, whole:], tile.shape[1] - whole)]
+                flat = np.concatenate([self._ordered(*part) for part in parts if part[1]])
+                yield np.pad(flat, (0, row_elements(flat.size, self.form) - flat.size))
+
+    def _ordered(self, tile: npt.NDArray[Element], block: int) -> npt.NDArray[Element]:
+        """Blocks of ``block`` channels of a tile, in order."""
+        split = tile.reshape(len(tile), -1, block // self.k, self.k, self.taps)
+        ordered = split.transpose(1, 4, 2, 0, 3)
+        if not self.interleaves:
+            return ordered.reshape(-1)
+        steps = self.run if block == self.k else block // self.k
+        return self._interleaved(ordered.reshape(-1, steps, len(tile), self.k))
+
+    def _interleaved(self, runs: npt.NDArray[Element]) -> npt.NDArray[Element]:
+        """Runs of steps (run, step, filter, element), a word each, as the kernel takes them."""
+        parts, done, (count, steps, filters, _) = [], 0, runs.shape
+        for entry in self.interleaves:
+            sets = (steps - done) // entry.words
+            own = runs[:, done : done + sets * entry.words]
+            # run, set of words, word, vector of filters, filter, element
+            split = own.reshape(count, sets, entry.words, filters // 4, 4, self.k)
+            size = entry.words * self.k
+            whole = split.transpose(0, 1, 3, 4, 2, 5).reshape(count, sets, filters // 4, 4, size)
+            of_filter, element = np.array(entry.elements).T
+            taken = whole[:, :, :, of_filter, element]
+            each = taken.reshape(count, sets, filters // 4, entry.words, 4 * self.k)
+            parts.append(each.transpose(0, 1, 3, 2, 4).reshape(count, sets * filters * size))
+            done += sets * entry.words
+        left = runs[:, done:].reshape(count, (steps - done) * filters * self.k)
+        return np.concatenate([*parts, left], axis=1).reshape(-1)
+
+
+def multiplied(weights: npt.NDArray[np.int8], kernel: MicroKernel) -> Ints:
+    """int8 filters as a micro-kernel of ``kernel.k`` elements in a word multiplies them: widened to
+    16 bits where that is two.  Exact."""
+    return weights.astype(np.dtype(kernel.b), copy=False)
+
+
+def start_of(
+    weights: npt.NDArray[np.int8], bias: Ints | None, zero: int, kernel: MicroKernel
+) -> npt.NDArray[np.int32]:
+    """What the sums of each filter (first axis) start with, one word each.
+
+    The bias, in units of a product, less what the input's zero point and the 128 by which unsigned
+    rows are shifted add: their sum times that of the filter's weights.  Exact modulo 2^32, as the
+    sums are themselves.
+    """
+    sums = weights.reshape(len(weights), -1).astype(np.int64).sum(axis=1)
+    start: npt.NDArray[np.int64] = -(zero + kernel.shift) * sums
+    if bias is not None:
+        start += bias
+    return start.astype(np.int32)

@@ -1,0 +1,115 @@
+"""The candidate of a depthwise convolution in integers, and what it takes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from edgeconv.ir.candidate import INTEGERS
+from edgeconv.ir.work import Work
+from edgeconv.kernels.algorithms.candidate import ConvCandidate
+from edgeconv.kernels.algorithms.int8_depthwise.packing import has_zero_points, word_count
+from edgeconv.kernels.algorithms.int8_depthwise.rows import WORD_BYTES, DotRow, row_of, together
+from edgeconv.kernels.algorithms.int8_depthwise.words import (
+    Sharing,
+    WordShape,
+    shapes,
+    sharing,
+)
+from edgeconv.kernels.algorithms.int8_packed.candidate import AGAIN_SLOTS, RESIDUAL_SLOTS
+from edgeconv.kernels.algorithms.problem import ConvProblem
+from edgeconv.target.targets import Target
+
+PANEL_BYTES = (
+    16384  # at most, unless a pixel takes more: half of the smallest L1 of cores with vectors
+)
+# From a vector of sums to bytes: product, offset, shift, and its share of bounds and store.
+REQUANTISE_SLOTS = 8.0
+_AROUND_SLOTS = 3.0  # a zero point of filters is loaded, multiplied and added
+
+
+@dataclass(frozen=True, slots=True)
+class DepthwisePlan:
+    """Words of ``shape``; ``pixels`` of a row whose columns are packed at a time, for the rows that
+    ``sharing`` says.  ``turned``: rows are computed as pixels."""
+
+    row: DotRow
+    shape: WordShape
+    turned: bool
+    sharing: Sharing
+    pixels: int
+    panel_bytes: int
+
+
+def candidates(problem: ConvProblem, target: Target) -> tuple[ConvCandidate[DepthwisePlan], ...]:
+    """One, where the layer is one of whole numbers: words of the shape that takes the fewest
+    slots."""
+    row = row_of(target)
+    if row is None or not problem.is_depthwise or not problem.whole_sums:
+        return ()
+    if row.pairs and not problem.two_fit:
+        return ()
+    seen = problem.along_rows
+    ways = ((plan, _work(seen, target, plan)) for plan in _plans(problem, seen, target, row))
+    plan, work = min(ways, key=lambda way: way[1].slots)
+    found = ConvCandidate(
+        algorithm="int8_depthwise",
+        compute=INTEGERS,
+        problem=problem,
+        plan=plan,
+        workspace={"panel": plan.panel_bytes},
+        work=work,
+        crossings=tuple,  # what it moves is taken to be every operand once
+    )
+    return (found,)
+
+
+def _plans(
+    problem: ConvProblem, seen: ConvProblem, target: Target, row: DotRow
+) -> Iterator[DepthwisePlan]:
+    """``seen``: the problem as it is computed."""
+    stretch = together(problem.in_c, target.lanes, four=True)[0]
+    for shape in shapes(row):
+        column = shape.sets(seen.kernel) * stretch * WORD_BYTES
+        reach = shape.columns(seen, 1) - 1
+        fit = (PANEL_BYTES // column - 1 - reach) // seen.strides[2] + 1
+        most = max(1, min(fit, seen.out_size[2]))
+        # As even as they come: 112 pixels are 2 x 56, not 62 and 50.
+        pixels = -(-seen.out_size[2] // -(-seen.out_size[2] // most))
+        room = shape.columns(seen, pixels) * column
+        yield DepthwisePlan(row, shape, seen is not problem, sharing(seen, shape), pixels, room)
+
+
+def _packed_sets(seen: ConvProblem, plan: DepthwisePlan) -> int:
+    """Sets that are packed for the rows of an image."""
+    rows, sets = seen.out_size[1], plan.shape.sets(seen.kernel)
+    first = min(plan.sharing.every, rows)  # output rows that share nothing with one before
+    return seen.out_size[0] * (first * sets + (rows - first) * plan.sharing.fresh)
+
+
+def _work(seen: ConvProblem, target: Target, plan: DepthwisePlan) -> Work:
+    """Per vector of channels: products of every pixel, and words of every column of its row."""
+    row, shape = plan.row, plan.shape
+    vectors = -(-seen.in_c // target.lanes)
+    pixels = seen.batch * math.prod(seen.out_size)
+    panels = -(-seen.out_size[2] // plan.pixels)
+    added, again = seen.finish.residual_as is not None, seen.finish.twice
+    results = pixels * vectors
+    products = results * shape.count(seen.kernel)
+    packed = seen.batch * _packed_sets(seen, plan) * vectors
+    packed *= panels * shape.columns(seen, plan.pixels)
+    each = REQUANTISE_SLOTS + (RESIDUAL_SLOTS if added else AGAIN_SLOTS if again else 0.0)
+    around = has_zero_points(seen, row)
+    each += _AROUND_SLOTS if around else 0.0
+    lane_bytes = float(WORD_BYTES * target.lanes)
+    words = word_count(seen, row, shape, target.lanes, four=True)
+    return Work(
+        slots=products * row.add * (1 + around) + packed * row.pack + results * each,
+        moves=0.0,
+        weight_bytes=float(pixels // seen.out_size[2] * panels * words * WORD_BYTES),
+        data_bytes=(products + packed) * lane_bytes
+        + packed * row.rows * target.lanes
+        + (1 + added) * math.prod((seen.batch, seen.out_c, *seen.out_size)),
+        decoding=results * each,
+    )

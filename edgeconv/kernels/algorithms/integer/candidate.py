@@ -1,0 +1,405 @@
+"""When a convolution is computed in integers, with what room and in how many cycles."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from edgeconv.ir.candidate import INTEGERS
+from edgeconv.ir.work import Work
+from edgeconv.kernels.algorithms.axis import axes_of
+from edgeconv.kernels.algorithms.candidate import ConvCandidate
+from edgeconv.kernels.algorithms.integer.beside import is_column, taken
+from edgeconv.kernels.algorithms.integer.cycles import (
+    EIGHTS_AROUND,
+    EIGHTS_COLUMN,
+    EIGHTS_LAST,
+    EIGHTS_ROW,
+    EIGHTS_TAP,
+    EIGHTS_TAPS,
+    EIGHTS_WINDOW,
+    FOURS_AROUND,
+    FOURS_BLOCK,
+    FOURS_EDGE,
+    FOURS_LAST,
+    FOURS_PIXEL,
+    FOURS_RESULTS,
+    FOURS_ROW,
+    FOURS_SUMMED,
+    Summed,
+    Windows,
+    cycles_of,
+    helium_besides,
+    plain_cycles_of,
+)
+from edgeconv.kernels.algorithms.integer.packing import (
+    DEPTHWISE_CHANNELS,
+    EIGHTS_CHANNELS,
+    FOUR,
+    QUAD,
+    SIXTEEN,
+    sums_in,
+    words_of,
+)
+from edgeconv.kernels.algorithms.integer.two_rows import TwoRows, two_rows
+from edgeconv.kernels.algorithms.problem import ConvProblem
+from edgeconv.target.targets import DSP, HELIUM, Target
+
+PIXELS = 3  # of a panel
+ROWS = PIXELS  # that wait for a residual: no pixel is left over, whatever their width
+_PANEL_BYTES = 2 * PIXELS * QUAD  # of a quad
+NUMBERS_BYTES = 8  # of a pixel and four or eight channels of a depthwise layer
+
+
+@dataclass(frozen=True, slots=True)
+class IntegerPlan:
+    """``kernel``: what its function is called behind ec_int8_."""
+
+    kernel: str
+    helium: bool = False
+    two: TwoRows | None = None  # of a depthwise layer by pairs of rows
+
+    @property
+    def is_depthwise(self) -> bool:
+        return self.kernel.startswith("depthwise")
+
+    def reads_again(self, problem: ConvProblem) -> bool:
+        """Pixels are read where they lie, once for every four filters: no window is copied."""
+        return self.helium and problem.kernel == (1, 1, 1) and not any(problem.pads)
+
+
+def is_image(problem: ConvProblem) -> bool:
+    """Two dimensions at most."""
+    return problem.in_size[0] == problem.out_size[0] == problem.kernel[0] == 1
+
+
+def candidates(problem: ConvProblem, target: Target) -> tuple[ConvCandidate[IntegerPlan], ...]:
+    """One, where the layer is one of whole numbers and nothing is vectorised."""
+    if target.lanes > 1 or not problem.integers or not is_image(problem):
+        return ()
+    helium = HELIUM in target.features
+    if problem.groups > 1 and problem.group_in_c == 1:
+        if helium:
+            return (_helium_depthwise(problem),)
+        ways = _by_two_rows(problem, target), _depthwise(problem, target)
+        return (min((each for each in ways if each), key=lambda each: each.work.moves),)
+    if problem.groups > 1 and problem.finish.residual_as is not None:
+        return ()
+    group = replace(
+        problem,
+        groups=1,
+        in_c=problem.in_c // problem.groups,
+        out_c=problem.out_c // problem.groups,
+    )
+    apart = problem.groups > 1
+    found = helium_dense(group) if helium else _dense(group, target, apart=apart)
+    return (_one_by_one(found, problem),)
+
+
+def _one_by_one(
+    group: ConvCandidate[IntegerPlan], problem: ConvProblem
+) -> ConvCandidate[IntegerPlan]:
+    """The groups of ``problem``, each of which is computed as ``group``."""
+    work, groups = group.work, problem.groups
+    every = replace(
+        work,
+        moves=groups * work.moves,
+        weight_bytes=groups * work.weight_bytes,
+        data_bytes=groups * work.data_bytes,
+    )
+    return replace(group, problem=problem, work=every)
+
+
+def helium_dense(problem: ConvProblem) -> ConvCandidate[IntegerPlan]:
+    """Four filters at a time, of a window of one pixel."""
+    window = problem.in_c * math.prod(problem.kernel)
+    around = problem.asymmetric
+    pixels = problem.batch * math.prod(problem.out_size)
+    fours, blocks = -(-problem.out_c // FOUR), -(-window // SIXTEEN)
+    added = problem.finish.residual_as is not None
+    row = problem.out_size[2] * problem.out_c
+    plan = IntegerPlan("convolve_fours_add" if added else "convolve_fours", helium=True)
+    copied, copying = windows_copied(problem)
+    more = helium_besides(problem.sum_facts.scaling)
+    cycles = pixels * (
+        fours * (FOURS_BLOCK * blocks + FOURS_RESULTS + more + (FOURS_AROUND if around else 0.0))
+        + FOURS_PIXEL
+        + (summing(problem, SIXTEEN, FOURS_SUMMED) if around else 0.0)
+        + (FOURS_LAST if problem.out_c % FOUR else 0.0)
+        + copying
+    )
+    cycles += 6.0 * problem.batch * problem.out_size[1] * row if added else 0.0
+    passes = float(pixels * fours * (FOUR * SIXTEEN * blocks + 32))
+    return _found(
+        problem,
+        plan,
+        {
+            "window": panel_quads(problem, window) * QUAD if copied or added else 0,
+            "rows": row if added else 0,
+        },
+        (cycles, passes, float(pixels * fours * window)),
+    )
+
+
+def windows_copied(problem: ConvProblem) -> tuple[bool, float]:
+    """Whether windows are copied, for Helium, and the cycles of that for a pixel."""
+    if problem.kernel == (1, 1, 1) and not any(problem.pads):
+        return False, 0.0
+    within = _within(problem)
+    return True, problem.kernel[1] * (within * FOURS_ROW + (1 - within) * FOURS_EDGE)
+
+
+def _helium_depthwise(problem: ConvProblem) -> ConvCandidate[IntegerPlan]:
+    """Eight channels at a time."""
+    each = taken(problem, in_pairs=False)
+    eights, taps = -(-problem.out_c // EIGHTS_CHANNELS), math.prod(problem.kernel)
+    windows = float(problem.batch * math.prod(problem.out_size) * eights)
+    if _is_3x3(problem) and not problem.asymmetric:
+        kernel, window, number = "depthwise_3x3_eights", EIGHTS_WINDOW, EIGHTS_COLUMN / 3
+    else:
+        kernel, number = "depthwise_eights", EIGHTS_ROW
+        window = EIGHTS_TAPS + EIGHTS_TAP * taps
+    window += 2 * helium_besides(problem.sum_facts.scaling)
+    batches = problem.batch * each.batches * eights
+    cycles = windows * window + batches * (number * each.lone + EIGHTS_AROUND)
+    cycles += EIGHTS_LAST * windows / eights if problem.out_c % EIGHTS_CHANNELS else 0.0
+    constants = windows * _bytes_of_words(EIGHTS_CHANNELS, taps)
+    return _found_depthwise(problem, kernel, (cycles, constants, 8.0 * taps * windows), helium=True)
+
+
+def _dense(problem: ConvProblem, target: Target, *, apart: bool) -> ConvCandidate[IntegerPlan]:
+    """``apart``: between the channels of two pixels lie others."""
+    core = cycles_of(target, problem.sum_facts.scaling)
+    numbers = problem.in_c * math.prod(problem.kernel)
+    quads = panel_quads(problem, numbers)
+    pixels, pairs = problem.batch * math.prod(problem.out_size), -(-problem.out_c // 2)
+    panels, packed = panels_of(problem)
+    cycles = panels * pairs * (quads * core.tile + core.tile_results)
+    # Of an input that is a ring of rows most windows are taken row by row.
+    whole = apart or problem.in_ring or problem.in_c % QUAD == 0
+    windows = (None if whole else core.few) or core.windows
+    in_threes = 0.0 if apart or problem.in_ring else _in_threes(problem)
+    among = core.threes if whole else core.few_threes
+    if among is not None and in_threes:
+        around = gathering(problem, among, apart=apart, in_threes=in_threes)
+    else:
+        around = gathering(problem, windows, apart=apart)
+    cycles += packed * (quads * core.widened + around)
+    cycles += packed * summing(problem, QUAD, core.summed) if problem.asymmetric else 0.0
+    window = quads * QUAD
+    passes = panels * 2 * pairs * (window + 8)  # bytes of filters and their words
+    added = problem.finish.residual_as is not None
+    row = problem.out_size[2] * problem.out_c
+    cycles += core.added * problem.batch * problem.out_size[1] * row if added else 0.0
+    return _found(
+        problem,
+        IntegerPlan("convolve_add" if added else "convolve"),
+        {
+            "panel": quads * _PANEL_BYTES,
+            "rows": min(ROWS, problem.out_size[1]) * row if added else 0,
+        },
+        (cycles, float(passes), 3.0 * pixels * window),
+    )
+
+
+def panels_of(problem: ConvProblem) -> tuple[int, int]:
+    """Panels of an input's windows, and how many windows are packed for them.
+
+    A panel has neighbours, those of a row alone where the result is a ring of rows.  Fewer than it
+    has are computed one by one, as panels of that pixel alone.
+    """
+    pixels = math.prod(problem.out_size)
+    together = problem.out_size[2] if problem.out_ring else pixels
+    rows = problem.batch * pixels // together
+    if together < PIXELS:
+        return rows * together, PIXELS * rows * together
+    return rows * -(-together // PIXELS), rows * together
+
+
+def panel_quads(problem: ConvProblem, numbers: int) -> int:
+    """Quads of a window of so many ``numbers`` in a panel, its sums behind it."""
+    return -(-(numbers + (sums_in(numbers) if problem.asymmetric else 0)) // QUAD)
+
+
+def summing(problem: ConvProblem, together: int, summed: Summed) -> float:
+    """What it takes to sum the numbers of a window, so many ``together``."""
+    numbers = problem.group_in_c * math.prod(problem.kernel)
+    return summed.whole + summed.each * -(-numbers // together)
+
+
+def gathering(
+    problem: ConvProblem, windows: Windows, *, apart: bool, in_threes: float = 0.0
+) -> float:
+    """What a window takes beside a load and a store of each of its numbers, the mean over all, of
+    which some are packed three at a time."""
+    channels, (height, width) = problem.in_c, problem.kernel[1:]
+    if problem.is_pointwise and channels % QUAD == 0:
+        return windows.pixel
+    beside = apart or problem.dilations[2] > 1  # pixels are taken one by one
+    within = 0.0 if beside else _within(problem)
+    beyond = width * channels % QUAD
+    row = windows.row + beyond * windows.beyond
+    edge_row = height * (windows.edge_row + beyond * windows.beyond)
+    if channels % QUAD:  # columns outside are told pixel by pixel, rows outside as such
+        columns = 0.0 if beside else axes_of(problem)[2].within
+        pixels = height * width * (windows.edge_tap + channels * windows.edge_number)
+        over = (columns - within) * edge_row + (1 - columns) * pixels
+    else:
+        over = (1 - within) * edge_row
+    alone = windows.whole * (1 - in_threes) + max(within - in_threes, 0.0) * height * row + over
+    own = windows.three + height * (windows.three_row + beyond * windows.three_beyond)
+    return alone + in_threes * own
+
+
+def _in_threes(problem: ConvProblem) -> float:
+    """The share of the windows that are packed three at a time: neighbours that lie in the
+    input."""
+    if problem.dilations[2] > 1:
+        return 0.0
+    rows, columns = (_are_inside(problem, axis) for axis in (1, 2))
+    width, count = len(columns), len(rows) * len(columns)
+    y, x = np.divmod(np.arange(0, max(count - PIXELS + 1, 0), PIXELS), width)
+    last = np.minimum(x + PIXELS - 1, width - 1)
+    found = rows[y] & columns[x] & columns[last] & (x + PIXELS <= width)
+    return PIXELS * int(found.sum()) / count
+
+
+def _are_inside(problem: ConvProblem, axis: int) -> npt.NDArray[np.bool_]:
+    """By place of the output whether its window lies in the input."""
+    first = np.arange(problem.out_size[axis]) * problem.strides[axis] - problem.pads[axis]
+    reach = (problem.kernel[axis] - 1) * problem.dilations[axis]
+    inside: npt.NDArray[np.bool_] = (first >= 0) & (first + reach < problem.in_size[axis])
+    return inside
+
+
+def _within(problem: ConvProblem) -> float:
+    """The share of the windows that lie in the input."""
+    return math.prod(axis.within for axis in axes_of(problem))
+
+
+def _depthwise(problem: ConvProblem, target: Target) -> ConvCandidate[IntegerPlan]:
+    """Four channels at a time."""
+    core, each = cycles_of(target, problem.sum_facts.scaling), taken(problem, in_pairs=True)
+    fours = -(-problem.out_c // DEPTHWISE_CHANNELS)
+    (height, width), taps = problem.kernel[1:], math.prod(problem.kernel)
+    windows = float(problem.batch * math.prod(problem.out_size) * fours)
+    if _is_3x3(problem):
+        kernel, window = "depthwise_3x3", core.window
+        packed, row = each.lone * core.column, core.row_of_four
+    else:
+        pairs, lone = divmod(height, 2)
+        kernel = "depthwise"
+        row = core.rows_of_taps if is_column(problem) else core.row_of_taps
+        window = core.taps + width * (pairs * core.pair_tap + lone * core.lone_tap)
+        packed = each.pairs * core.pair_column + each.lone * core.lone_column
+    cycles = windows * window + problem.batch * each.batches * fours * (packed + row)
+    constants = windows * _bytes_of_words(DEPTHWISE_CHANNELS, taps)
+    return _found_depthwise(problem, kernel, (cycles, constants, 8.0 * taps * windows))
+
+
+def _by_two_rows(problem: ConvProblem, target: Target) -> ConvCandidate[IntegerPlan] | None:
+    """Two rows of the output at a time, where a core multiplies pairs."""
+    if DSP not in target.features or problem.finish.residual_as is not None:
+        return None
+    two = two_rows(problem)
+    if two is None:
+        return None
+    taps = math.prod(problem.kernel)
+    outside = problem.in_c if two.is_turned else problem.in_size[2] * problem.in_c
+    workspace = {
+        "columns": two.panel_bytes,
+        "outside": outside if leaves(two.problem) else 0,
+    }
+    fours = problem.batch * -(-problem.out_c // DEPTHWISE_CHANNELS)
+    constants = fours * two.reads_of_constants * _bytes_of_words(DEPTHWISE_CHANNELS, taps)
+    windows = float(problem.batch * math.prod(problem.out_size) * problem.out_c)
+    counted = problem.batch * two.cycles(target), constants, 2.0 * taps * windows
+    return _found(problem, IntegerPlan(two.kernel, two=two), workspace, counted)
+
+
+def _is_3x3(problem: ConvProblem) -> bool:
+    """What the kernels of nine numbers do: one filter per channel, columns side by side."""
+    plain = problem.is_depthwise and problem.finish.residual_as is None
+    return plain and problem.kernel[1:] == (3, 3) and problem.dilations[2] == 1
+
+
+def _bytes_of_words(channels: int, taps: int) -> int:
+    """Of so many channels with their filters."""
+    return 4 * words_of(channels, taps)
+
+
+def _found_depthwise(
+    problem: ConvProblem,
+    kernel: str,
+    counted: tuple[float, float, float],
+    *,
+    helium: bool = False,
+) -> ConvCandidate[IntegerPlan]:
+    added = problem.finish.residual_as is not None
+    each = taken(problem, in_pairs=not helium)
+    row = problem.in_size[2] * problem.in_c
+    workspace = {
+        "columns": (2 * each.pairs + each.lone) * NUMBERS_BYTES,
+        "outside": row if added or leaves(problem) else 0,
+        "rows": problem.out_size[2] * problem.out_c if added else 0,
+    }
+    plan = IntegerPlan(kernel + "_add" if added else kernel, helium)
+    return _found(problem, plan, workspace, counted)
+
+
+def leaves(problem: ConvProblem) -> bool:
+    """Some window reaches above the input or below it."""
+    last = (problem.out_size[1] - 1) * problem.strides[1] - problem.pads[1]
+    reach = (problem.kernel[1] - 1) * problem.dilations[1]
+    return problem.pads[1] > 0 or last + reach >= problem.in_size[1]
+
+
+def dense_candidate(problem: ConvProblem, target: Target) -> ConvCandidate[IntegerPlan]:
+    """That of a fully connected layer, which needs no panel."""
+    if HELIUM in target.features:
+        kernel = "dense_fours_around" if problem.asymmetric else "dense_fours"
+        return replace(helium_dense(problem), plan=IntegerPlan(kernel, helium=True), workspace={})
+    scaling = problem.sum_facts.scaling
+    if problem.asymmetric:
+        return _dense_around(problem, target)
+    whole = problem.in_c % QUAD == 0
+    core = cycles_of(target, scaling) if whole else plain_cycles_of(target, scaling)
+    rows, fours = math.prod(problem.out_size), -(-problem.out_c // QUAD)
+    quads = -(-problem.in_c // QUAD)
+    cycles = rows * fours * (quads * core.dot + core.dot_results)
+    passes = float(rows * fours * QUAD * (quads * QUAD + 8))
+    return _found(problem, IntegerPlan("dense"), {}, (cycles, passes, passes / QUAD))
+
+
+def _dense_around(problem: ConvProblem, target: Target) -> ConvCandidate[IntegerPlan]:
+    """The same of filters with zero points: sums are made in registers, results of them in C."""
+    core = cycles_of(target)
+    rows, fours = math.prod(problem.out_size), -(-problem.out_c // FOUR)
+    quads = -(-problem.in_c // QUAD)
+    cycles = rows * fours * (quads * core.dot_sum + core.dot_around)
+    cycles += rows * summing(problem, QUAD, core.summed)
+    passes = float(rows * fours * FOUR * (quads * QUAD + 12))
+    return _found(problem, IntegerPlan("dense_around"), {}, (cycles, passes, passes / FOUR))
+
+
+def _found(
+    problem: ConvProblem,
+    plan: IntegerPlan,
+    workspace: dict[str, int],
+    counted: tuple[float, float, float],
+) -> ConvCandidate[IntegerPlan]:
+    """``counted``: cycles, bytes of constants and of data that pass through registers."""
+    cycles, constants, data = counted
+    return ConvCandidate(
+        algorithm="integer",
+        problem=problem,
+        plan=plan,
+        workspace=workspace,
+        # A move takes a cycle, and bytes are among what takes them.
+        work=Work(slots=0.0, moves=cycles, weight_bytes=constants, data_bytes=data),
+        crossings=tuple,  # what it moves is taken to be every operand once
+        compute=INTEGERS,
+    )

@@ -1,0 +1,336 @@
+"""Cycles that the loops of ec_int8_*.h take on a core, reckoned from their instructions.
+
+Cortex-M3 and M4: Arm, Cortex-M4 Technical Reference Manual, Table 3-1: a load of n registers takes
+1 + n cycles, of one register 2, and 1 behind another; a store likewise; a taken branch 3; all else
+here 1.  Memory without wait states.
+Cortex-M33: Arm publishes no timing.  As the Cortex-M4, whose model it has in LLVM 19,
+ARMProcessors.td.
+Cortex-M7: Arm publishes no timing.  LLVM 19, ARMScheduleM7.td: two instructions at a time, in
+order, one of them a multiplication, one that takes bytes apart; loads take 2 cycles.  As llvm-mca
+-mcpu=cortex-m7 has the body of each loop, with a branch of one cycle; it fails for the loop of
+fully connected layers, which was reckoned by hand.
+Cortex-M55: Arm, Cortex-M55 Technical Reference Manual: a vector instruction takes two beats of a
+cycle each, and overlaps with one of another unit.
+Cortex-M0 and M3, whose loops are in C: what GCC 12 makes of them, counted under QEMU with the
+cycles of their manuals (Cortex-M0: Table 3-1; Cortex-M3: Table 3-1, as the Cortex-M4) and fitted to
+some fifty layers each, of which none is off by more than 5 %; so are the parts of `Windows` on all
+but the Cortex-M7, which begins an instruction of them in a cycle here.
+    python bench/firmware_cycles.py MODEL.onnx --board microbit --layers
+prints both numbers of a network's layers.
+Portable C on cores of other kinds: reckoned for 16 registers and a product a cycle.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from edgeconv.ir.requantisation.scalings import OFFSETS, TIES
+from edgeconv.target.targets import DSP, DUAL_ISSUE, HELIUM, THUMB_1, Target
+
+
+@dataclass(frozen=True, slots=True)
+class Windows:
+    """What it takes beside a load and a store of every number to bring windows to where they are
+    multiplied.  ``pixel``: of one whose channels are its window.  Of another window: ``whole``,
+    each ``row`` of it, and each number ``beyond`` whole quads of a row.  Of those that reach over
+    an edge: ``edge_row``, or where pixels are no whole quads ``edge_tap`` and ``edge_number``.
+    """
+
+    pixel: float = 0.0
+    whole: float = 0.0
+    row: float = 0.0
+    beyond: float = 0.0
+    edge_row: float = 0.0
+    edge_tap: float = 0.0
+    edge_number: float = 0.0
+    three: float = 0.0
+    three_row: float = 0.0
+    three_beyond: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Summed:
+    """What it takes to sum the numbers of a window, by which zero points of filters count:
+    ``each`` quad of them, of Helium 16, and what is around."""
+
+    each: float = 0.0
+    whole: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Cycles:
+    """``tile``: of 24 products, four numbers of three pixels by two filters; ``tile_results``: of
+    the six results of a tile.  ``widened``: of four numbers of a pixel that are packed, and what
+    ``windows`` take besides.
+    ``window``, ``column``: of four channels of a depthwise layer 36 products and their results, and
+    twelve numbers that are packed.  ``dot``, ``dot_results``: of 16 products of a fully connected
+    layer, and of four results.  ``added``: of a result that a residual is added to.
+    Of four channels of a depthwise layer of another kernel: ``taps`` of a window's results,
+    ``pair_tap`` and ``lone_tap`` of the products of a column of two rows and of one,
+    ``pair_column`` and ``lone_column`` of the numbers of these that are packed.  ``row_of_four``
+    and ``row_of_taps``: of four channels of a row of either; ``rows_of_taps``: of some rows of a
+    tensor of one column.  ``few``: of windows whose channels
+    are no whole quads, where they take something else; ``threes`` and ``few_threes``: the same of
+    layers some of whose windows are packed three at a time, where that is done.
+    Of filters with zero points: ``summed``; of a fully connected layer ``dot_sum`` and
+    ``dot_around`` in place of ``dot`` and ``dot_results``.
+    """
+
+    tile: float
+    tile_results: float
+    widened: float
+    window: float
+    column: float
+    dot: float
+    dot_results: float
+    added: float
+    taps: float
+    pair_tap: float
+    lone_tap: float
+    pair_column: float
+    lone_column: float
+    row_of_four: float = 0.0
+    row_of_taps: float = 0.0
+    rows_of_taps: float = 0.0
+    windows: Windows = Windows()
+    few: Windows | None = None
+    threes: Windows | None = None
+    few_threes: Windows | None = None
+    summed: Summed = Summed()
+    dot_sum: float = 0.0
+    dot_around: float = 0.0
+
+
+# 20 instructions, four of them LDRD, and a quarter of the loop's end; 43; LDR, two SXTB16, STRD and
+# half of the loop's end; 61, among them 14 LDM; three LDR, ten, STM of six; 20, one an LDM; 39.  Of
+# other kernels: 52; LDM of four and two LDRD by four SMLAD, two LDRD by four, either with a quarter
+# of the loop's end; two LDR, 13, two STRD; LDR, five, STRD.
+_SINGLE = Cycles(
+    *(29.5, 63, 8.5, 112, 26, 26, 50, 17, 74, 16, 11, 24, 12, 75, 250, 560),
+    windows=Windows(62, 260, 50, 8, 115, 48, 16),
+    few=Windows(62, 310, 18, 9, 70, 5, 23),
+    threes=Windows(42, 87, 41, 8, 67, 48, 16, 41, 5, 0.5),
+    few_threes=Windows(42, 31, 16, 6, 32, 3.5, 14.5, 41, 5, 0.5),
+    summed=Summed(9, 40),
+    dot_sum=29,
+    dot_around=110,
+)
+_DUAL = Cycles(
+    *(17.5, 42, 5.5, 64, 17, 18.5, 34, 12, 43, 8.5, 6.5, 15, 6, 50, 160, 360),
+    windows=Windows(45, 150, 37, 8, 78, 36, 13),
+    few=Windows(45, 190, 14, 7, 55, 4, 18),
+    threes=Windows(28, 55, 28, 8, 47, 36, 13, 27, 3.5, 0.5),
+    few_threes=Windows(28, 22, 12, 5, 25, 2.5, 11, 27, 3.5, 0.5),
+    summed=Summed(6, 30),
+    dot_sum=20,
+    dot_around=80,
+)
+_THUMB_2 = Cycles(
+    *(122, 122, 14, 328, 50, 97, 75, 28, 214, 55, 38, 44, 14),
+    *(120, 420, 420),
+    Windows(75, 265, 30, 9, 62, 45, 15),
+    summed=Summed(12, 40),
+    dot_sum=97,
+    dot_around=120,
+)
+_THUMB_1 = Cycles(
+    *(273, 650, 25, 890, 60, 179, 415, 150, 640, 87, 60, 89, 45),
+    *(300, 810, 150),
+    Windows(115, 440, 30, 22, 95, 84, 22),
+    summed=Summed(25, 60),
+    dot_sum=179,
+    dot_around=700,
+)
+_PORTABLE = Cycles(
+    *(96, 84, 16, 286, 48, 83, 56, 30, 80, 64, 34, 32, 16),
+    summed=Summed(8, 16),
+    dot_sum=83,
+    dot_around=72,
+)
+
+# Of Helium: 16 numbers by four filters, five loads that overlap four VMLADAVA; the four results;
+# a pixel, and of fewer than four filters; a row of its window that is copied, and one that reaches
+# over an edge; a window of eight channels, nine times two VMULL and two VADD, and their results; a
+# pixel's column that is copied.  Of other depthwise kernels: the results, a tap, a pixel of a row
+# that is copied; of either a row of eight channels, and a window of fewer.  What is around the
+# loops is counted, an instruction a cycle.
+FOURS_BLOCK, FOURS_RESULTS, FOURS_PIXEL, FOURS_LAST = 10.0, 22.0, 90.0, 50.0
+FOURS_ROW, FOURS_EDGE = 45.0, 85.0
+EIGHTS_WINDOW, EIGHTS_COLUMN = 98.0, 12.0
+FOURS_SUMMED, FOURS_AROUND = Summed(4.0, 20.0), 6.0  # of filters with zero points
+EIGHTS_TAPS, EIGHTS_TAP, EIGHTS_ROW, EIGHTS_AROUND, EIGHTS_LAST = 40.0, 9.0, 11.0, 140.0, 100.0
+
+
+@dataclass(frozen=True, slots=True)
+class RealCycles:
+    """Of layers whose sums become float32 (ec_int8_real.h).  ``tile``: of the six sums of a tile,
+    and ``four``: of those of four filters, beside their products; ``around``: of the latter, where
+    filters have zero points, besides.  Of a depthwise layer ``window``
+    and ``tap`` of four channels, ``lone`` and ``lone_tap`` of one; where columns are taken apart as
+    for int8 results ``nine`` sums of four channels, and ``taps`` of another kernel besides what
+    `Cycles` has of its taps.  ``result``: of a sum that
+    becomes float32 and is stored, the epilogue aside.
+
+    The least with which no layer of some fifteen, of each kind and of odd sizes, takes more than is
+    predicted, as counted under QEMU: cycles of the manuals of Cortex-M0 and M4, of a Cortex-M7 and
+    M55 instructions as `lowering.loops.PerCore` counts them.
+    """
+
+    tile: float
+    four: float
+    window: float
+    tap: float
+    lone: float
+    lone_tap: float
+    result: float
+    around: float = 20.0
+    nine: float = 0.0
+    taps: float = 0.0
+
+
+_REAL_SINGLE = RealCycles(54, 54, 0, 22, 0, 13, 17, nine=66, taps=62)
+_REAL_DUAL = RealCycles(54, 9, 0, 19.2, 0, 8.5, 5, nine=37, taps=40)
+_REAL_HELIUM = RealCycles(0, 26, 0, 15, 0, 9, 10)
+_REAL_THUMB_2 = RealCycles(60, 60, 20, 30, 15, 15, 320)
+_REAL_THUMB_1 = RealCycles(101, 1170, 40, 86, 100, 10, 320)
+_REAL_PORTABLE = RealCycles(60, 40, 30, 24, 20, 10, 8)
+
+
+def real_cycles_of(target: Target) -> RealCycles:
+    """Those of the core that ``target`` is."""
+    if not target.is_scalar:
+        return _REAL_PORTABLE
+    if THUMB_1 in target.features:
+        return _REAL_THUMB_1
+    rows = {HELIUM: _REAL_HELIUM, DUAL_ISSUE: _REAL_DUAL, DSP: _REAL_SINGLE}
+    found = (row for feature, row in rows.items() if feature in target.features)
+    return next(found, _REAL_THUMB_2)
+
+
+@dataclass(frozen=True, slots=True)
+class Besides:
+    """What a scaling with words besides multipliers takes more: of a tile's six results, and of
+    four of another kernel's.  Counted in the assembly of ec_int8_scaling_*.h, two cycles a load;
+    of Cortex-M0 and M3 in what GCC 12 makes of the C."""
+
+    six: float = 0.0
+    four: float = 0.0
+
+
+_NOTHING = Besides()
+_HELIUM: Mapping[str, float] = {OFFSETS: 3.0, TIES: 12.0}  # of four results
+_BESIDES: Mapping[str, Mapping[str, Besides]] = {
+    OFFSETS: {
+        "single": Besides(4, 8),
+        "dual": Besides(2, 4),
+        "c": Besides(24, 16),
+    },
+    TIES: {
+        "single": Besides(20, 24),
+        "dual": Besides(14, 16),
+        "c": Besides(72, 48),
+    },
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Packed:
+    """What it takes to pack an operand that is computed at run time as filters are: a ``column``,
+    and each ``number`` of it.  Counted under QEMU as `RealCycles` are."""
+
+    column: float
+    number: float
+
+
+_PACKED_SINGLE, _PACKED_DUAL = Packed(80, 7), Packed(50, 4)
+_PACKED_HELIUM, _PACKED_THUMB_1 = Packed(60, 5), Packed(150, 15)
+
+
+def pack_cycles(target: Target) -> Packed:
+    """Those of the core that ``target`` is."""
+    rows = {
+        THUMB_1: _PACKED_THUMB_1,
+        HELIUM: _PACKED_HELIUM,
+        DUAL_ISSUE: _PACKED_DUAL,
+    }
+    found = (row for feature, row in rows.items() if feature in target.features)
+    return next(found, _PACKED_SINGLE)
+
+
+def cycles_of(target: Target, scaling: str = "") -> Cycles:
+    """Those of the core that ``target`` is; ``scaling``: of sums."""
+    more = besides_of(target, scaling)
+    core = _plain(target)
+    return replace(
+        core,
+        tile_results=core.tile_results + more.six,
+        window=core.window + more.four,
+        dot_results=core.dot_results + more.four,
+        taps=core.taps + more.four,
+    )
+
+
+def _kind(target: Target) -> str:
+    if DSP not in target.features or not target.is_scalar:
+        return "c"
+    return "dual" if DUAL_ISSUE in target.features else "single"
+
+
+@dataclass(frozen=True, slots=True)
+class TwoCycles:
+    """Of depthwise layers by pairs of rows (ec_int8_two.h), for four channels of a lattice.  Of a
+    kernel of 3x3: ``four``; ``column`` of four rows that is packed; of one channel ``channel``, and
+    ``window`` of two columns and rows.  Of another: ``any_four``; ``pair`` of rows of a column that
+    is packed, and ``pairs`` of those of all columns; ``call`` of the windows of two rows; of two
+    channels of a window ``half``, and ``tap`` of a pair; ``turn`` of a row of an image.
+    """
+
+    four: float
+    column: float
+    channel: float
+    window: float
+    any_four: float
+    pair: float
+    pairs: float
+    call: float
+    half: float
+    tap: float
+    turn: float
+
+
+# 32 instructions, four of them loads and eight stores; 55, four of them LDRD and one LDM of three;
+# 17, two of them STRD; 36; 6, LDRD and LDM of four among them, with an eighth of the loop's end.
+_TWO_SINGLE = TwoCycles(169, 38, 45, 69.5, 80, 24, 45, 110, 50, 12.4, 1200)
+_TWO_DUAL = TwoCycles(95, 27, 20, 53, 50, 15, 28, 65, 32, 6.3, 700)
+
+
+def two_cycles_of(target: Target) -> TwoCycles:
+    """Those of the core with DSP that ``target`` is."""
+    return _TWO_DUAL if DUAL_ISSUE in target.features else _TWO_SINGLE
+
+
+def besides_of(target: Target, scaling: str) -> Besides:
+    """What a scaling takes more on the core that ``target`` is."""
+    return _BESIDES.get(scaling, {}).get(_kind(target), _NOTHING)
+
+
+def helium_besides(scaling: str) -> float:
+    """What four results take more on Helium."""
+    return _HELIUM.get(scaling, 0.0)
+
+
+def _plain(target: Target) -> Cycles:
+    if not target.is_scalar:
+        return _PORTABLE
+    if THUMB_1 in target.features:
+        return _THUMB_1
+    if DSP not in target.features:
+        return _THUMB_2
+    return _DUAL if DUAL_ISSUE in target.features else _SINGLE
+
+
+def plain_cycles_of(target: Target, scaling: str = "") -> Cycles:
+    """The same of what is computed in C, whatever the core multiplies integers by."""
+    without = replace(target, features=target.features - {DSP, DUAL_ISSUE})
+    return cycles_of(without, scaling)

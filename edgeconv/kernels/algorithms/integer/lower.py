@@ -1,0 +1,332 @@
+"""From an integer candidate to its kernel call."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
+
+from edgeconv.ir.choice import Arg, ArgKind, Blob, Layer, Param
+from edgeconv.ir.graph import Graph, Node
+from edgeconv.ir.requantisation import Form
+from edgeconv.kernels.algorithms.candidate import ConvCandidate
+from edgeconv.kernels.algorithms.integer.candidate import ROWS, IntegerPlan
+from edgeconv.kernels.algorithms.integer.overlap import overlapping
+from edgeconv.kernels.algorithms.integer.packing import (
+    DEPTHWISE_CHANNELS,
+    EIGHTS_CHANNELS,
+    FOUR,
+    QUAD,
+    SIXTEEN,
+    Unscaled,
+    by_group,
+    channel_words,
+    depthwise_words,
+    eights_words,
+    in_quads,
+    in_sixteens,
+    padded,
+    sums_in,
+    taps_words,
+    two_3x3_words,
+    two_words,
+    words_of,
+)
+from edgeconv.kernels.algorithms.integer.two_rows import TwoRows
+from edgeconv.kernels.algorithms.packing import filters_blob
+from edgeconv.kernels.algorithms.problem import ConvProblem
+from edgeconv.kernels.algorithms.scaling import scaled_form, scaling_of
+from edgeconv.kernels.algorithms.sums import filter_zeros, multiples, pair_of
+from edgeconv.kernels.algorithms.widening import is_asymmetric
+from edgeconv.kernels.lowering.calls import (
+    input_arg,
+    output_arg,
+    residual_args,
+    residual_overwritten,
+)
+from edgeconv.target.targets import Target
+
+Floats = npt.NDArray[np.float32]
+Integers = npt.NDArray[np.int64]
+PAIR = 2  # filters that are computed together; of a dense layer four
+_HEADERS = ("ec_int8_channels.h",)
+_SUMS = ("ec_int8_add.h", "ec_int8_residual.h")
+C_TYPES = {"float32": "int8_t", "int32": "int32_t"}  # filters count as numbers of one byte
+_IMAGES = (*_HEADERS, "ec_window.h", "ec_int8_panel.h")
+_TWO_ROWS = ("ec_int8_rows.h", "ec_int8_depthwise.h", "ec_int8_two.h", "ec_int8_depthwise_two.h")
+_DEPTHWISE_HEADERS = {
+    "depthwise_3x3": ("ec_int8_rows.h", "ec_int8_depthwise_3x3.h"),
+    "depthwise": ("ec_int8_rows.h", "ec_int8_depthwise.h"),
+    "depthwise_two": _TWO_ROWS,
+    "depthwise_two_turned": _TWO_ROWS,
+    "depthwise_two_3x3": ("ec_int8_rows.h", "ec_int8_two.h", "ec_int8_depthwise_two_3x3.h"),
+    "depthwise_add": ("ec_int8_rows.h", "ec_int8_depthwise.h"),
+    "depthwise_3x3_eights": ("ec_int8_rows.h", "ec_int8_eights_3x3.h"),
+    "depthwise_eights": ("ec_int8_rows.h", "ec_int8_eights.h"),
+    "depthwise_eights_add": ("ec_int8_rows.h", "ec_int8_eights.h"),
+}
+_RESIDUAL_HEADERS = {
+    "convolve_fours_add": "ec_int8_residual_fours.h",
+    "depthwise_add": "ec_int8_residual_depthwise.h",
+    "depthwise_eights_add": "ec_int8_residual_eights.h",
+}
+
+
+def lower(candidate: ConvCandidate[IntegerPlan], node: Node, graph: Graph, target: Target) -> Layer:
+    """The kernel call of a Conv node."""
+    del target
+    problem, form = candidate.problem, scaled_form(node, graph)
+    blobs, headers = _constants(candidate.plan, node, graph, form)
+    added = _added(node, graph)
+    return Layer(
+        node=node,
+        algorithm=candidate.algorithm,
+        template="conv/integer.c.j2",
+        params={
+            "kernel_function": candidate.plan.kernel,
+            "images": problem.batch,
+            **problem.window,
+            **problem.rings,
+            "groups": 1 if candidate.plan.is_depthwise else problem.groups,
+            **_group(candidate, blobs),
+            "in_strides": _strides(problem.in_c, problem.in_size),
+            "out_strides": _strides(problem.out_c, problem.out_size),
+            "workspace": bool(candidate.workspace_bytes),
+            "has_filters": len(blobs) > 1,
+            "sums_of_inputs": sums_behind(problem),
+            "added": added,
+            "residual_rows": min(ROWS, problem.out_size[1]),
+            **_result(form, graph[node.inputs[0]].storage.zero[0]),
+        },
+        args=_arguments(node, graph, blobs, candidate),
+        headers=(
+            *zero_points_header(problem),
+            *_IMAGES,
+            *headers,
+            *(_sums(candidate.plan) if added else ()),
+        ),
+        work=candidate.work,
+        blobs=blobs,
+        aliases=(*residual_overwritten(node, graph), *overlapping(candidate, node)),
+        workspace_bytes=candidate.workspace_bytes,
+        macs=problem.macs,
+        divides=problem.divides,
+        candidate=candidate,
+        plan={"right": form.right},
+        scaling=scaling_of(graph),
+    )
+
+
+def lower_dense(
+    candidate: ConvCandidate[IntegerPlan], node: Node, graph: Graph, target: Target
+) -> Layer:
+    """The kernel call of a Dense node."""
+    del target
+    problem, form = candidate.problem, scaled_form(node, graph)
+    helium = candidate.plan.helium
+    filters = filters_in_sixteens(node, graph) if helium else filters_in_quads(node, graph, FOUR)
+    blobs = (filters, _channels(form, FOUR, by_sum=by_sum_of(node, graph)))
+    return Layer(
+        node=node,
+        algorithm=candidate.algorithm,
+        template="ops/dense_integer.c.j2",
+        params={
+            "kernel_function": candidate.plan.kernel,
+            "rows": math.prod(problem.out_size),
+            "channels": (problem.in_c, problem.out_c),
+            **_result(form, 0),
+        },
+        args=_arguments(node, graph, blobs, candidate),
+        headers=(*zero_points_header(problem), *_dense_headers(candidate.plan)),
+        work=candidate.work,
+        blobs=blobs,
+        macs=problem.macs,
+        candidate=candidate,
+        plan={"right": form.right},
+        scaling=scaling_of(graph),
+    )
+
+
+def zero_points_header(problem: ConvProblem) -> tuple[str, ...]:
+    """That of filters that have them."""
+    return ("ec_zero_points.h",) if problem.asymmetric else ()
+
+
+def sums_behind(problem: ConvProblem) -> int:
+    """Numbers behind those of a window in a panel, by which it is multiplied by zero points."""
+    return sums_in(problem.group_in_c * math.prod(problem.kernel)) if problem.asymmetric else 0
+
+
+def by_sum_of(node: Node, graph: Graph) -> Integers | None:
+    """What of each sum the sum of its inputs is multiplied by; None where filters have no zero
+    points."""
+    return -filter_zeros(node, graph) if is_asymmetric(node.attrs["storage"]) else None
+
+
+def _dense_headers(plan: IntegerPlan) -> tuple[str, ...]:
+    if plan.helium:
+        return *_IMAGES, "ec_int8_fours.h"
+    if plan.kernel == "dense_around":
+        return *_IMAGES, "ec_int8_sums.h", "ec_int8_dense_around.h"
+    return *_HEADERS, "ec_int8_dot.h"
+
+
+def _constants(
+    plan: IntegerPlan, node: Node, graph: Graph, form: Form
+) -> tuple[tuple[Blob, ...], tuple[str, ...]]:
+    """Filters and channels' words of a convolution, and the headers of its kernel."""
+    if plan.is_depthwise:
+        return (_depthwise(plan, node, graph, form),), _DEPTHWISE_HEADERS[plan.kernel]
+    groups = node.attrs["groups"]
+    if plan.helium:
+        words = _channels(form, FOUR, groups, by_sum_of(node, graph))
+        return (filters_in_sixteens(node, graph, groups), words), ("ec_int8_fours.h",)
+    filters = filters_in_quads(node, graph, PAIR, groups, in_panel=True)
+    constants = filters, _channels(form, PAIR, groups)
+    return constants, ("ec_int8_tile.h",)
+
+
+def unscaled_depthwise(nine: bool, node: Node, graph: Graph) -> Blob:
+    """Filters of every four channels of a layer whose sums are results; ``nine``: of 3 x 3."""
+    filters = _depthwise_filters(node, graph)
+    own = words_of(DEPTHWISE_CHANNELS, filters[0].size, 1)
+    pack, unscaled = depthwise_words if nine else taps_words, Unscaled(len(filters))
+    return _words(-(-len(filters) // DEPTHWISE_CHANNELS) * own, lambda: pack(filters, unscaled))
+
+
+def _depthwise_filters(node: Node, graph: Graph) -> Integers:
+    """Those of two dimensions; of one they are a row."""
+    filters = multiples(node, graph)
+    return filters.reshape(*filters.shape[:2], -1, filters.shape[-1])
+
+
+def _depthwise(plan: IntegerPlan, node: Node, graph: Graph, form: Form) -> Blob:
+    """Words and filters of every few channels."""
+    filters = _depthwise_filters(node, graph)
+    each = len(form.words)
+    if plan.helium:
+        wide = is_asymmetric(node.attrs["storage"])
+        element = np.int16 if wide else np.int8
+        own = words_of(EIGHTS_CHANNELS, (1 + wide) * filters[0].size, each)
+        count = -(-len(filters) // EIGHTS_CHANNELS) * own
+        return _words(count, lambda: eights_words(filters, form, element))
+    if plan.two is not None:
+        return _by_two_rows(plan.two, filters, form)
+    pack = depthwise_words if plan.kernel == "depthwise_3x3" else taps_words
+    own = words_of(DEPTHWISE_CHANNELS, filters[0].size, each)
+    return _words(-(-len(filters) // DEPTHWISE_CHANNELS) * own, lambda: pack(filters, form))
+
+
+def _by_two_rows(two: TwoRows, filters: Integers, form: Form) -> Blob:
+    """The same of pairs of rows."""
+    if two.is_turned:
+        filters = filters.transpose(0, 1, 3, 2)
+    each, (height, width) = len(form.words), filters.shape[2:]
+    fours = -(-len(filters) // DEPTHWISE_CHANNELS)
+    if two.is_3x3:
+        return _words(4 * fours * (6 + each), lambda: two_3x3_words(filters, form))
+    taps = width * (height // 2 + 1)
+    return _words(2 * fours * (2 * each + 4 * taps), lambda: two_words(filters, form))
+
+
+def _group(candidate: ConvCandidate[IntegerPlan], blobs: Sequence[Blob]) -> dict[str, Param]:
+    """Channels that a call has, and elements of constants from a group's to the next."""
+    problem, groups = candidate.problem, candidate.problem.groups
+    if candidate.plan.is_depthwise:
+        return {"channels": (problem.in_c, problem.out_c), "constants": (0, 0)}
+    filters, words = (blob.elements // groups for blob in blobs)
+    return {"channels": (problem.group_in_c, problem.group_out_c), "constants": (filters, words)}
+
+
+def _strides(channels: int, size: tuple[int, int, int]) -> tuple[int, int, int]:
+    """From an image to the next, a row, and a pixel; channels lie last."""
+    return channels * size[1] * size[2], channels * size[2], channels
+
+
+def _arguments(
+    node: Node, graph: Graph, blobs: Sequence[Blob], candidate: ConvCandidate[IntegerPlan]
+) -> tuple[Arg, ...]:
+    """Pointers to what the kernel reads and writes: integers, all of them."""
+    tensors = (
+        input_arg(graph, node.inputs[0]),
+        *residual_args(node, graph),
+        output_arg(node, graph),
+    )
+    source, *others = (replace(arg, c_type="int8_t") for arg in tensors)
+    held = "int8_t" if candidate.plan.helium else "int16_t"
+    workspace = (Arg(ArgKind.WORKSPACE, "workspace", c_type=held),)
+    return (
+        source,
+        *(Arg(ArgKind.WEIGHTS, blob.name, blob.name, C_TYPES[blob.dtype]) for blob in blobs),
+        *others,
+        *(workspace if candidate.workspace_bytes else ()),
+    )
+
+
+def _sums(plan: IntegerPlan) -> tuple[str, ...]:
+    """Headers of what adds a residual."""
+    own = _RESIDUAL_HEADERS.get(plan.kernel)
+    return ("ec_int8_tile.h", *_SUMS, own) if own else _SUMS
+
+
+def _added(node: Node, graph: Graph) -> tuple[int, ...]:
+    """How a residual is added, as `ec_int8_residual` has it but for the rows; empty without."""
+    if not node.epilogue.residual:
+        return ()
+    pair = pair_of(node, graph)
+    assert pair is not None, node.name
+    return pair.by_a, pair.by_b, pair.offset, pair.right, pair.low, pair.high, pair.ties
+
+
+def _result(form: Form, padding: int) -> dict[str, Param]:
+    return {
+        "padding": padding,
+        "offset": form.offset,
+        "right": form.right,
+        "low": form.low,
+        "high": form.high,
+    }
+
+
+def filters_in_quads(
+    node: Node, graph: Graph, together: int, groups: int = 1, *, in_panel: bool = False
+) -> Blob:
+    """Those of a Conv or Dense node, so many ``together``, as `in_quads`; ``in_panel``: windows
+    have their sums behind them, where filters have zero points."""
+    out_c, *window = graph[node.inputs[1]].shape
+    numbers, zeros = math.prod(window), None
+    if in_panel and is_asymmetric(node.attrs["storage"]):
+        own = filter_zeros(node, graph).astype(np.float32)
+        zeros = np.tile(by_group(own[:, None], groups, together), sums_in(numbers))
+        numbers += zeros.shape[1]
+
+    def arranged(weights: Floats, behind: Floats | None = None) -> Floats:
+        return in_quads(by_group(weights, groups, together), together, behind)
+
+    def without(weights: Floats) -> Floats:
+        return arranged(weights, None if zeros is None else np.zeros_like(zeros))
+
+    elements = groups * padded(out_c // groups, together) * padded(numbers, QUAD)
+    return filters_blob(node, graph, elements, lambda w: arranged(w, zeros), without)
+
+
+def filters_in_sixteens(node: Node, graph: Graph, groups: int = 1) -> Blob:
+    """The same as `in_sixteens`."""
+    out_c, *window = graph[node.inputs[1]].shape
+    elements = groups * padded(out_c // groups, FOUR) * padded(math.prod(window), SIXTEEN)
+    return filters_blob(
+        node, graph, elements, lambda weights: in_sixteens(by_group(weights, groups, FOUR))
+    )
+
+
+def _channels(form: Form, together: int, groups: int = 1, by_sum: Integers | None = None) -> Blob:
+    each = len(form.words) + (by_sum is not None)
+    count = each * groups * padded(len(form.start) // groups, together)
+    return _words(count, lambda: channel_words(form, together, groups, by_sum))
+
+
+def _words(elements: int, pack: Callable[[], npt.NDArray[np.int32]]) -> Blob:
+    return Blob("channels", elements, pack, dtype="int32")

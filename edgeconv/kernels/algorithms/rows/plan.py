@@ -1,0 +1,196 @@
+"""Plan of a convolution over packed rows: register tile, strips, and the rows of a panel."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+
+from edgeconv.kernels.algorithms.cut import Cut
+from edgeconv.kernels.algorithms.direct.plan import STRIP_OVERHEAD, row_shapes
+from edgeconv.kernels.algorithms.filter_order import FilterOrder
+from edgeconv.kernels.algorithms.problem import ConvProblem
+from edgeconv.target.cache import ASSUMED
+from edgeconv.target.micro_kernels.base import Lies, MicroKernel
+from edgeconv.target.targets import Target
+
+WORD_BYTES = 4
+# The share of L2 that packed input rows may take: the filters of a tile stay beside them.
+PANEL_OF_L2 = 3 / 8
+SLACK = 16  # words that a tile may read beyond the last column
+# Groups of channels in a block of the panel, at most: a line of each pixel; of a step's neighbours.
+BLOCK = {Lies.STRIDED: 16, Lies.PACKED: 64}
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """Packed input of ``rows`` rows: ``blocks`` of ``block`` groups of channels, every
+    ``row_stride``-th row and ``column_stride``-th column, ``phases`` times ``wide`` columns."""
+
+    block: int
+    blocks: int
+    slices: int
+    rows: int
+    row_stride: int
+    column_stride: int
+    phases: int
+    wide: int
+
+    @property
+    def bytes(self) -> int:
+        """Of the workspace."""
+        row = self.block * self.phases * self.wide
+        return WORD_BYTES * (self.blocks * self.slices * self.rows * row + SLACK)
+
+
+@dataclass(frozen=True, slots=True)
+class RowsPlan:
+    """``vectors`` of filters per tile, ``tail_vectors`` in the last one of a group (0: all full).
+
+    ``planes`` of ``rows`` rows of ``row`` pixels, ``chunk`` rows to a panel.  ``cost`` in slots.
+    """
+
+    kernel: MicroKernel
+    vectors: int
+    tail_vectors: int
+    planes: int
+    rows: int
+    row: int
+    chunk: int
+    strips: Cut
+    tail_strips: Cut
+    panel: Panel
+    cost: float
+
+    @property
+    def largest_rows(self) -> int:
+        """Output pixels of the largest strip."""
+        return self.strips.wide
+
+    def order(self, problem: ConvProblem, lanes: int) -> FilterOrder:
+        """The filters of ``problem`` as the kernel reads them."""
+        full = -(-problem.group_out_c // lanes) - self.tail_vectors
+        each = (self.vectors * lanes,) * (full // self.vectors)
+        tail = (self.tail_vectors * lanes,) if self.tail_vectors else ()
+        return FilterOrder(
+            groups=problem.groups,
+            out_c=problem.group_out_c,
+            in_c=problem.group_in_c,
+            taps=math.prod(problem.kernel),
+            widths=(*each, *tail),
+            nc=problem.group_in_c,
+            block=self.kernel.k * self.panel.block,
+            k=self.kernel.k,
+            interleaves=self.kernel.interleaves,
+            # As ec_gemm_sum_rows goes over a panel of words: side by side where not dilated.
+            run=problem.kernel[2] if problem.dilations[2] == 1 and self.panel.phases == 1 else 1,
+        )
+
+
+def _block(groups: int, lies: Lies) -> int:
+    """Groups of a block: a line of each pixel, or as even parts as whole vectors of four make."""
+    most = BLOCK[lies]
+    if lies is Lies.STRIDED or groups <= most:
+        return min(most, groups)
+    return 2 * -(-groups // (2 * -(-groups // most)))
+
+
+def _panel(problem: ConvProblem, kernel: MicroKernel, row: int, chunk: int) -> Panel:
+    """The panel under ``chunk`` output rows of ``row`` pixels."""
+    (depth, kernel_h, kernel_w), (_, stride_h, stride_w) = problem.kernel, problem.strides
+    _, dilation_h, dilation_w = problem.dilations
+    # What no window reads is not packed, as far as a kernel of one row or column tells.
+    row_stride = stride_h if kernel_h == 1 else 1
+    column_stride = stride_w if kernel_w == 1 else 1
+    stride, reach = stride_w // column_stride, (kernel_w - 1) * dilation_w
+    groups = -(-problem.group_in_c // kernel.k)
+    block = _block(groups, kernel.lies)
+    apart = kernel.lies is Lies.PACKED  # the same group of neighbouring pixels lies side by side
+    return Panel(
+        block=block,
+        blocks=-(-groups // block),
+        slices=depth,
+        rows=(chunk - 1) * stride_h // row_stride + (kernel_h - 1) * dilation_h + 1,
+        row_stride=row_stride,
+        column_stride=column_stride,
+        phases=stride if apart else 1,
+        # Where pixels lie side by side, every group's row begins with a vector; else a tile may
+        # read rows beyond the last pixel.
+        wide=-(-(row + reach // stride) // kernel.row_multiple) * kernel.row_multiple
+        if apart
+        else (row + kernel.row_multiple - 2) * stride + reach + 1,
+    )
+
+
+def _chunk(problem: ConvProblem, target: Target, kernel: MicroKernel, rows: int, row: int) -> int:
+    """Output rows of a panel: as even parts as fit their share of L2, a row at least."""
+    caches = target.caches or ASSUMED
+    most = PANEL_OF_L2 * caches[min(1, len(caches) - 1)].size
+    if not target.workspaces:
+        return 1
+    parts = 1
+    while parts < rows and _panel(problem, kernel, row, -(-rows // parts)).bytes > most:
+        parts += 1
+    return -(-rows // parts)
+
+
+def _strip_cost(rows: int, vectors: int, depth: int, kernel: MicroKernel, target: Target) -> float:
+    """Slots of a strip of ``rows`` pixels: per step its products, its loads or the latency."""
+    step = target.tile_slots(kernel, rows, vectors)
+    return depth * step + 2 * rows * vectors + STRIP_OVERHEAD
+
+
+def _packing_cost(problem: ConvProblem, plan: RowsPlan, target: Target, slots: float) -> float:
+    """Slots to pack all panels of one group of one image, so many for a vector of channels."""
+    panel, chunks = plan.panel, plan.planes * -(-plan.rows // plan.chunk)
+    columns = panel.rows * panel.phases * panel.wide * panel.slices
+    return chunks * columns * -(-problem.group_in_c // target.lanes) * slots
+
+
+def _cost(problem: ConvProblem, plan: RowsPlan, target: Target, pack_slots: float) -> float:
+    depth = -(-problem.group_in_c // plan.kernel.k) * math.prod(problem.kernel)
+    full = -(-problem.group_out_c // target.lanes) // plan.vectors
+    total = 0.0
+    for tiles, vectors, cut in (
+        (full, plan.vectors, plan.strips),
+        (int(plan.tail_vectors > 0), plan.tail_vectors, plan.tail_strips),
+    ):
+        for count, rows in ((cut.count, cut.wide), (cut.rest, cut.narrow)):
+            total += tiles * count * _strip_cost(rows, vectors, depth, plan.kernel, target)
+    once = plan.planes * plan.rows * total + _packing_cost(problem, plan, target, pack_slots)
+    return problem.batch * problem.groups * once
+
+
+def make_plan(
+    problem: ConvProblem,
+    target: Target,
+    kernels: Sequence[MicroKernel],
+    pack_slots: Callable[[MicroKernel], float],
+) -> RowsPlan:
+    """The cheapest plan over these micro-kernels, their tiles and the ways to walk the pixels.
+
+    ``pack_slots``: slots to bring a vector of channels of one pixel to the panel.
+    """
+    total, plans = -(-problem.group_out_c // target.lanes), []
+    for kernel, (planes, rows, row) in product(kernels, row_shapes(problem)):
+        chunk = _chunk(problem, target, kernel, rows, row)
+        for tile in kernel.tiles:
+            vectors = min(tile.vectors, total)
+            tail = total % vectors
+            tail_rows = max((t.rows for t in kernel.tiles if t.vectors >= tail), default=tile.rows)
+            plan = RowsPlan(
+                kernel=kernel,
+                vectors=vectors,
+                tail_vectors=tail,
+                planes=planes,
+                rows=rows,
+                row=row,
+                chunk=chunk,
+                strips=Cut.evenly(row, tile.rows),
+                tail_strips=Cut.evenly(row, tail_rows),
+                panel=_panel(problem, kernel, row, chunk),
+                cost=0.0,
+            )
+            plans.append(replace(plan, cost=_cost(problem, plan, target, pack_slots(kernel))))
+    return min(plans, key=lambda plan: plan.cost)

@@ -1,0 +1,55 @@
+"""What the choice may ask of a node's kernel: layouts, storage formats, the kernel call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Flag
+from typing import Any
+
+from edgeconv.ir.choice import Layer
+from edgeconv.ir.graph import Graph, Node
+from edgeconv.ir.layout import CHANNELS_LAST, ROW_MAJOR, Layout
+from edgeconv.target.targets import Target
+
+
+@dataclass(frozen=True, slots=True)
+class LayoutOption:
+    """One way to run a node: a layout per tensor of ``node.reads()`` and per output.
+
+    ``penalty``: float32 elements that its loops move beyond the work that the kernel states.
+    ``attrs``: what the node is given to be lowered so, where several kernels do it.
+    """
+
+    reads: tuple[Layout, ...]
+    writes: tuple[Layout, ...]
+    penalty: float = 0.0
+    attrs: Mapping[str, Any] = field(default_factory=dict)
+
+
+class Stored(Flag):
+    """What a kernel does with tensors in other storage formats than float32: it decodes those that
+    it reads, the residual among them; it encodes what it writes."""
+
+    NOTHING = 0
+    READS = 1
+    WRITES = 2
+    BOTH = 3
+
+
+Lower = Callable[[Node, Graph, Target], Layer]
+Layouts = Callable[[Node, Graph, Target], Sequence[LayoutOption]]
+
+
+def row_major_only(node: Node, graph: Graph, target: Target) -> Sequence[LayoutOption]:
+    """The layouts of an operator that works on the logical order only."""
+    del graph, target
+    return (LayoutOption((ROW_MAJOR,) * len(node.reads()), (ROW_MAJOR,) * len(node.outputs)),)
+
+
+def channels_last_only(node: Node, graph: Graph, target: Target) -> Sequence[LayoutOption]:
+    """The layouts of a convolution whose channels lie side by side, those of the residual too."""
+    del graph, target
+    constants = (ROW_MAJOR,) * (sum(1 for name in node.inputs if name) - 1)
+    residual = (CHANNELS_LAST,) if node.epilogue.residual else ()
+    return (LayoutOption((CHANNELS_LAST, *constants, *residual), (CHANNELS_LAST,)),)

@@ -1,0 +1,180 @@
+"""Fully connected layer: y = x w^T + b with constant weights."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from edgeconv.ir.choice import Layer
+from edgeconv.ir.graph import Graph, Node
+from edgeconv.ir.layout import CHANNELS_LAST
+from edgeconv.kernels.algorithms import algorithms, planned, within
+from edgeconv.kernels.algorithms.direct.lower import lower as lower_direct
+from edgeconv.kernels.algorithms.int8_packed import ALGORITHM as OVER_PACKED_ROWS
+from edgeconv.kernels.algorithms.int8_packed.candidate import candidates as packed_candidates
+from edgeconv.kernels.algorithms.int8_packed.lower import lower as lower_packed
+from edgeconv.kernels.algorithms.int16 import ALGORITHM as WITH_INT16
+from edgeconv.kernels.algorithms.int16.candidate import candidates as int16_candidates
+from edgeconv.kernels.algorithms.int16.lower import lower as lower_int16
+from edgeconv.kernels.algorithms.integer import ALGORITHM as IN_INTEGERS
+from edgeconv.kernels.algorithms.integer.candidate import dense_candidate
+from edgeconv.kernels.algorithms.integer.lower import lower_dense as lower_integers
+from edgeconv.kernels.algorithms.integer.real import dense_real_candidates, lower_real
+from edgeconv.kernels.algorithms.problem import ConvProblem, Finish, SumsAs, filters_as
+from edgeconv.kernels.algorithms.wide_sums import wide_sums_of
+from edgeconv.kernels.algorithms.widening import is_asymmetric, widened
+from edgeconv.kernels.lowering.options import LayoutOption, row_major_only
+from edgeconv.kernels.ops.base import ImportContext, Operator, Source
+from edgeconv.kernels.ops.formula import Formula, Term
+from edgeconv.kernels.ops.importing import Values, flag, make_node
+from edgeconv.target.targets import Target
+
+INTEGER, PACKED, INT16 = IN_INTEGERS.name, OVER_PACKED_ROWS.name, WITH_INT16.name
+
+
+def _scaled(value: Values, factor: float) -> Values:
+    return value if factor == 1.0 else np.asarray(value * np.float32(factor))
+
+
+def _dense_bias(formula: Formula, c: Values, beta: float, features: int) -> str:
+    """The constant ``beta * c`` as a bias [features]; "" when ``c`` is no row."""
+    if c.size not in (1, features) or (c.ndim and c.shape[-1] != c.size):
+        return ""
+    row = np.broadcast_to(_scaled(c, beta).reshape(-1), (features,))
+    return formula.constant(row, "bias").name
+
+
+def _gemm_product(a: Term, b: Term, alpha: float, bias: str) -> Term:
+    """Alpha A B' + bias; what is constant is scaled and transposed here."""
+    formula = a.formula
+    source, ctx = formula.source, formula.ctx
+    weights, shape = ctx.constant(b.name), ctx.tensor(source.outputs[0]).shape
+    transposed = flag(source, ctx, "transB")
+    if weights is None:
+        factors = (a * alpha if alpha != 1.0 else a, b.transpose(1, 0) if transposed else b)
+        return formula.add("MatMul", factors, shape)
+    w = _scaled(weights if transposed else weights.T, alpha)
+    rows = 0 if transposed else 1
+    stored = ctx.stored_as(b.name, rows, source.name) if alpha == 1.0 else {}
+    name = b.name if w is weights else ctx.add_constant(f"{b.name}/w", w)
+    return formula.add("Dense", (a, name, bias), shape, **stored)
+
+
+def _import_gemm(source: Source, ctx: ImportContext) -> Sequence[Node]:
+    """Y = alpha A' B' + beta C, as Dense where B is constant and C a constant row."""
+    formula = Formula(source, ctx)
+    a, b, *c = formula.inputs()
+    alpha, beta = float(source.attrs["alpha"]), float(source.attrs["beta"])
+    if flag(source, ctx, "transA"):
+        a = a.transpose(1, 0)
+    addend, bias = ctx.constant(c[0].name) if c else None, ""
+    if addend is not None and ctx.constant(b.name) is not None:
+        features = ctx.tensor(source.outputs[0]).shape[1]
+        bias = _dense_bias(formula, addend, beta, features)
+    y = _gemm_product(a, b, alpha, bias)
+    if not c or bias:
+        return formula.finish(y)
+    if addend is not None:
+        return formula.finish(y + formula.constant(_scaled(addend, beta), "c"))
+    return formula.finish(y + (c[0] * beta if beta != 1.0 else c[0]))
+
+
+def _import_matmul(source: Source, ctx: ImportContext) -> Sequence[Node]:
+    a, b = source.inputs
+    weights = ctx.constant(b)
+    if weights is None or weights.ndim != 2:
+        return [make_node(source, "MatMul")]
+    stored = ctx.stored_as(b, 1, source.name)
+    return [make_node(source, "Dense", (a, ctx.add_constant(f"{b}/w", weights.T), ""), **stored)]
+
+
+def _macs(node: Node, graph: Graph) -> int:
+    return graph[node.output].size * graph[node.inputs[1]].shape[1]
+
+
+def dense_problem(node: Node, graph: Graph) -> ConvProblem:
+    """y[m, n] = sum_k x[m, k] w[n, k] + b[n]: the rows m are pixels, k and n channels."""
+    x, w = graph[node.inputs[0]], graph[node.inputs[1]]
+    rows = (1, 1, math.prod(x.shape[:-1]))
+    sums = SumsAs.of(node, graph, whole=not node.epilogue.residual)
+    wide = wide_sums_of(node, graph)
+    return ConvProblem(
+        batch=1,
+        in_c=w.shape[1],
+        out_c=w.shape[0],
+        groups=1,
+        in_size=rows,
+        out_size=rows,
+        kernel=(1, 1, 1),
+        strides=(1, 1, 1),
+        dilations=(1, 1, 1),
+        pads=(0, 0, 0),
+        in_layout=CHANNELS_LAST,
+        out_layout=CHANNELS_LAST,
+        filters_as=filters_as(node),
+        in_as=x.storage,
+        out_as=graph[node.output].storage,
+        finish=Finish.of(node, graph),
+        integers=sums.integers,
+        whole_sums=sums.whole_sums,
+        sum_facts=sums.sum_facts,
+        two_fit=sums.two_fit,
+        wide=wide is not None,
+        chunk=wide.chunk if wide else 0,
+        real_sums=sums.real_sums,
+        asymmetric=is_asymmetric(node.attrs.get("storage")),
+    )
+
+
+def _layouts(node: Node, graph: Graph, target: Target) -> Sequence[LayoutOption]:
+    """The logical order, in integers where there is a kernel for that, or in float32."""
+    (option,) = row_major_only(node, graph, target)
+    wide = widened(node, graph)
+    names = _kernels(wide or node, graph, target)
+    if not names:
+        return (option,)
+    given = {"storage": wide.attrs["storage"]} if wide else {}
+    found = [replace(option, attrs={"algorithm": name, **given}) for name in names]
+    return (*found, replace(option, attrs={"algorithm": "dense"}))
+
+
+def _kernels(node: Node, graph: Graph, target: Target) -> list[str]:
+    """What computes ``node`` in integers."""
+    problem = dense_problem(node, graph)
+    if problem.wide:
+        return [INT16] if int16_candidates(problem, target) else []
+    if target.lanes == 1:
+        real = dense_real_candidates(problem, target)
+        return [INTEGER] if problem.integers or real else []
+    return [each.algorithm for each in packed_candidates(problem, target)]
+
+
+def lower(node: Node, graph: Graph, target: Target) -> Layer:
+    """By direct convolution, or in integers where the node says so."""
+    problem, wanted = dense_problem(node, graph), node.attrs.get("algorithm")
+    if wanted == INTEGER and not problem.integers:
+        return lower_real(dense_real_candidates(problem, target)[0], node, graph, target)
+    if wanted == INTEGER:
+        return lower_integers(dense_candidate(problem, target), node, graph, target)
+    if wanted == INT16:
+        return lower_int16(int16_candidates(problem, target)[0], node, graph, target)
+    if wanted == PACKED:
+        packed = replace(packed_candidates(problem, target)[0], crossings=tuple)
+        return lower_packed(packed, node, graph, target)
+    candidate = within(planned(algorithms()["direct"], problem, target), node)[0]
+    # What it moves is taken to be every operand once, as for all that is no convolution.
+    dense = replace(candidate, algorithm="dense", crossings=tuple)
+    return lower_direct(dense, node, graph, target)
+
+
+OPERATOR = Operator(
+    name="Dense",
+    onnx={"Gemm": _import_gemm, "MatMul": _import_matmul},
+    lower=lower,
+    layouts=_layouts,
+    macs=_macs,
+    fuses=True,
+)

@@ -1,0 +1,228 @@
+"""Functions of one int16, or of two, to int16 in integers; any of the tensors may be int8.
+
+What is linear, or linear on either side of 0, and sums and products are 64 bits of fixed point,
+proven (`Wide`, `WidePair`); other functions are lines and bits (`Curve`).  All are rounded once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from types import MappingProxyType
+
+import numpy as np
+
+from edgeconv.ir.activation import LARGEST, NONE, Activation
+from edgeconv.ir.choice import Blob, Layer, Param
+from edgeconv.ir.encoding import INT16, Encoding
+from edgeconv.ir.graph import Graph, Node
+from edgeconv.ir.requantisation import EXACT
+from edgeconv.ir.requantisation.curve import Curve, curve
+from edgeconv.ir.requantisation.pair import Affine
+from edgeconv.ir.requantisation.reals import numbers, rounded
+from edgeconv.ir.requantisation.wide import LEAST, MOST, WORDS, Wide
+from edgeconv.ir.requantisation.wide_pair import WidePair, wide_pair
+from edgeconv.ir.work import Work
+from edgeconv.kernels.algorithms.sums import bounds_in, rounds_to
+from edgeconv.kernels.algorithms.wide_functions import (
+    products_of,
+    wide_line,
+    wide_product,
+    wide_sides,
+)
+from edgeconv.kernels.lowering.activations import evaluate
+from edgeconv.kernels.lowering.calls import element_bytes, in_place, kernel_layer
+from edgeconv.kernels.lowering.integers import in_int16, with_int16
+from edgeconv.kernels.lowering.loops import PerCore
+from edgeconv.kernels.lowering.work import Call
+from edgeconv.target.targets import Target
+
+_KINDS = frozenset({"add", "sub", "mul"})
+_HEADERS = ("ec_nest.h", "ec_int16_scaling.h", "ec_int16_function.h")
+# Instructions of an element on a Cortex-M4, counted, the loop's among them, and slots of vectors.
+_SLOTS = {"sum": 24.0, "product": 18.0, "line": 22.0, "sides": 25.0, "moved": 7.0, "curve": 23.0}
+# Cycles on a core without vectors, as `PerCore` has them.
+_CYCLES: Mapping[str, PerCore] = MappingProxyType(
+    {
+        "sum": PerCore(215, 28, 28),
+        "product": PerCore(195, 21, 22),
+        "line": PerCore(200, 26, 25),
+        "sides": PerCore(215, 29, 28),
+        "moved": PerCore(40, 9, 8),
+        "curve": PerCore(60, 28, 25),
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """Of equal scales: ``plus`` more, between bounds."""
+
+    plus: int
+    low: int
+    high: int
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """``kind``: as EC_INT16_<kind>."""
+
+    kind: str
+    form: Wide | WidePair | Curve | Moved
+
+
+def of_pair(node: Node, graph: Graph) -> Function | None:
+    """That of a Binary node of two tensors; None where it is none, or not proven."""
+    kind = str(node.attrs["kind"])
+    if kind not in _KINDS or any(graph[name].is_constant for name in node.inputs):
+        return None
+    if not node.epilogue.is_only_before or not _rounds(node.epilogue.before, node, graph):
+        return None
+    y, rounding = graph[node.output].storage, node.epilogue.before
+    a, b = (graph[name].storage for name in node.inputs)
+    return _pair(kind, a, b, y, *bounds_in(rounding, y))
+
+
+def of_one(node: Node, graph: Graph) -> Function | None:
+    """That of a Unary node; None where it is none, or not proven."""
+    epilogue = node.epilogue
+    function, rounding = (
+        (NONE, epilogue.before)
+        if epilogue.after == NONE
+        else (
+            epilogue.before,
+            epilogue.after,
+        )
+    )
+    if epilogue.residual or not _rounds(rounding, node, graph):
+        return None
+    y = graph[node.output].storage
+    return _one(function, graph[node.inputs[0]].storage, y, *bounds_in(rounding, y))
+
+
+def _rounds(rounding: Activation, node: Node, graph: Graph) -> bool:
+    stored = graph.requantise == EXACT and with_int16(node, graph)
+    return stored and rounds_to(rounding, graph[node.output].storage)
+
+
+@lru_cache(maxsize=4096)
+def _pair(kind: str, a: Encoding, b: Encoding, y: Encoding, low: int, high: int) -> Function | None:
+    form: Wide | WidePair | None
+    if kind == "mul":
+        form = wide_product(a, b, y, low, high)
+        return Function("product", form) if form else None
+    of_a, of_b, of_y = (Affine(each.scale[0], each.zero[0]) for each in (a, b, y))
+    if kind == "sub":
+        of_b = replace(of_b, scale=-of_b.scale)
+    form = wide_pair(of_a, of_b, of_y, low, high)
+    return Function("sum", form) if form else None
+
+
+@lru_cache(maxsize=1024)
+def _one(function: Activation, x: Encoding, y: Encoding, low: int, high: int) -> Function | None:
+    zero = y.zero[0]
+    if function.kind in ("none", "relu", "clip"):
+        if function.kind == "relu":
+            low = max(low, zero)
+        elif function.kind == "clip":
+            ends = np.clip([function.alpha, function.beta], -LARGEST, LARGEST)
+            low, high = map(int, rounded(numbers(ends), y.scale[0], zero, low, high))
+        if x.scale == y.scale:
+            return Function("moved", Moved(zero - x.zero[0], low, high))
+        line = wide_line(x, y, low, high)
+        return Function("line", line) if line else None
+    if function.kind == "leaky_relu" and function.alpha > 0.0:
+        sides = wide_sides(x, y, low, high, function.alpha)
+        return Function("sides", sides) if sides else None
+    if x.element != INT16:
+        return None
+    q = np.arange(x.low, x.high + 1, dtype=np.float64)
+    with np.errstate(all="ignore"):  # in float64, as tables of int8 are
+        values = np.asarray(evaluate(function, (q - x.zero[0]) * x.scale[0]), np.float64)
+    if not np.isfinite(values).all():
+        return None
+    found = curve(rounded(numbers(values), y.scale[0], zero, low, high))
+    return Function("curve", found) if found else None
+
+
+def lower_one(found: Function, node: Node, graph: Graph, target: Target) -> Layer:
+    """One flat loop over memory, channel padding included."""
+    operands: dict[str, str | Blob] = {"a": node.inputs[0]}
+    if isinstance(found.form, Curve):
+        lines = found.form.words
+        operands["lines"] = Blob("lines", lines.size, lambda: lines, dtype="int32")
+    return _layer(found, operands, {}, node, graph, target)
+
+
+def lower_pair(
+    found: Function, loops: Mapping[str, Param], node: Node, graph: Graph, target: Target
+) -> Layer:
+    """The loops of ec_binary, ``loops``."""
+    return _layer(found, dict(zip("ab", node.inputs, strict=True)), loops, node, graph, target)
+
+
+def _layer(
+    found: Function,
+    operands: Mapping[str, str | Blob],
+    loops: Mapping[str, Param],
+    node: Node,
+    graph: Graph,
+    target: Target,
+) -> Layer:
+    call, tensors = Call(node, graph, target), node.inputs
+    zeros = [graph[name].storage.zero[0] for name in tensors]
+    sizes = [element_bytes(graph, name) for name in tensors]
+    scalar = target.is_scalar
+    each = _CYCLES[found.kind].on(target, reals=False) if scalar else _SLOTS[found.kind]
+    cycles = each * graph[node.output].elements
+    moved = call.in_bytes + call.out_bytes
+    alone = target.single_issue
+    layer = kernel_layer(
+        call,
+        "int16_function",
+        "ops/int16_function.c.j2",
+        operands=operands,
+        params={
+            "kind": found.kind,
+            "of_two": bool(loops),
+            "elements": graph[node.output].elements,
+            "a_bytes": sizes[0],
+            "b_bytes": sizes[-1] if loops else 0,
+            "zero_a": zeros[0],
+            "zero_b": zeros[-1] if loops else 0,
+            "cut": found.kind == "product" and _is_cut(*(graph[name].storage for name in tensors)),
+            **loops,
+            **_members(found.form, element_bytes(graph, node.output)),
+        },
+        headers=_HEADERS,
+        work=Work(0.0 if alone else cycles, cycles if alone else 0.0, 0.0, moved),
+        aliases=in_place(node, graph, tensors),
+        epilogue=False,
+    )
+    return in_int16(replace(layer, plan={"function": found.kind}))
+
+
+def _is_cut(a: Encoding, b: Encoding) -> bool:
+    """Products less zero points may not fit 32 bits."""
+    least, most = products_of(a, b)
+    return least < LEAST or most > MOST
+
+
+def _members(form: Wide | WidePair | Curve | Moved, width: int) -> dict[str, Param]:
+    """Those of ec_int16_function that come of the form; ``width``: bytes of a result."""
+    members: dict[str, Param] = dict.fromkeys(("by_a", "by_b", "words"), ())
+    members |= dict.fromkeys(("offset", "width", "bits"), 0)
+    if isinstance(form, Curve):
+        return members | {"width": form.width, "bits": form.bits_at, "result": (0,) * 5 + (width,)}
+    if isinstance(form, Moved):
+        result = (0, 0, 0, form.low, form.high, width)
+        return members | {"zero_a": form.plus, "result": result}
+    result = (form.shift, form.tie, form.zero, form.low, form.high, width)
+    members["result"] = result
+    if isinstance(form, WidePair):
+        by_a, by_b = form.words[:2], form.words[2:]
+        return members | {"by_a": by_a, "by_b": by_b, "offset": form.offset}
+    words = np.stack(form.words, axis=1)
+    assert words.shape[1] == WORDS
+    return members | {"words": tuple(map(int, words.reshape(-1)))}

@@ -1,0 +1,49 @@
+"""Which operators there is a definition of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import onnx
+
+from edgeconv.model.frontend.definitions import (
+    attention,
+    blocked,
+    dynamic,
+    ensembles,
+    features,
+    fused,
+    learned,
+    linear,
+    quantised_recurrent,
+    support_vectors,
+    training,
+)
+from edgeconv.model.frontend.definitions.definition import Row
+
+_ONNX = ("", "ai.onnx")
+_EVERYWHERE = {**linear.ROWS, **dynamic.ROWS}
+_ROWS: Mapping[str, Mapping[str, Row]] = {
+    **dict.fromkeys(_ONNX, _EVERYWHERE),
+    ensembles.DOMAIN: {
+        **features.ROWS,
+        **learned.ROWS,
+        **support_vectors.ROWS,
+        **ensembles.ROWS,
+    },
+    training.DOMAIN: training.ROWS,
+    "com.microsoft": {
+        **_EVERYWHERE,
+        **attention.ROWS,
+        **blocked.ROWS,
+        **dynamic.CONTRIBUTED,
+        **fused.ROWS,
+        **quantised_recurrent.CONTRIBUTED,
+    },
+}
+
+
+def row_of(node: onnx.NodeProto) -> Row | None:
+    """How the operator of ``node`` is defined; None where there is no definition of it here."""
+    row = _ROWS.get(node.domain, {}).get(node.op_type)
+    return row if row is not None and row.when(node) else None

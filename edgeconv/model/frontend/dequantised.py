@@ -1,0 +1,144 @@
+"""What is known of constants that DequantizeLinear made: the integers they are multiples of.
+
+Such a constant is float32 like any other.  A layer that has it as its filters stores the integers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import onnx
+from onnx import helper
+
+from edgeconv.ir.encoding import INT4, INT8, Encoding
+from edgeconv.ir.filters import ALONG_IN_C, IN_BLOCKS, SCALES_LIE
+
+Values = npt.NDArray[Any]
+Constant = Callable[[str], Values | None]
+
+# Smallest first; the last has all numbers of 17 bits: flyte16 has 8 significant bits, flyte24 16.
+_EXACT = (INT4, INT8, Encoding(16), Encoding(24))
+# Constants of the same elements in the same order, in which one scale remains one scale.
+_RESHAPES = frozenset({"Identity", "Flatten", "Reshape", "Squeeze", "Unsqueeze"})
+# Bits of integers whose multiples of a scale are nearest to it when rounded to eight significant
+# bits, as bfloat16 has them.
+_TOLD_APART = 8
+
+
+class Dequantised:
+    """The constants that are whole multiples of scales, by name."""
+
+    def __init__(self) -> None:
+        self._encodings: dict[str, Encoding] = {}
+        self._blocked: set[str] = set()
+        self.notes: list[str] = []
+
+    def note(self, node: onnx.NodeProto, constant: Constant) -> None:
+        """``node`` has been evaluated: what that says of its output."""
+        found = None
+        if node.op_type == "DequantizeLinear":
+            found = _dequantised(node, constant)
+        elif node.input and node.input[0] in self._encodings:
+            found = _moved(node, self._encodings[node.input[0]])
+        if found is not None:
+            self._encodings[node.output[0]] = found
+        blocks = any(a.name == "block_size" and a.i for a in node.attribute)
+        if blocks or (node.input and node.input[0] in self._blocked):
+            self._blocked.add(node.output[0])
+
+    def widened(self, name: str, value: Values) -> npt.NDArray[np.float32]:
+        """The constant ``name`` of another type in float32: where it is multiples of scales these,
+        as such a node computes them in float32, not what its own type had rounded them to."""
+        found = self._encodings.get(name)
+        wide = value.astype(np.float32)
+        if found is None or found.bits > _TOLD_APART:
+            return wide
+        shape = [
+            -1 if i == found.axis and not found.is_per_tensor else 1 for i in range(value.ndim)
+        ]
+        units = np.asarray(found.scale, np.float32).reshape(shape or ())
+        return np.asarray(np.rint(wide / units) * units, np.float32)
+
+    def rename(self, name: str, other: str) -> None:
+        """What is known of ``name`` is known of ``other`` too, of the same numbers."""
+        if name in self._encodings:
+            self._encodings[other] = self._encodings[name]
+        if name in self._blocked:
+            self._blocked.add(other)
+
+    def attributes(self, name: str, axis: int, channels: int, layer: str) -> dict[str, Any]:
+        """Attributes ``storage`` and ``exact`` of the node ``layer``, which has ``name`` as its
+        filters, or where their scales lie instead of one per output channel.
+
+        ``axis`` is that of the output channels, of which there are ``channels``.
+        """
+        found = self._encodings.get(name)
+        if name in self._blocked:
+            self.notes.append(f"{layer}: weights are stored as float32: scales in blocks")
+        if found is None:
+            return {SCALES_LIE: IN_BLOCKS} if name in self._blocked else {}
+        if not found.is_per_tensor and found.axis != axis:
+            self.notes.append(f"{layer}: weights are stored as float32: scales along in_c")
+            return {SCALES_LIE: ALONG_IN_C}
+        units = found.scale * channels if found.is_per_tensor else found.scale
+        return {"storage": found.scaled(units), "exact": True}
+
+
+def _has(form: Encoding, low: int, high: int) -> bool:
+    """Whether its elements can be all whole numbers from ``low`` to ``high``."""
+    most = form.high if form.affine else 1 << (form.bits - 8)
+    return (form.low if form.affine else -most) <= low and high <= most
+
+
+def _dequantised(node: onnx.NodeProto, constant: Constant) -> Encoding | None:
+    """The smallest that has the integers less their zero point, no smaller than the model's own."""
+    attributes = {a.name: helper.get_attribute_value(a) for a in node.attribute}
+    x, scale = constant(node.input[0]), constant(node.input[1])
+    if x is None or scale is None or attributes.get("block_size") or scale.ndim > 1:
+        return None
+    zero = constant(node.input[2]) if len(node.input) > 2 and node.input[2] else None
+    axis = int(attributes.get("axis", 1))
+    if scale.size != 1 and not (-x.ndim <= axis < x.ndim and scale.size == x.shape[axis]):
+        return None
+    if zero is not None and zero.size not in (1, scale.size):
+        return None
+    along = 0 if scale.size == 1 else axis % x.ndim
+    scales = scale.astype(np.float32).reshape(-1)
+    usable = np.isfinite(scales) & (scales >= np.finfo(np.float32).tiny)
+    bits = _bits(x.dtype)
+    if not x.size or not bits or not usable.all():
+        return None
+    steps = x.astype(np.int64)
+    if zero is not None:
+        shape = [-1 if i == along else 1 for i in range(x.ndim)]
+        steps = steps - zero.astype(np.int64).reshape(shape)
+    low, high = int(steps.min()), int(steps.max())
+    form = next(each for each in _EXACT if each.bits >= bits and _has(each, low, high))
+    return replace(form.scaled(scales), axis=along)
+
+
+def _bits(dtype: np.dtype[Any]) -> int:
+    """Of an integer type that weights are stored in; 0 for others."""
+    bits = dtype.name.removeprefix("u").removeprefix("int")
+    return int(bits) if bits in ("2", "4", "8", "16") else 0
+
+
+def _moved(node: onnx.NodeProto, encoding: Encoding) -> Encoding | None:
+    """Behind a node that moves constants."""
+    if encoding.is_per_tensor:
+        return encoding if node.op_type in (*_RESHAPES, "Transpose") else None
+    if node.op_type == "Identity":
+        return encoding
+    if node.op_type != "Transpose":
+        return None
+    perm = _permutation(node)
+    return replace(encoding, axis=perm.index(encoding.axis)) if perm else None
+
+
+def _permutation(node: onnx.NodeProto) -> Sequence[int]:
+    found: Mapping[str, Any] = {a.name: helper.get_attribute_value(a) for a in node.attribute}
+    return list(found.get("perm", ()))

@@ -1,0 +1,86 @@
+"""A recurrent layer whose inputs are multiplied already, as ONNX: its W picks each product once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from edgeconv.ir.activation import Activation
+from edgeconv.ir.graph import Node
+from edgeconv.kernels.lowering.cells import CELL_FUNCTIONS
+from edgeconv.model.frontend.saved_nodes import Written
+
+_DIRECTION = {"forward": "forward", "backward": "reverse"}
+_BY_KIND = {row.kind: (name, row) for name, row in CELL_FUNCTIONS.items()}
+
+
+def _functions(node: Node) -> dict[str, Any]:
+    """Names, and what they take of the two lists of numbers, those of each function in turn."""
+    functions: tuple[Activation, ...] = node.attrs["functions"]
+    used = [f for f in functions if f.kind != "none"]
+    rows = [_BY_KIND[f.kind][1] for f in used]
+    alphas = [f.alpha for f, row in zip(used, rows, strict=True) if row.alpha is not None]
+    betas = [f.beta for f, row in zip(used, rows, strict=True) if row.beta is not None]
+    numbers = {"activation_alpha": alphas, "activation_beta": betas}
+    given = {name: values for name, values in numbers.items() if values}
+    return {"activations": [_BY_KIND[f.kind][0] for f in used], **given}
+
+
+def _biases(written: Written, node: Node, y: str) -> str:
+    """The bias inside of a GRU's reset behind zeros; "" where there is none."""
+    if not node.inputs[2]:
+        return ""
+    bias = written.graph[node.inputs[2]]
+    count, hidden = bias.shape
+    if bias.data is not None:
+        whole = np.zeros((count, 6 * hidden), np.float32)
+        whole[:, 5 * hidden :] = bias.data
+        return written.constant(f"{y}/B", whole)
+    zeros, made = np.zeros((count, 5 * hidden), np.float32), written.fresh(f"{y}/B")
+    inputs = (written.constant(f"{y}/zero", zeros), written.tensor(bias.name))
+    written.node("Concat", inputs, made, axis=1)
+    return made
+
+
+def recurrent(written: Written, node: Node, inputs: tuple[str, ...], y: str) -> None:
+    """RNN, GRU or LSTM, and its outputs one behind the other."""
+    x, weights, _, h0, c0, lengths, peepholes = inputs
+    op_type, directions, attrs = (
+        node.attrs["cell"],
+        node.attrs["directions"],
+        dict(_functions(node)),
+    )
+    count, rows = len(directions), written.graph[node.inputs[0]].shape[-1]
+    hidden = written.graph[node.output].shape[-1]
+    picks = np.eye(rows, dtype=np.float32).reshape(count, rows // count, rows)
+    shape = written.constant(f"{y}/shape", np.array([count, rows // count, hidden]))
+    r = written.fresh(f"{y}/R")
+    written.node("Reshape", (weights, shape), r)
+    given = [x, written.constant(f"{y}/W", picks), r, _biases(written, node, y), lengths, h0]
+    if node.attrs["clip"]:
+        attrs["clip"] = float(node.attrs["clip"])
+    if op_type == "GRU":
+        attrs["linear_before_reset"] = int(node.attrs["reset_behind"])
+    if op_type == "LSTM":
+        given += [c0, peepholes]
+        attrs["input_forget"] = int(node.attrs["forgets_input"])
+    names = ["every"] * bool(node.attrs["every"]) + ["last"] + ["cell"] * (op_type == "LSTM")
+    results = {name: written.fresh(f"{y}/{name}") for name in names}
+    order = ("every", "last", "cell")[: 2 + (op_type == "LSTM")]
+    direction = "bidirectional" if count == 2 else _DIRECTION[directions[0]]
+    written.node(
+        op_type,
+        given,
+        *(results.get(name, "") for name in order),
+        direction=direction,
+        hidden_size=hidden,
+        **attrs,
+    )
+    joined = []
+    axes = written.constant(f"{y}/axes", np.array([0]))
+    for name in names:
+        joined.append(results[name] if name == "every" else written.fresh(f"{y}/{name}/step"))
+        if name != "every":
+            written.node("Unsqueeze", (results[name], axes), joined[-1])
+    written.node("Concat", tuple(joined), y, axis=0)

@@ -1,0 +1,148 @@
+"""A graph as an ONNX file: what was made of a model, for other tools and to hold a program to.
+
+Numbers that a grid has rounded are written as QuantizeLinear and DequantizeLinear, filters that are
+whole multiples of units as int8 and a scale per output channel, and biases that are whole multiples
+of the product of both scales as int32: the QDQ format, as ``onnxruntime.quantization`` has it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from types import MappingProxyType
+
+import numpy as np
+import numpy.typing as npt
+import onnx
+from onnx import helper, numpy_helper
+
+from edgeconv.ir.activation import NONE, Activation
+from edgeconv.ir.array_types import array_type
+from edgeconv.ir.encoding import FLOAT32, INT4, INT8, Encoding
+from edgeconv.ir.filters import WEIGHTED
+from edgeconv.ir.graph import Graph, Node, Tensor
+from edgeconv.ir.grids import rounded_to
+from edgeconv.model.frontend.saved_activations import activation, table
+from edgeconv.model.frontend.saved_counted import SAVED_COUNTED
+from edgeconv.model.frontend.saved_coupling import coupling
+from edgeconv.model.frontend.saved_elements import SAVED_ELEMENTS, opset_of
+from edgeconv.model.frontend.saved_nodes import SAVED, Save, Written
+from edgeconv.model.frontend.saved_recurrent import recurrent
+from edgeconv.model.frontend.saved_trees import trees, versions_of
+
+OPSET = 20  # with Gelu; QuantizeLinear of int8 is as it was in 13
+WRITERS: Mapping[str, Save] = MappingProxyType(
+    {
+        **SAVED,
+        **SAVED_ELEMENTS,
+        **SAVED_COUNTED,
+        "Coupling": coupling,
+        "Recurrent": recurrent,
+        "Table": table,
+        "Trees": trees,
+    }
+)
+_MOST = 2**31 - 1  # of an int32 bias
+
+
+def save(graph: Graph, path: Path) -> None:
+    """Write ``graph`` to ``path``; tensors keep their names.
+
+    Raises as `model_of`, and OSError.
+    """
+    path.write_bytes(model_of(graph).SerializeToString(deterministic=True))
+
+
+def model_of(graph: Graph) -> onnx.ModelProto:
+    """``graph`` as a model; tensors keep their names.
+
+    Raises KeyError for an operator, ValueError for an activation that has no ONNX form: a defect
+    of the tool.
+    """
+    writer = _Writer(graph)
+    for node in graph.nodes:
+        writer.add(node)
+    made = helper.make_graph(
+        writer.written.nodes,
+        graph.name or "graph",
+        [_value(graph[name]) for name in graph.inputs],
+        [_value(graph[name]) for name in graph.outputs],
+        writer.written.constants,
+    )
+    versions = {"": opset_of(graph, OPSET), **versions_of(graph)}
+    opsets = [helper.make_opsetid(*version) for version in versions.items()]
+    model = helper.make_model(made, opset_imports=opsets, producer_name="edgeconv")
+    model.ir_version = helper.find_min_ir_version_for(opsets)
+    return model
+
+
+def _value(tensor: Tensor) -> onnx.ValueInfoProto:
+    kind = helper.np_dtype_to_tensor_dtype(array_type(tensor.dtype))
+    return helper.make_tensor_value_info(tensor.name, kind, tensor.shape)
+
+
+class _Writer:
+    """``written``: ONNX nodes and constants so far."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph, self.written = graph, Written(graph)
+        self.grids = rounded_to(graph)
+        outputs = {*graph.outputs}
+        for tensor in graph.tensors.values():
+            if tensor.data is not None and tensor.name in outputs:
+                self.written.constants.append(numpy_helper.from_array(tensor.data, tensor.name))
+
+    def add(self, node: Node) -> None:
+        """The node's operator, then its epilogue, step by step."""
+        epilogue, self.written.calling = node.epilogue, node.name
+        steps: list[Activation | str] = [epilogue.before] if epilogue.before != NONE else []
+        steps += [epilogue.residual] if epilogue.residual else []
+        steps += [epilogue.after] if epilogue.after != NONE else []
+        alone = node.op in ("Unary", "Identity") and bool(steps)  # nothing but the epilogue
+        names = [self.written.fresh(f"{node.output}/{i}") for i in range(len(steps) - alone)]
+        names.append(node.output)
+        last = node.inputs[0] if alone else names.pop(0)
+        if not alone:
+            inputs = self._filters(node) if node.op in WEIGHTED else self._operands(node)
+            WRITERS[node.op](self.written, node, inputs, last)
+        for step, name in zip(steps, names, strict=True):
+            if isinstance(step, str):
+                self.written.node("Add", (last, self.written.tensor(step)), name)
+            else:
+                activation(self.written, step, last, name)
+            last = name
+
+    def _operands(self, node: Node) -> tuple[str, ...]:
+        return tuple(self.written.tensor(name) if name else "" for name in node.inputs)
+
+    def _filters(self, node: Node) -> tuple[str, ...]:
+        """The operands of a Conv or Dense node, its constants as integers where they are some."""
+        x, weights, bias = (*node.inputs, "")[:3]
+        stored: Encoding = node.attrs.get("storage", FLOAT32)
+        if stored.element not in (INT4, INT8) or not stored.scale:
+            return self._operands(node)
+        units = np.asarray(stored.scale, np.float32)
+        given = [x, self._multiples(weights, units, np.int8), ""]
+        if bias:
+            grid = self.grids.get(x)
+            unit = units * np.float32(grid.alpha if grid else 0.0)
+            whole = self._is_whole(bias, unit)
+            given[2] = self._multiples(bias, unit, np.int32) if whole else self.written.tensor(bias)
+        return tuple(given)
+
+    def _is_whole(self, name: str, unit: npt.NDArray[np.float32]) -> bool:
+        """Whether a bias is so many units that float32 cannot tell the difference."""
+        value = self.graph[name].constant().astype(np.float64)
+        with np.errstate(all="ignore"):
+            count = np.rint(value / unit)
+        if not (np.abs(count) <= _MOST).all():  # nor is NaN, of a unit of 0
+            return False
+        return np.array_equal((count * unit).astype(np.float32), value.astype(np.float32))
+
+    def _multiples(
+        self, name: str, units: npt.NDArray[np.float32], dtype: type[np.signedinteger]
+    ) -> str:
+        """A constant as integers times a unit per index of its first axis."""
+        value = self.graph[name].constant().astype(np.float64)
+        count = np.rint(value / units.reshape(-1, *(1,) * (value.ndim - 1))).astype(dtype)
+        return self.written.dequantised(name, count, units)

@@ -1,0 +1,248 @@
+"""Operators that move elements: of integers as they are, their scale being that of the result."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from onnx import TensorProto
+
+from edgeconv.model.frontend.tflite.writing import (
+    NCHW_TO_NHWC,
+    NHWC_TO_NCHW,
+    Translator,
+    UnsupportedError,
+    Writing,
+    alike,
+    has,
+    zero_points,
+)
+from edgeconv.model.tflite import Operator, Tensor
+
+_LAST = (1 << 63) - 1  # beyond the last element
+_NUMBERS = ("float32", "int8", "uint8", "int16", "int32", "int64")
+_STRIDED_MASKS = ("begin", "end", "ellipsis", "new_axis", "shrink")
+
+
+def reshape(out: Writing, operator: Operator) -> None:
+    """RESHAPE to sizes that are an operand, or an option in old files."""
+    x = out.stored(operator, 0)
+    if has(operator, 1) and out.tensor(operator, 1).data is None and operator.inputs[1:]:
+        sizes = out.add("Cast", [out.stored(operator, 1)], to=TensorProto.INT64)
+    else:
+        given = (
+            out.whole(operator, 1, "sizes")
+            if has(operator, 1)
+            else list(operator.options["new_shape"])
+        )
+        sizes = out.value(given)
+    out.move(operator, out.add("Reshape", [x, sizes], main=True))
+
+
+def densify(out: Writing, operator: Operator) -> None:
+    """DENSIFY: a sparse constant, all of whose elements are read."""
+    if out.tensor(operator, 0).data is None:
+        raise UnsupportedError("what it reads is no constant")
+    out.move(operator, out.stored(operator, 0))
+
+
+def squeeze(out: Writing, operator: Operator) -> None:
+    """SQUEEZE of some axes, or of all of size 1."""
+    axes = list(operator.options["squeeze_dims"])
+    inputs = [out.stored(operator, 0), *([out.value(axes)] if axes else [])]
+    out.move(operator, out.add("Squeeze", inputs, main=True))
+
+
+def expand_dims(out: Writing, operator: Operator) -> None:
+    """EXPAND_DIMS: one more axis."""
+    axis = out.value([out.number(operator, 1, "an axis")])
+    out.move(operator, out.add("Unsqueeze", [out.stored(operator, 0), axis], main=True))
+
+
+def transpose(out: Writing, operator: Operator) -> None:
+    """TRANSPOSE by a constant permutation."""
+    perm = out.whole(operator, 1, "a permutation")
+    if sorted(perm) != list(range(len(out.tensor(operator, 0).shape))):
+        raise UnsupportedError(f"permutation {perm}")
+    out.move(operator, out.add("Transpose", [out.stored(operator, 0)], main=True, perm=perm))
+
+
+def concat(out: Writing, operator: Operator) -> None:
+    """CONCATENATION; of integers of different scales in real numbers."""
+    tensors = [out.tensor(operator, index) for index in range(len(operator.inputs))]
+    target = out.model.tensors[operator.outputs[0]]
+    moves = not operator.options["activation"] and all(alike(t, target) for t in tensors)
+    take = out.stored if moves else out.real
+    operands = [take(operator, index) for index in range(len(tensors))]
+    y = out.add("Concat", operands, main=True, axis=operator.options["axis"])
+    if moves:
+        out.move(operator, y)
+    else:
+        out.result(operator, out.activated(y, operator))
+
+
+def pack(out: Writing, operator: Operator) -> None:
+    """PACK: operands side by side along a new axis."""
+    axis = operator.options["axis"]
+    place = out.value([axis])
+    operands = [
+        out.add("Unsqueeze", [out.stored(operator, index), place])
+        for index in range(len(operator.inputs))
+    ]
+    out.move(operator, out.add("Concat", operands, main=True, axis=axis))
+
+
+def unpack(out: Writing, operator: Operator) -> None:
+    """UNPACK: what lies along an axis, each by itself."""
+    axis, count = operator.options["axis"], len(operator.outputs)
+    x, place = out.stored(operator, 0), out.value([axis])
+    parts = out.add_all("Split", [x], count, main=True, axis=axis, num_outputs=count)
+    for index, part in enumerate(parts):
+        out.move(operator, out.add("Squeeze", [part, place]), index)
+
+
+def split(out: Writing, operator: Operator) -> None:
+    """SPLIT: equal parts along an axis, which is the first operand."""
+    axis, count = out.number(operator, 0, "an axis"), len(operator.outputs)
+    x = out.stored(operator, 1)
+    _pieces(
+        out, operator, out.add_all("Split", [x], count, main=True, axis=axis, num_outputs=count)
+    )
+
+
+def split_v(out: Writing, operator: Operator) -> None:
+    """SPLIT_V: parts of given sizes, of which -1 is what is left."""
+    sizes, axis = out.whole(operator, 1, "sizes"), out.number(operator, 2, "an axis")
+    shape = out.tensor(operator, 0).shape
+    if not -len(shape) <= axis < len(shape) or len(sizes) != len(operator.outputs):
+        raise UnsupportedError(f"sizes {sizes} along axis {axis}")
+    left = shape[axis] - sum(size for size in sizes if size >= 0)
+    inputs = [out.stored(operator, 0), out.value([left if n < 0 else n for n in sizes])]
+    _pieces(out, operator, out.add_all("Split", inputs, len(sizes), main=True, axis=axis))
+
+
+def _pieces(out: Writing, operator: Operator, names: Sequence[str]) -> None:
+    for index, name in enumerate(names):
+        out.move(operator, name, index)
+
+
+def cut(out: Writing, operator: Operator) -> None:
+    """SLICE: from where, and how many, of which -1 is all that is left."""
+    begin, size = out.whole(operator, 1, "a begin"), out.whole(operator, 2, "a size")
+    if len(begin) != len(size):
+        raise UnsupportedError(f"begin {begin}, size {size}")
+    ends = [_LAST if n < 0 else first + n for first, n in zip(begin, size, strict=True)]
+    inputs = [out.stored(operator, 0), *(out.value(each) for each in (begin, ends))]
+    out.move(operator, out.add("Slice", [*inputs, out.value(range(len(begin)))], main=True))
+
+
+def strided_slice(out: Writing, operator: Operator) -> None:
+    """STRIDED_SLICE: NumPy's x[begin:end:stride, ...], with bits for what is left out, for an
+    ellipsis, for new axes and for single indices."""
+    given = [out.whole(operator, i, w) for i, w in ((1, "a begin"), (2, "an end"), (3, "strides"))]
+    rank, count = len(out.tensor(operator, 0).shape), len(given[0])
+    masks = {name: operator.options[name] for name in _STRIDED_MASKS}
+    if operator.options["offset"] or not len(given[1]) == len(given[2]) == count:
+        raise UnsupportedError(f"begin, end and strides of {list(map(len, given))} numbers")
+    made = [i for i in range(count) if masks["new_axis"] >> i & 1]
+    ellipsis = [i for i in range(count) if masks["ellipsis"] >> i & 1]
+    if len(ellipsis) > 1 or len(made) > rank:
+        raise UnsupportedError(f"{len(ellipsis)} ellipses, {len(made)} new axes")
+    bounds: list[list[int]] = []  # axis, begin, end, stride
+    dropped: list[int] = []
+    new: list[int] = []  # as they count in the result without those dropped
+    axis = 0
+    for i in range(count):
+        if i in ellipsis:
+            axis += max(0, rank - (count - 1 - len(made)))
+        elif i in made:
+            new.append(axis - len(dropped) + len(new))
+        else:
+            begin, end, stride = (values[i] for values in given)
+            if masks["shrink"] >> i & 1:
+                dropped.append(axis)
+                end, stride = (_LAST if begin == -1 else begin + 1), 1
+            else:
+                begin = (0 if stride > 0 else _LAST) if masks["begin"] >> i & 1 else begin
+                end = (_LAST if stride > 0 else -_LAST) if masks["end"] >> i & 1 else end
+            bounds.append([axis, begin, end, stride])
+            axis += 1
+    columns = [[row[k] for row in bounds] for k in (1, 2, 0, 3)]
+    y = out.stored(operator, 0)
+    if bounds or not (dropped or new):
+        y = out.add("Slice", [y, *map(out.value, columns)], main=True)
+    y = out.add("Squeeze", [y, out.value(dropped)]) if dropped else y
+    y = out.add("Unsqueeze", [y, out.value(new)]) if new else y
+    out.move(operator, y)
+
+
+def pad(out: Writing, operator: Operator) -> None:
+    """PAD with zeros, PADV2 with a number: integers with what stands for it."""
+    tensor = out.tensor(operator, 0)
+    filling = out.stored(operator, 2) if has(operator, 2) else _zero(out, tensor)
+    pads = _pairs(out.whole(operator, 1, "padding"), len(tensor.shape))
+    inputs = [out.stored(operator, 0), out.value(pads), filling]
+    out.move(operator, out.add("Pad", inputs, main=True))
+
+
+def _zero(out: Writing, tensor: Tensor) -> str:
+    """What stands for 0 among the numbers of ``tensor``."""
+    if tensor.dtype not in _NUMBERS:
+        raise UnsupportedError(f"pads {tensor.dtype}")
+    return out.value(zero_points(tensor)[0] if tensor.scale else 0, np.dtype(tensor.dtype))
+
+
+def mirror_pad(out: Writing, operator: Operator) -> None:
+    """MIRROR_PAD: without the edge, or with it, which by one element is to repeat it."""
+    pads = _pairs(out.whole(operator, 1, "padding"), len(out.tensor(operator, 0).shape))
+    if operator.options["mode"] and max(pads, default=0) > 1:
+        raise UnsupportedError("mirrors the edge too, by more than one element")
+    mode = "edge" if operator.options["mode"] else "reflect"
+    inputs = [out.stored(operator, 0), out.value(pads)]
+    out.move(operator, out.add("Pad", inputs, main=True, mode=mode))
+
+
+def gather(out: Writing, operator: Operator) -> None:
+    """GATHER along an axis, by constant indices."""
+    if operator.options["batch_dims"]:
+        raise UnsupportedError(f"batch_dims {operator.options['batch_dims']}")
+    inputs = [out.stored(operator, 0), out.stored(operator, 1)]
+    out.move(operator, out.add("Gather", inputs, main=True, axis=operator.options["axis"]))
+
+
+def repeat(out: Writing, operator: Operator) -> None:
+    """TILE: copies along each axis."""
+    inputs = [out.stored(operator, 0), out.value(out.whole(operator, 1, "counts"))]
+    out.move(operator, out.add("Tile", inputs, main=True))
+
+
+def broadcast_to(out: Writing, operator: Operator) -> None:
+    """BROADCAST_TO a shape."""
+    inputs = [out.stored(operator, 0), out.value(out.whole(operator, 1, "a shape"))]
+    out.move(operator, out.add("Expand", inputs, main=True))
+
+
+def shape(out: Writing, operator: Operator) -> None:
+    """SHAPE: the sizes, which are known when compiling."""
+    kinds = {"int32": TensorProto.INT32, "int64": TensorProto.INT64}
+    kind = kinds.get(out.model.tensors[operator.outputs[0]].dtype, TensorProto.INT32)
+    sizes = out.add("Shape", [out.stored(operator, 0)])
+    out.move(operator, out.add("Cast", [sizes], main=True, to=kind))
+
+
+def blocks(kind: str) -> Translator:
+    """SPACE_TO_DEPTH and DEPTH_TO_SPACE as ``kind``."""
+
+    def write(out: Writing, operator: Operator) -> None:
+        x = out.transposed(out.stored(operator, 0), NHWC_TO_NCHW)
+        y = out.add(kind, [x], main=True, blocksize=operator.options["block_size"])
+        out.move(operator, out.transposed(y, NCHW_TO_NHWC))
+
+    return write
+
+
+def _pairs(values: Sequence[int], rank: int) -> list[int]:
+    """Padding as ONNX has it, all begins and then all ends, of pairs of both."""
+    if len(values) != 2 * rank:
+        raise UnsupportedError(f"{len(values)} numbers of padding for {rank} dimensions")
+    return [*values[0::2], *values[1::2]]

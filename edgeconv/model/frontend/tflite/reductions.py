@@ -1,0 +1,71 @@
+"""Reductions, resizing, and products of two tensors."""
+
+from __future__ import annotations
+
+from edgeconv.model.frontend.tflite.writing import (
+    NCHW_TO_NHWC,
+    NHWC_TO_NCHW,
+    Translator,
+    UnsupportedError,
+    Writing,
+)
+from edgeconv.model.tflite import Operator, Options
+
+
+def reduce(kind: str) -> Translator:
+    """ONNX's ``kind`` over constant axes."""
+
+    def write(out: Writing, operator: Operator) -> None:
+        axes = out.value(out.whole(operator, 1, "axes"))
+        keep = int(operator.options["keep_dims"])
+        y = out.add(kind, [out.real(operator), axes], main=True, keepdims=keep)
+        out.result(operator, y)
+
+    return write
+
+
+def resize_bilinear(out: Writing, operator: Operator) -> None:
+    """RESIZE_BILINEAR to constant sizes."""
+    _resize(out, operator, mode="linear")
+
+
+def resize_nearest(out: Writing, operator: Operator) -> None:
+    """RESIZE_NEAREST_NEIGHBOR: down, but with aligned corners or half pixels to the nearest, of two
+    the upper one; floor((y + 1/2) scale) is (y + 1/2) scale - 1/2 rounded so."""
+    options = operator.options
+    up = options["align_corners"] or options["half_pixel_centers"]
+    _resize(out, operator, mode="nearest", nearest_mode="round_prefer_ceil" if up else "floor")
+
+
+def _resize(out: Writing, operator: Operator, **how: str) -> None:
+    sizes = out.whole(operator, 1, "sizes")
+    if len(sizes) != 2:
+        raise UnsupportedError(f"sizes {sizes}")
+    x = out.transposed(out.real(operator), NHWC_TO_NCHW)
+    kept = out.add("Shape", [x], start=0, end=2)
+    y = out.add(
+        "Resize",
+        [x, "", "", out.add("Concat", [kept, out.value(sizes)], axis=0)],
+        main=True,
+        coordinate_transformation_mode=_places(operator.options),
+        **how,
+    )
+    out.result(operator, out.transposed(y, NCHW_TO_NHWC))
+
+
+def _places(options: Options) -> str:
+    """ONNX's word for where elements lie."""
+    if options["align_corners"]:
+        return "align_corners"
+    return "half_pixel" if options["half_pixel_centers"] else "asymmetric"
+
+
+def batch_matmul(out: Writing, operator: Operator) -> None:
+    """BATCH_MATMUL of matrices in the last two dimensions, each transposed or not."""
+    operands = []
+    for index, flag in enumerate(("adj_x", "adj_y")):
+        name, rank = out.real(operator, index), len(out.tensor(operator, index).shape)
+        if operator.options[flag]:
+            name = out.transposed(name, (*range(rank - 2), rank - 1, rank - 2))
+        operands.append(name)
+    out.result(operator, out.add("MatMul", operands, main=True))

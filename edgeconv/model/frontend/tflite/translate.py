@@ -1,0 +1,243 @@
+"""A TensorFlow Lite model -> an ONNX model of the same tensors and numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+import onnx
+from onnx import helper
+
+from edgeconv.model.frontend.tflite import comparisons as truths
+from edgeconv.model.frontend.tflite import elementwise as each
+from edgeconv.model.frontend.tflite import movement as moving
+from edgeconv.model.frontend.tflite import reductions, transposed, windows
+from edgeconv.model.frontend.tflite.writing import Translator, UnsupportedError, Writing, element
+from edgeconv.model.tflite import DamagedError, Model, Operator, Tensor, read
+from edgeconv.model.tflite.file import ABSENT
+from edgeconv.model.tflite.flatbuffer import Content
+
+DOMAIN = "tflite"  # of operators that are not translated
+REASON = "reason"  # their attribute that says why
+_OPSET, _IR = 21, 10  # the first with integers of 16 bits and of 4
+
+_TRANSLATORS: Mapping[str, Translator] = MappingProxyType(
+    {
+        "CONV_2D": windows.conv,
+        "DEPTHWISE_CONV_2D": windows.depthwise_conv,
+        "TRANSPOSE_CONV": transposed.transpose_conv,
+        "FULLY_CONNECTED": windows.fully_connected,
+        "AVERAGE_POOL_2D": windows.pool("AveragePool"),
+        "MAX_POOL_2D": windows.pool("MaxPool"),
+        **{
+            kind: each.binary(known)
+            for kind, known in (
+                ("ADD", "Add"),
+                ("SUB", "Sub"),
+                ("MUL", "Mul"),
+                ("DIV", "Div"),
+                ("MAXIMUM", "Max"),
+                ("MINIMUM", "Min"),
+                ("POW", "Pow"),
+                ("PRELU", "PRelu"),
+                ("ADD_N", "Sum"),
+            )
+        },
+        **{
+            kind: each.unary(known)
+            for kind, known in (
+                ("ABS", "Abs"),
+                ("NEG", "Neg"),
+                ("SQRT", "Sqrt"),
+                ("EXP", "Exp"),
+                ("LOG", "Log"),
+                ("FLOOR", "Floor"),
+                ("CEIL", "Ceil"),
+                ("ROUND", "Round"),
+                ("ELU", "Elu"),
+                ("LOGISTIC", "Sigmoid"),
+                ("HARD_SWISH", "HardSwish"),
+            )
+        },
+        **{
+            kind: each.bounded(kind)
+            for kind in ("RELU", "RELU6", "RELU_N1_TO_1", "RELU_0_TO_1", "TANH")
+        },
+        "RSQRT": each.rsqrt,
+        "SQUARE": each.square,
+        "SQUARED_DIFFERENCE": each.squared_difference,
+        "LEAKY_RELU": each.leaky_relu,
+        "GELU": each.gelu,
+        "SOFTMAX": each.softmax,
+        "LOG_SOFTMAX": each.unary("LogSoftmax", axis=-1),
+        "L2_NORMALIZATION": each.l2_normalisation,
+        "QUANTIZE": each.quantise,
+        "DEQUANTIZE": each.dequantise,
+        "DENSIFY": moving.densify,
+        "CAST": each.cast,
+        **{
+            kind: truths.compared(known)
+            for kind, known in (
+                ("EQUAL", "Equal"),
+                ("LESS", "Less"),
+                ("LESS_EQUAL", "LessOrEqual"),
+                ("GREATER", "Greater"),
+                ("GREATER_EQUAL", "GreaterOrEqual"),
+            )
+        },
+        "NOT_EQUAL": truths.not_equal,
+        "LOGICAL_AND": truths.logical("And", 2),
+        "LOGICAL_OR": truths.logical("Or", 2),
+        "LOGICAL_NOT": truths.logical("Not", 1),
+        "SELECT": truths.select,
+        "SELECT_V2": truths.select_v2,
+        "RESHAPE": moving.reshape,
+        "SQUEEZE": moving.squeeze,
+        "EXPAND_DIMS": moving.expand_dims,
+        "TRANSPOSE": moving.transpose,
+        "CONCATENATION": moving.concat,
+        "PACK": moving.pack,
+        "UNPACK": moving.unpack,
+        "SPLIT": moving.split,
+        "SPLIT_V": moving.split_v,
+        "SLICE": moving.cut,
+        "STRIDED_SLICE": moving.strided_slice,
+        "PAD": moving.pad,
+        "PADV2": moving.pad,
+        "MIRROR_PAD": moving.mirror_pad,
+        "GATHER": moving.gather,
+        "TILE": moving.repeat,
+        "BROADCAST_TO": moving.broadcast_to,
+        "SHAPE": moving.shape,
+        "SPACE_TO_DEPTH": moving.blocks("SpaceToDepth"),
+        "DEPTH_TO_SPACE": moving.blocks("DepthToSpace"),
+        "MEAN": reductions.reduce("ReduceMean"),
+        "SUM": reductions.reduce("ReduceSum"),
+        "REDUCE_MAX": reductions.reduce("ReduceMax"),
+        "REDUCE_MIN": reductions.reduce("ReduceMin"),
+        "REDUCE_PROD": reductions.reduce("ReduceProd"),
+        "RESIZE_BILINEAR": reductions.resize_bilinear,
+        "RESIZE_NEAREST_NEIGHBOR": reductions.resize_nearest,
+        "BATCH_MATMUL": reductions.batch_matmul,
+    }
+)
+_CUSTOM: Mapping[str, Translator] = MappingProxyType(
+    {"Convolution2DTransposeBias": transposed.convolution_2d_transpose_bias}
+)
+_VARIABLE = "a variable, which keeps its value from run to run"
+_RECURRENT = "recurrent layers, which keep a state, are not computed"
+_WHY = MappingProxyType(
+    {
+        **dict.fromkeys(("IF", "WHILE", "CALL"), "which graph runs is known too late"),
+        "CALL_ONCE": "runs a graph before the first run, to fill variables and tables",
+        "VAR_HANDLE": f"names {_VARIABLE}",
+        "READ_VARIABLE": f"reads {_VARIABLE}",
+        "ASSIGN_VARIABLE": f"writes {_VARIABLE}",
+        **dict.fromkeys(("SVDF", "RNN", "LSTM"), _RECURRENT),
+        **dict.fromkeys(
+            ("UNIDIRECTIONAL_SEQUENCE_LSTM", "UNIDIRECTIONAL_SEQUENCE_RNN"), _RECURRENT
+        ),
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Translated:
+    """``model`` and ``notes`` on what of the file it does not have.
+
+    ``effects``: values that stand for what operators without outputs do; none of ``model``'s.
+    """
+
+    model: onnx.ModelProto
+    notes: tuple[str, ...]
+    effects: tuple[str, ...] = ()
+
+
+def translate(content: Content, where: str) -> Translated:
+    """The model in ``content``, the bytes of the file ``where``, as ONNX.
+
+    Tensors keep their names, shapes and order of elements.  An operator that is not translated is
+    one of the domain `DOMAIN`, which nothing behind knows; it says why in its attribute `REASON`.
+
+    Raises DamagedError for what is no such model, EdgeconvError beyond a limit.
+    """
+    file = read(content, where)
+    out = Writing(file, content, where)
+    written = {index for index, tensor in enumerate(file.tensors) if tensor.data is not None}
+    written.update(file.inputs)
+    for operator in file.operators:
+        twice = next((index for index in operator.outputs if index in written), None)
+        if twice is not None:
+            raise DamagedError(f"{operator.kind} writes {file.tensors[twice].name!r} again")
+        nothing = not operator.outputs and _translator(operator) is not None
+        if len(set(operator.outputs)) < len(operator.outputs) or nothing:
+            raise DamagedError(f"{operator.kind} with outputs {list(operator.outputs)}")
+        written.update(operator.outputs)
+        _write(out, operator)
+    for index in file.outputs:
+        if file.tensors[index].data is not None:
+            _store(out, index)
+    fixed = not any(file.tensors[index].free for index in file.inputs)
+    graph = helper.make_graph(
+        out.nodes,
+        "tflite",
+        [_value(file.tensors[index]) for index in file.inputs],
+        [_value(file.tensors[index], shaped=fixed) for index in file.outputs],
+        out.initializers,
+        value_info=_inside(file) if fixed else [],
+    )
+    model = helper.make_model(
+        graph, opset_imports=[helper.make_opsetid("", _OPSET)], ir_version=_IR
+    )
+    more = f"{file.subgraphs} subgraphs, of which the first is compiled"
+    return Translated(model, (more,) if file.subgraphs > 1 else (), tuple(out.effects))
+
+
+def _translator(operator: Operator) -> Translator | None:
+    return (_CUSTOM if operator.custom else _TRANSLATORS).get(operator.kind)
+
+
+def _store(out: Writing, index: int) -> None:
+    """A constant that is an output."""
+    try:
+        out.store(index)
+    except UnsupportedError as error:
+        out.refuse_constant(index, DOMAIN, {REASON: str(error)})
+
+
+def _write(out: Writing, operator: Operator) -> None:
+    """The nodes of ``operator``, or one of its own that says why there are none."""
+    out.begin(operator)
+    try:
+        translator = _translator(operator)
+        if translator is None:
+            why = "a custom operator" if operator.custom else _WHY.get(operator.kind)
+            raise UnsupportedError(why or "not supported")
+        if any(out.model.tensors[i].stays for i in operator.inputs if i != ABSENT):
+            raise UnsupportedError(f"reads {_VARIABLE}")
+        translator(out, operator)
+    except UnsupportedError as error:
+        out.refuse(operator, DOMAIN, {REASON: str(error)})
+
+
+def _value(tensor: Tensor, *, shaped: bool = True) -> onnx.ValueInfoProto:
+    """What ONNX says of a tensor: dimensions that the file leaves free have no size."""
+    value = onnx.ValueInfoProto(name=tensor.name)
+    value.type.tensor_type.elem_type = element(tensor)
+    if shaped:
+        value.type.tensor_type.shape.SetInParent()
+        for axis, size in enumerate(tensor.shape):
+            free = axis in tensor.free
+            value.type.tensor_type.shape.dim.add(**({} if free else {"dim_value": size}))
+    return value
+
+
+def _inside(file: Model) -> list[onnx.ValueInfoProto]:
+    """Types of the values between inputs and outputs, as the file has them."""
+    ends = {*file.inputs, *file.outputs}
+    return [
+        _value(tensor)
+        for index, tensor in enumerate(file.tensors)
+        if index not in ends and tensor.data is None and element(tensor)
+    ]

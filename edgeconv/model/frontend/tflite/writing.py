@@ -1,0 +1,326 @@
+"""The ONNX graph that is written for a TensorFlow Lite model, and what its operators ask of it.
+
+Tensors keep their names and their order of elements, channels last.  Integers with a scale are
+those of QuantizeLinear; operators compute with the real numbers that they stand for, and what an
+operator writes as integers is rounded once, as it is written.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+from edgeconv.base import limits
+from edgeconv.base.names import untaken
+from edgeconv.model.frontend.own_bytes import refer
+from edgeconv.model.frontend.tflite.sparse import densified
+from edgeconv.model.tflite import DamagedError, Model, Operator, Tensor
+from edgeconv.model.tflite.file import ABSENT
+from edgeconv.model.tflite.flatbuffer import Content
+from edgeconv.model.tflite.schema import ACTIVATIONS
+from edgeconv.model.tflite.sparsity import Sparsity
+
+Values = npt.NDArray[Any]
+
+QUANTISED = ("int8", "uint8", "int16", "int4")
+NHWC_TO_NCHW, NCHW_TO_NHWC = (0, 3, 1, 2), (0, 2, 3, 1)
+_BITS = {"int4": 4, "bfloat16": 16}
+_ELEMENTS: dict[str, int] = {
+    **{kind: getattr(TensorProto, kind.upper()) for kind in ("float16", "bool", "bfloat16")},
+    **{f"int{bits}": getattr(TensorProto, f"INT{bits}") for bits in (4, 8, 16, 32, 64)},
+    **{f"uint{bits}": getattr(TensorProto, f"UINT{bits}") for bits in (8, 16, 32, 64)},
+    "float32": TensorProto.FLOAT,
+    "float64": TensorProto.DOUBLE,
+}
+_SMALL = 1024  # bytes of a constant that inference of shapes may want to see
+
+
+class UnsupportedError(Exception):
+    """An operator that is not translated; its text says why."""
+
+
+class Writing:
+    """The graph so far: ``nodes`` and ``initializers``.
+
+    ``effects``: what stands for the results of operators that have none, as of those that write a
+    variable; ``where``: the file, in errors of limits.
+    """
+
+    def __init__(self, model: Model, content: Content, where: str) -> None:
+        self.model = model
+        self.nodes: list[onnx.NodeProto] = []
+        self.initializers: list[onnx.TensorProto] = []
+        self.effects: list[str] = []
+        self._content, self._where = content, where
+        self._densified = 0  # bytes
+        self._taken = {tensor.name for tensor in model.tensors}
+        self._stored: set[int] = set()  # constants of the file that are initializers
+        self._reals: dict[int, str] = {}
+        self._written = set(model.inputs)
+        self._label = ""  # what nodes are named after
+        self._own: dict[str, onnx.NodeProto] = {}  # values of this operator alone, and their nodes
+
+    def begin(self, operator: Operator) -> None:
+        """What follows is of ``operator``."""
+        named = (self.model.tensors[place].name for place in operator.outputs)
+        self._label = next(named, operator.kind)
+        self._own = {}
+        self._written.update(operator.outputs)
+
+    def tensor(self, operator: Operator, index: int) -> Tensor:
+        """Operand ``index``.  Raises UnsupportedError where it is left out."""
+        if not has(operator, index):
+            raise UnsupportedError(f"input {index} is missing")
+        return self.model.tensors[operator.inputs[index]]
+
+    def stored(self, operator: Operator, index: int) -> str:
+        """Operand ``index`` as it is stored, integers as integers."""
+        name = self.tensor(operator, index).name
+        self.store(operator.inputs[index])
+        return name
+
+    def store(self, place: int) -> None:
+        """Have the constant at that place among the tensors; of other tensors nothing.
+
+        Raises UnsupportedError for a type that ONNX does not have."""
+        tensor = self.model.tensors[place]
+        empty = place not in self._written and 0 in tensor.shape
+        if (tensor.data is None and not empty) or place in self._stored:
+            return
+        if not element(tensor):
+            raise UnsupportedError(f"reads constants of {tensor.dtype}")
+        self._stored.add(place)
+        made = TensorProto(name=tensor.name, dims=tensor.shape, data_type=element(tensor))
+        if tensor.sparsity is None:
+            first, length = self._bytes(tensor)
+            if length > _SMALL:
+                refer(made, first, length)
+            else:
+                made.raw_data = self._content[first : first + length]
+        else:
+            made.raw_data = self._dense(tensor, tensor.sparsity).tobytes()
+        self.initializers.append(made)
+
+    def _dense(self, tensor: Tensor, sparsity: Sparsity) -> Values:
+        """All elements of a constant of which some are stored."""
+        if tensor.dtype in _BITS or not element(tensor):
+            raise UnsupportedError(f"reads sparse constants of {tensor.dtype}")
+        kind = np.dtype(tensor.dtype).newbyteorder("<")
+        first, length = tensor.data or (0, 0)
+        if length % kind.itemsize:
+            raise DamagedError(f"constant {tensor.name!r} with {length} bytes of {tensor.dtype}")
+        limits.held("tensor-rank", len(tensor.shape), self._where)
+        self._densified += math.prod(tensor.shape) * kind.itemsize
+        limits.held("folded-bytes", self._densified, self._where)
+        stored = np.frombuffer(self._content[first : first + length], kind)
+        return densified(stored, tensor.shape, sparsity, self._content)
+
+    def refuse(self, operator: Operator, domain: str, attributes: Mapping[str, str]) -> None:
+        """A node of ``domain`` in the place of an operator that is not translated."""
+        tensors = self.model.tensors
+        reads = [tensors[place] for place in operator.inputs if place != ABSENT]
+        outputs = [tensors[place].name for place in operator.outputs]
+        if not outputs:
+            outputs = [self._fresh("effect")]
+            self.effects += outputs
+        self.nodes.append(
+            helper.make_node(
+                operator.kind,
+                [tensor.name for tensor in reads if tensor.data is None and not tensor.stays],
+                outputs,
+                self._label,
+                domain=domain,
+                **attributes,
+            )
+        )
+
+    def real(self, operator: Operator, index: int = 0) -> str:
+        """Operand ``index`` in real numbers.  Raises UnsupportedError where it has none."""
+        tensor, place = self.tensor(operator, index), operator.inputs[index]
+        if tensor.dtype == "float32":
+            return self.stored(operator, index)
+        if place not in self._reals:
+            if tensor.dtype == "float16":
+                kind, operands = "Cast", list[str]()
+                options: dict[str, Any] = {"to": TensorProto.FLOAT}
+            elif is_quantised(tensor):
+                kind, operands = "DequantizeLinear", self._scaling(tensor)
+                options = {"axis": tensor.axis}
+            else:
+                raise UnsupportedError(f"computes with {tensor.dtype} without a scale")
+            stored = self.stored(operator, index)
+            made = self.add(kind, [stored, *operands], label=tensor.name, **options)
+            self._reals[place] = made
+            del self._own[made]  # other operators may read it
+        return self._reals[place]
+
+    def constant(self, operator: Operator, index: int, what: str) -> Values:
+        """The value of operand ``index``, which is ``what``; UnsupportedError at run time."""
+        tensor = self.tensor(operator, index)
+        if tensor.data is None and 0 not in tensor.shape:
+            raise UnsupportedError(f"{what} computed at run time")
+        if tensor.dtype not in ("float32", "int32", "int64", *QUANTISED[:3]):
+            raise UnsupportedError(f"{what} of {tensor.dtype}")
+        if tensor.sparsity is not None:
+            return self._dense(tensor, tensor.sparsity)
+        first, length = self._bytes(tensor)
+        kind = np.dtype(tensor.dtype).newbyteorder("<")
+        return np.frombuffer(self._content[first : first + length], kind).reshape(tensor.shape)
+
+    def custom_options(self, operator: Operator) -> bytes:
+        """Those of a custom operator, whose form is its own."""
+        first, length = operator.own or (0, 0)
+        return self._content[first : first + length]
+
+    def refuse_constant(self, place: int, domain: str, attributes: Mapping[str, str]) -> None:
+        """A node of ``domain`` in the place of a constant that ONNX does not have."""
+        tensor = self.model.tensors[place]
+        made = helper.make_node("constant", [], [tensor.name], tensor.name, domain=domain)
+        made.attribute.extend(helper.make_attribute(k, v) for k, v in attributes.items())
+        self.nodes.append(made)
+
+    def whole(self, operator: Operator, index: int, what: str) -> list[int]:
+        """The integers of operand ``index``, in one row."""
+        value = self.constant(operator, index, what)
+        if value.dtype.kind != "i":
+            raise UnsupportedError(f"{what} of {value.dtype}")
+        return [int(number) for number in value.reshape(-1)]
+
+    def number(self, operator: Operator, index: int, what: str) -> int:
+        """The one integer of operand ``index``."""
+        found = self.whole(operator, index, what)
+        if len(found) != 1:
+            raise UnsupportedError(f"{what} of {len(found)} numbers")
+        return found[0]
+
+    def add(self, kind: str, inputs: Sequence[str], /, **options: Any) -> str:
+        """A node with one output, and its name; as `add_all`."""
+        return self.add_all(kind, inputs, 1, **options)[0]
+
+    def add_all(
+        self,
+        kind: str,
+        inputs: Sequence[str],
+        count: int,
+        /,
+        *,
+        main: bool = False,
+        label: str = "",
+        **options: Any,
+    ) -> list[str]:
+        """A node with ``count`` outputs, and their names, made from ``label`` or the operator's
+        first output.  ``main``: the node that the operator is known by."""
+        outputs = [self._fresh(kind, label) for _ in range(count)]
+        node = helper.make_node(kind, inputs, outputs, outputs[0], **options)
+        if main:
+            node.name = self._label
+        self.nodes.append(node)
+        self._own |= dict.fromkeys(outputs, node)
+        return outputs
+
+    def value(self, values: Any, dtype: Any = np.int64) -> str:
+        """A constant that is made here."""
+        name = self._fresh("constant")
+        self.initializers.append(numpy_helper.from_array(np.asarray(values, dtype), name))
+        return name
+
+    def transposed(self, name: str, axes: Sequence[int]) -> str:
+        """The tensor in another order of dimensions."""
+        return self.add("Transpose", [name], perm=list(axes))
+
+    def activated(self, name: str, operator: Operator) -> str:
+        """Behind the activation that is fused into ``operator``."""
+        number = operator.options.get("activation", 0)
+        kind = ACTIVATIONS[number] if 0 <= number < len(ACTIVATIONS) else f"activation {number}"
+        return name if kind == "NONE" else self.activation(kind, name)
+
+    def activation(self, kind: str, name: str, main: bool = False) -> str:
+        """A bounded ReLU or tanh of ``name``.  Raises UnsupportedError for another ``kind``."""
+        if kind in ("RELU", "TANH"):
+            return self.add(kind.capitalize(), [name], main=main)
+        if kind not in _BOUNDS:
+            raise UnsupportedError(f"with {kind} fused into it")
+        bounds = [self.value(bound, np.float32) for bound in _BOUNDS[kind]]
+        return self.add("Clip", [name, *bounds], main=main)
+
+    def result(self, operator: Operator, name: str, index: int = 0) -> None:
+        """Output ``index`` is the real numbers ``name``, rounded where it has a scale."""
+        tensor = self.model.tensors[operator.outputs[index]]
+        if is_quantised(tensor):
+            scaling = self._scaling(tensor)
+            name = self.add("QuantizeLinear", [name, *scaling], axis=tensor.axis)
+        elif tensor.dtype == "float16":
+            name = self.add("Cast", [name], to=TensorProto.FLOAT16)
+        elif tensor.dtype != "float32":
+            raise UnsupportedError(f"writes {tensor.dtype} without a scale")
+        self.move(operator, name, index)
+
+    def move(self, operator: Operator, name: str, index: int = 0) -> None:
+        """Output ``index`` is ``name`` as it is, which no other node of the operator reads."""
+        own = self.model.tensors[operator.outputs[index]].name
+        made = self._own.pop(name, None)
+        if made is None:
+            self.nodes.append(helper.make_node("Identity", [name], [own], self._fresh("copy")))
+        else:
+            made.output[list(made.output).index(name)] = own
+
+    def _scaling(self, tensor: Tensor) -> list[str]:
+        """Scale and zero point: one number, or one per index of the axis."""
+        zeros = zero_points(tensor)
+        shape = () if len(tensor.scale) == 1 else (len(tensor.scale),)
+        zero = self._fresh("zero")
+        self.initializers.append(helper.make_tensor(zero, _ELEMENTS[tensor.dtype], shape, zeros))
+        return [self.value(np.reshape(tensor.scale, shape), np.float32), zero]
+
+    def _fresh(self, hint: str, label: str = "") -> str:
+        name = untaken(f"{label or self._label}/{hint}", self._taken)
+        self._taken.add(name)
+        return name
+
+    def _bytes(self, tensor: Tensor) -> tuple[int, int]:
+        """Where the constant lies.  Raises DamagedError where its bytes do not fill its shape."""
+        bits = _BITS.get(tensor.dtype, 0) or 8 * np.dtype(tensor.dtype).itemsize
+        first, length = tensor.data or (0, 0)
+        if length != -(-math.prod(tensor.shape) * bits // 8):
+            got = f"{length} bytes for shape {list(tensor.shape)} of {tensor.dtype}"
+            raise DamagedError(f"constant {tensor.name!r} with {got}")
+        return first, length
+
+
+Translator = Callable[[Writing, Operator], None]  # raises UnsupportedError
+_BOUNDS = {"RELU6": (0, 6), "RELU_N1_TO_1": (-1, 1), "RELU_0_TO_1": (0, 1)}
+
+
+def has(operator: Operator, index: int) -> bool:
+    """Whether the operator has an operand ``index``."""
+    return index < len(operator.inputs) and operator.inputs[index] != ABSENT
+
+
+def is_quantised(tensor: Tensor) -> bool:
+    """Whether its integers stand for real numbers."""
+    return tensor.dtype in QUANTISED and bool(tensor.scale)
+
+
+def alike(one: Tensor, other: Tensor) -> bool:
+    """Whether equal elements of both are equal numbers."""
+    return (one.dtype, one.scale, one.zero) == (other.dtype, other.scale, other.zero)
+
+
+def zero_points(tensor: Tensor) -> list[int]:
+    """Those of its integers.  Raises DamagedError for one that its type does not have."""
+    bits = _BITS.get(tensor.dtype, 0) or 8 * np.dtype(tensor.dtype).itemsize
+    low = 0 if tensor.dtype.startswith("u") else -(1 << (bits - 1))
+    if not all(low <= zero < low + (1 << bits) for zero in tensor.zero):
+        raise DamagedError(f"a zero point of {tensor.name!r} that is no {tensor.dtype}")
+    return list(tensor.zero)
+
+
+def element(tensor: Tensor) -> int:
+    """ONNX's number of its element type, 0 where it has none."""
+    return _ELEMENTS.get(tensor.dtype, 0)

@@ -1,0 +1,67 @@
+"""Graph rewrites, one module each; found by scanning, never listed."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from functools import cache, partial
+
+from edgeconv.base.registry import scan
+from edgeconv.ir.check import InvariantError, check
+from edgeconv.ir.graph import Graph
+from edgeconv.model.passes.base import Pass, Stage, in_order
+
+# A fixpoint takes as many rounds as rewrites enable one another in a row: at most so many, and one
+# for every node.
+MAX_ROUNDS = 32
+
+# A graph after a round, and the names of the passes that changed it.
+Changed = tuple[Graph, frozenset[str]]
+
+
+@cache
+def passes() -> tuple[Pass, ...]:
+    """Every pass, in the order of a round."""
+    return in_order(scan(sys.modules[__name__], "PASS", Pass))
+
+
+def optimise(graph: Graph) -> Graph:
+    """The simplest equivalent graph the passes find: same inputs, outputs and values.
+
+    The stages run in turn until none changes the graph; invariants are checked after every pass
+    that changed it.  InvariantError names the pass that breaks one, or those that go on undoing
+    what the others did.
+    """
+    return _settled(graph, _stages)[0]
+
+
+def _stages(graph: Graph) -> Changed:
+    """Every stage to its fixpoint, one after the other."""
+    changed: frozenset[str] = frozenset()
+    for stage in Stage:
+        graph, names = _settled(graph, partial(_round, stage))
+        changed |= names
+    return graph, changed
+
+
+def _round(stage: Stage, graph: Graph) -> Changed:
+    """Every pass of ``stage`` once."""
+    changed = set()
+    for entry in passes():
+        rewritten = entry.run(graph) if entry.stage == stage else graph
+        if rewritten is not graph:
+            graph = check(rewritten, f"pass {entry.name}")
+            changed.add(entry.name)
+    return graph, frozenset(changed)
+
+
+def _settled(graph: Graph, go_round: Callable[[Graph], Changed]) -> Changed:
+    """The graph after round upon round until one changes nothing."""
+    changed: frozenset[str] = frozenset()
+    names = changed
+    for _ in range(MAX_ROUNDS + len(graph.nodes)):
+        graph, names = go_round(graph)
+        if not names:
+            return graph, changed
+        changed |= names
+    raise InvariantError(f"passes: {', '.join(sorted(names))}: never leave the graph as it is")

@@ -1,0 +1,59 @@
+"""Multiply by the scales of a DequantizeLinear that no layer behind it takes over.
+
+Its integers are whole numbers of a layer in front (``round_channels``), which memory keeps as such;
+an Affine makes the real ones of them, in any layout, and may be part of filters in float32.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from edgeconv.ir.edit import Editor
+from edgeconv.ir.graph import Graph, Node
+from edgeconv.ir.quantisation import DEQUANTISES, integers_of
+from edgeconv.model.passes.base import Pass, Stage
+from edgeconv.model.passes.channel_grids import in_whole_numbers, of_several_scales
+
+_CHANNELS = 1  # the axis of an Affine
+_FEWEST = 3  # dimensions of its operand
+
+
+def _rewrite(position: int, editor: Editor) -> None:
+    """The Dequantise at ``position`` may read what a Quantise of whole numbers writes."""
+    node = editor.node(position)
+    encoding, quantise = integers_of(node), editor.producer(node.inputs[0])
+    whole, shape = in_whole_numbers(encoding), editor.shape(node.output)
+    if whole is None or quantise is None or quantise.op != "Quantise":
+        return
+    if integers_of(quantise) != whole or encoding.axis != _CHANNELS or len(shape) < _FEWEST:
+        return
+    target = editor.add_tensor(f"{node.inputs[0]}.whole", shape, editor.tensors[node.output])
+    attrs = {"encoding": whole}
+    name = editor.fresh_node(f"{node.name}.whole")
+    step = Node(name, "Dequantise", node.inputs, (target,), attrs, origin=node.origin)
+    editor.insert(position, step)
+    scales = np.array(encoding.scale, np.float32)
+    names = (
+        editor.add_constant(f"{node.output}.scale", scales),
+        editor.add_constant(f"{node.output}.shift", np.zeros_like(scales)),
+    )
+    inputs = (target, *names)
+    editor.update(position, op="Affine", inputs=inputs, attrs={DEQUANTISES: encoding.scale})
+
+
+def run(graph: Graph) -> Graph:
+    """Rewrite every Dequantise of several scales that is left behind whole numbers."""
+    editor = Editor(graph)
+    for position in of_several_scales(editor, "Dequantise"):
+        _rewrite(position, editor)
+    return editor.finish()
+
+
+PASS = Pass(
+    name="multiply_by_channel",
+    run=run,
+    requires="a Dequantise of several scales of channels, and one zero point, that reads what a "
+    "Quantise of whole numbers writes",
+    ensures="it is one of whole numbers, and an Affine multiplies by the scales",
+    stage=Stage.FUSE,
+)

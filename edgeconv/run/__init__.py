@@ -1,0 +1,1 @@
+"""What runs programs: building, emulators and boards, verification, timing, the running machine."""

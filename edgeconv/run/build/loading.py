@@ -1,0 +1,16 @@
+"""The network of a model as a project was compiled from it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from edgeconv.ir.graph import Graph
+from edgeconv.model.frontend import load
+from edgeconv.run.build.project import Project
+
+
+def graph_of(project: Project, model: Path) -> Graph:
+    """``model`` with the shapes, the part and the largest sizes that ``project`` notes.  Raises
+    EdgeconvError as `load`."""
+    shapes = {port.name: port.shape for port in project.inputs}
+    return load(model, input_shapes=shapes, cut_at=project.cut, max_sizes=project.max_sizes)

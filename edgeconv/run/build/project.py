@@ -1,0 +1,292 @@
+"""An emitted project on disk: what it holds, and its program, built anew when sources change."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from edgeconv.base.errors import UsageError
+from edgeconv.base.owned.folder import claim, put
+from edgeconv.base.owned.journal import recover
+from edgeconv.base.visible import json_text
+from edgeconv.ir.element_types import element_type
+from edgeconv.ir.layout import ROW_MAJOR, Layout
+from edgeconv.ir.requantisation import EXACT
+from edgeconv.model.frontend.cut import Cut
+from edgeconv.run.build import report_file
+from edgeconv.run.build.compile import BASE_FLAGS, MEASURE_FLAGS, Binary, compile_project
+from edgeconv.run.build.firmware import FIRMWARE_FLAGS, FIRMWARE_LINK
+from edgeconv.run.build.flash_image import write_images
+from edgeconv.run.build.toolchain import Compiler, find_compiler
+from edgeconv.run.build.weights_file import image_of
+from edgeconv.target import board as boards
+from edgeconv.target.board import Board
+
+COMPILE_FLAGS = (*BASE_FLAGS, *MEASURE_FLAGS, *FIRMWARE_FLAGS, *FIRMWARE_LINK)
+REPORT = "report.json"
+APP = "app.c"  # of firmware: the user's, who may do without
+# Of a weight image only the header is hashed: it holds the CRC of the rest.
+IMAGE_HEADER_BYTES = 64
+_SLOWEST_MACS = 2e5  # per second, of an emulated core without FPU on a busy machine
+_PATIENCE_S = 600.0  # to copy files, load an image, and for layers without multiply-accumulates
+
+
+@dataclass(frozen=True, slots=True)
+class Port:
+    """A graph input or output: name in the model, logical shape and element type.
+
+    ``spacing``: the distance between neighbouring values of one that is quantised, else 0.
+    ``layout``: the order of its elements in the program's memory and files.
+    ``counted``: the dimension that is counted at run time and the output that says how much of it
+    there is, if any.
+    """
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: str = "float32"
+    spacing: float = 0.0
+    layout: Layout = ROW_MAJOR
+    counted: tuple[int, str] | None = None
+
+    @property
+    def elements(self) -> int:
+        return math.prod(self.shape)
+
+    @property
+    def bytes(self) -> int:
+        return self.elements * element_type(self.dtype).bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Project:
+    """A directory that ``edgeconv compile`` wrote.
+
+    ``name`` prefixes its files and symbols, ``report`` is the document in its report.json.
+    ``ssh``: where the board is, "" for what its file says.
+    """
+
+    directory: Path
+    name: str
+    report: Mapping[str, Any]
+    ssh: str = ""
+
+    @classmethod
+    def open(cls, directory: Path, *, ssh: str = "") -> Project:
+        """The project in ``directory``.
+
+        What a killed run began in it is undone first.  Raises EdgeconvError (exit status 2) when
+        there is none, or as ``report_file.read``.
+        """
+        recover(directory)
+        report = report_file.read(directory / REPORT)
+        return cls(directory, report["program"]["name"], report, ssh)
+
+    @property
+    def inputs(self) -> tuple[Port, ...]:
+        """The graph inputs in the model's order."""
+        return _ports(self.report["inputs"])
+
+    @property
+    def outputs(self) -> tuple[Port, ...]:
+        """The graph outputs in the model's order."""
+        return _ports(self.report["outputs"])
+
+    @property
+    def input_file(self) -> Path:
+        """What the program reads unless told otherwise: the inputs one after the other."""
+        return self.directory / f"{self.name}_input.bin"
+
+    @property
+    def expected_file(self) -> Path:
+        """What the program compares its outputs with unless told otherwise."""
+        return self.directory / f"{self.name}_expected.bin"
+
+    @property
+    def run_file(self) -> Path:
+        """Inputs of a run that are of no interest afterwards."""
+        return self.build_directory / f"{self.name}_input.bin"
+
+    @property
+    def build_directory(self) -> Path:
+        """Where programs, objects and results go."""
+        return self.directory / "build"
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """What is compiled; the network itself is the first."""
+        kind = "c" if self.report["program"]["weights"] == "c" else "S"
+        startup = ("startup.c",) if self.is_firmware else ()
+        application = (APP,) if (self.directory / APP).is_file() else ()
+        application = application if self.is_firmware else ()
+        return f"{self.name}.c", f"{self.name}_weights.{kind}", "main.c", *startup, *application
+
+    @property
+    def has_threads(self) -> bool:
+        """Several share a run."""
+        return int(self.report["threads"]) > 1
+
+    def patience(self, runs: int = 1) -> float:
+        """Seconds in which any machine, emulated or on a board, has done so many ``runs``: what
+        takes longer hangs."""
+        return _PATIENCE_S + runs * (1 + float(self.report["model"]["macs"]) / _SLOWEST_MACS)
+
+    @property
+    def is_firmware(self) -> bool:
+        """It starts from reset rather than under an operating system."""
+        return bool(self.report["program"].get("firmware"))
+
+    @property
+    def linker_script(self) -> str:
+        """Of firmware; relative to the directory."""
+        return f"{self.report['board']}.ld"
+
+    @property
+    def max_sizes(self) -> Mapping[str, int]:
+        """The most that is kept of what the model finds at run time, where the user stated it."""
+        found: Mapping[str, int] = self.report["model"].get("max_sizes", {})
+        return found
+
+    @property
+    def cut(self) -> Cut:
+        """The part of the model that it is."""
+        return Cut.of(self.report["model"].get("cut"))
+
+    @property
+    def requantise(self) -> str:
+        """Whose arithmetic its results in integers follow."""
+        return str(self.report["program"].get("requantise", EXACT))
+
+    def board(self) -> Board:
+        """The board it was compiled for, as seen from this machine; raises as ``board.load``."""
+        return boards.load(self.report["board"], ssh=self.ssh)
+
+    def build(self, *, trace: bool = False, times: bool = False, run_here: bool = False) -> Binary:
+        """The program of main.c; compiled only when sources, compiler or flags have changed.
+
+        ``trace``: the one that reports every layer.  ``times``: for the time that each takes, so
+        that threads share layers that take turns there, too.  ``run_here``: firmware that exchanges
+        files with this machine, through the emulator.  Raises as ``compile_project``, and
+        EdgeconvError where the weight image is damaged or another one.
+        """
+        board = self.board()
+        compiler = find_compiler(board)
+        hosted = run_here and self.is_firmware
+        flags: tuple[str, ...] = (f"-D{self.name.upper()}_TRACE",) if trace else ()
+        times = times and self.has_threads
+        flags += (f"-D{self.name.upper()}_TIMES",) if times else ()
+        flags += ("-DFIRMWARE_SEMIHOSTING",) if hosted else ()
+        flags += ("-pthread",) if self.has_threads else ()
+        variant = ("_semihosting" if hosted else "") + ("_trace" if trace else "")
+        variant += "_times" if times else ""
+        out = self.build_directory / f"{self.name}{variant}{'.elf' if self.is_firmware else ''}"
+        out = out.resolve()
+        stamp = out.with_name(f"{out.name}.stamp")
+        # What the user adds to the firmware may need more than is here; the network does not.
+        sources = tuple(name for name in self.sources if not (hosted and name == APP))
+        state = self._state(board, compiler, flags, sources)
+        if out.exists() and stamp.exists() and stamp.read_text() == state:
+            objects = out.with_name(f"{out.name}.objects")
+            return Binary(out, board, compiler, {s: objects / f"{s}.o" for s in sources})
+        claim(self.directory, self._products(out, board))
+        stamp.unlink(missing_ok=True)
+        image_of(self.directory, self.report["program"])  # damaged ones are refused
+        binary = compile_project(
+            self.directory,
+            board,
+            sources=sources,
+            out=out,
+            extra_flags=flags,
+            compiler=compiler,
+            linker_script=self.linker_script if self.is_firmware else "",
+        )
+        if self.is_firmware and not flags:  # what is flashed, not what tests it
+            write_images(out, board, compiler)
+        stamp.write_text(state)
+        return binary
+
+    def _products(self, out: Path, board: Board) -> Iterator[str]:
+        """What building ``out`` and running it leaves, as names in the project."""
+        images = [region.name.lower().replace(" ", "-") for region in board.flash]
+        yield from (f"build/{out.name}{suffix}" for suffix in ("", ".stamp", ".log"))
+        yield from ("build/output.bin", "build/layers.bin")
+        yield from (f"build/{self.name}_{what}.bin" for what in ("input", "output", "layers"))
+        for source in self.sources:
+            stem = f"build/{out.name}.objects/{source.replace('/', '_')}"
+            yield from (f"{stem}.o", f"{stem}.su")
+        if self.is_firmware:
+            yield f"build/{self.name}.hex"
+            yield from (f"build/{self.name}{part}.bin" for part in ("", *(f"-{i}" for i in images)))
+
+    def _state(
+        self,
+        board: Board,
+        compiler: Compiler,
+        flags: tuple[str, ...],
+        sources: tuple[str, ...],
+    ) -> str:
+        """A hash of everything that the program is made of."""
+        digest = hashlib.sha256(
+            repr((compiler, COMPILE_FLAGS, board.flags, board.toolchain.static, flags)).encode()
+        )
+        for path in self._inputs_of_build(sources):
+            digest.update(path.name.encode())
+            if path.suffix == ".bin":
+                with path.open("rb") as image:
+                    digest.update(image.read(IMAGE_HEADER_BYTES))
+                status = path.stat()
+                digest.update(f"{status.st_size} {status.st_mtime_ns}".encode())
+            else:
+                with path.open("rb") as source:
+                    digest.update(hashlib.file_digest(source, "sha256").digest())
+        return digest.hexdigest()
+
+    def _inputs_of_build(self, sources: tuple[str, ...]) -> Iterator[Path]:
+        names = [*sources, f"{self.name}.h", f"{self.name}_runtime.h"]
+        if self.has_threads:
+            names.append(f"{self.name}_threads.h")
+        if self.is_firmware:
+            names += [self.linker_script, "firmware.h"]
+        if self.sources[1].endswith(".S"):
+            names.append(f"{self.name}_weights.bin")
+        for name in names:
+            path = self.directory / name
+            if not path.is_file():
+                raise UsageError(
+                    "incomplete project",
+                    where=str(path),
+                    rule="is missing",
+                    hint="compile the model again",
+                )
+            yield path
+
+    def put(self, files: Mapping[str, bytes]) -> None:
+        """Write files by name; raises EdgeconvError where one is there that is not edgeconv's."""
+        put(self.directory, files)
+
+    def write_report(self, report: Mapping[str, Any]) -> Project:
+        """Replace report.json, at once; the project with the new report."""
+        self.put({REPORT: render(report).encode()})
+        return replace(self, report=report)
+
+
+def render(report: Mapping[str, Any]) -> str:
+    """A report as the text of report.json."""
+    return json_text(report) + "\n"
+
+
+def _ports(entries: list[dict[str, Any]]) -> tuple[Port, ...]:
+    return tuple(
+        Port(
+            entry["name"],
+            tuple(entry["shape"]),
+            entry["dtype"],
+            entry.get("step") or 0.0,
+            Layout.parse(entry.get("layout", str(ROW_MAJOR))),
+            (counted["axis"], counted["count"]) if (counted := entry.get("counted")) else None,
+        )
+        for entry in entries
+    )

@@ -1,0 +1,21 @@
+"""Run what was emitted and compare it with the original model."""
+
+from __future__ import annotations
+
+from edgeconv.run.verify.compare import Difference, compare
+from edgeconv.run.verify.decided import decisions_of, explains
+from edgeconv.run.verify.layers import LayerResult
+from edgeconv.run.verify.run import is_quantised, promised_error, verify
+from edgeconv.run.verify.verification import Verification
+
+__all__ = [
+    "Difference",
+    "LayerResult",
+    "Verification",
+    "compare",
+    "decisions_of",
+    "explains",
+    "is_quantised",
+    "promised_error",
+    "verify",
+]

@@ -1,0 +1,121 @@
+"""The inputs of a program: seeded ones, or the user's from an .npz file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from edgeconv.base import array_file
+from edgeconv.base.array_file import Arrays, Stated
+from edgeconv.base.errors import refused
+from edgeconv.base.names import did_you_mean
+from edgeconv.ir.array_types import array_type
+from edgeconv.ir.element_types import element_type
+from edgeconv.ir.encoding import integers
+from edgeconv.ir.quantisation import INTEGERS
+from edgeconv.run.build.project import Port, Project
+
+Array = npt.NDArray[np.generic]
+SEED = 0
+
+
+def seeded(ports: Sequence[Port], seed: int = SEED) -> dict[str, Array]:
+    """N(0, 1) for every input, any integer for one of integers; the same on every machine."""
+    rng = np.random.default_rng(seed)
+    return {port.name: random(port.shape, port.dtype, rng) for port in ports}
+
+
+def random(shape: Sequence[int], dtype: str, rng: np.random.Generator) -> Array:
+    """A seeded input of a shape and element type."""
+    if dtype in INTEGERS:
+        low, high = integers(dtype).low, integers(dtype).high
+        return rng.integers(low, high, tuple(shape), dtype, endpoint=True)
+    if not element_type(dtype).is_real:  # bool, or what counts or numbers something: 0 or 1
+        return rng.integers(0, 2, tuple(shape)).astype(dtype)
+    return rng.standard_normal(tuple(shape), dtype=np.float32).astype(array_type(dtype))
+
+
+def from_npz(path: Path, ports: Sequence[Port]) -> dict[str, Array]:
+    """One array per input from ``path``, by the input's name or ``in:`` and its name.
+
+    Arrays called ``out:...`` are ignored.  Raises EdgeconvError (exit status 2): no .npz file, an
+    array missing or unknown, a shape or element type that is not the input's.
+    """
+    with array_file.opened(path) as archive:
+        stated = inputs_of(archive)
+        known = [port.name for port in ports]
+        for name in stated:
+            if name not in known:
+                raise array_file.invalid(
+                    path, "no such input", repr(name), hint=did_you_mean(name, known)
+                )
+        for port in ports:
+            _check(path, port, stated)
+        return {port.name: archive.read(stated[port.name].name) for port in ports}
+
+
+def inputs_of(archive: Arrays) -> dict[str, Stated]:
+    """The arrays of a file by the name of the input that they are for.
+
+    Raises EdgeconvError (exit status 2) where two arrays are for one.
+    """
+    found: dict[str, Stated] = {}
+    for name, stated in archive.stated.items():
+        if name.startswith("out:"):
+            continue
+        own = name.removeprefix("in:")
+        if own in found:
+            raise array_file.invalid(
+                archive.path, "two arrays for one input", f"{own!r} and 'in:{own}'"
+            )
+        found[own] = stated
+    return found
+
+
+def ensure(project: Project) -> None:
+    """Write the seeded inputs where main.c looks for them, unless inputs are there already."""
+    wanted = sum(port.bytes for port in project.inputs)
+    path = project.input_file
+    if not path.is_file() or path.stat().st_size != wanted:
+        project.put({path.name: tensor_bytes(seeded(project.inputs), project.inputs)})
+
+
+def write_tensors(
+    path: Path, arrays: Mapping[str, npt.NDArray[np.generic]], ports: Sequence[Port]
+) -> None:
+    """Write ``tensor_bytes`` to a file.  Raises EdgeconvError when that cannot be done."""
+    with refused("cannot write", path):
+        path.write_bytes(tensor_bytes(arrays, ports))
+
+
+def tensor_bytes(arrays: Mapping[str, npt.NDArray[np.generic]], ports: Sequence[Port]) -> bytes:
+    """The arrays of ``ports`` as main.c reads them: as they lie in memory, little-endian."""
+    found = []
+    for port in ports:
+        array = port.layout.pack(arrays[port.name])
+        found.append(np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<")).tobytes())
+    return b"".join(found)
+
+
+def _check(path: Path, port: Port, stated: Mapping[str, Stated]) -> None:
+    if port.name not in stated:
+        found = ", ".join(sorted(stated)) or "nothing"
+        raise array_file.invalid(path, f"no array for input {port.name!r}", found)
+    array = stated[port.name]
+    if array.dtype != array_type(port.dtype):
+        raise array_file.invalid(
+            path,
+            f"element type of {port.name!r}",
+            str(array.dtype),
+            f"the model reads {port.dtype}",
+            f"convert it with .astype(numpy.{port.dtype})",
+        )
+    if array.shape != port.shape:
+        shape = "x".join(map(str, array.shape)) or "scalar"
+        wanted = "x".join(map(str, port.shape)) or "scalar"
+        raise array_file.invalid(
+            path, f"shape of {port.name!r}", shape, f"the program takes {wanted}"
+        )

@@ -1,0 +1,81 @@
+"""Layers whose results or inputs are rounded: each judged by the inputs that it had."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from edgeconv.ir.layout import Layout
+from edgeconv.kernels.storage import format_called
+from edgeconv.kernels.storage.base import StorageFormat
+from edgeconv.run.verify.compare import Difference, compare
+from edgeconv.run.verify.layers import Steps, original_name, pieces, unread_rows, with_rows
+
+Array = npt.NDArray[np.generic]
+Doubles = npt.NDArray[np.float64]
+
+
+class Twin(Protocol):
+    """The project's network in float32, with the constants that the project ships."""
+
+    @property
+    def results_stored(self) -> bool:
+        """Whether the project rounds some layer's result, or what a layer computes with."""
+        ...
+
+    def outputs(self, feeds: Mapping[str, Array]) -> Mapping[str, Array]:
+        """Its outputs."""
+        ...
+
+    def beside(
+        self, feeds: Mapping[str, Array], results: Mapping[str, Array]
+    ) -> Mapping[str, Array]:
+        """What each tensor of ``results`` would be, were all others what they are there."""
+        ...
+
+
+def compare_beside(
+    layers: Sequence[Mapping[str, Any]],
+    trace: Path,
+    twin: Twin,
+    feeds: Mapping[str, Array],
+    *,
+    steps: Steps = (),
+    truncate: bool = False,
+) -> Iterator[Difference]:
+    """How far every traced result is from the twin's, beyond what its format rounds (``truncate``:
+    toward zero).  ``steps``: those of the report.
+
+    Raises EdgeconvError when the trace does not have the length that the layers state.
+    """
+    results: dict[str, Array] = {}
+    stored: dict[str, StorageFormat] = {}
+    unread = {original_name(layers[n]): rows for n, rows in unread_rows(steps).items()}
+    for layer, memory in zip(layers, pieces(layers, trace, steps), strict=True):
+        name, shape = original_name(layer), tuple(layer["output_shape"])
+        if name not in results:
+            results[name] = Layout.parse(layer["layout_out"]).unpack(memory, shape)
+            stored[name] = format_called(layer["storage"]["output"])
+    for name, wanted in twin.beside(feeds, results).items():
+        moved = _beyond_rounding(results[name], wanted, stored[name], truncate)
+        moved = with_rows(moved, wanted, unread.get(name, ()))
+        yield compare(name, moved, wanted)
+
+
+def _beyond_rounding(
+    got: Array, wanted: Array, form: StorageFormat, truncate: bool
+) -> npt.NDArray[np.float32]:
+    """``got``, nearer to ``wanted`` by what the format may round; truncation only makes smaller."""
+    mine, theirs = got.astype(np.float64), wanted.astype(np.float64)
+    error = form.truncation_error if truncate else form.relative_error
+    may = error * np.maximum(np.abs(theirs), form.smallest)
+    with np.errstate(invalid="ignore"):
+        off = mine - theirs
+        may = np.where(truncate & (off * theirs > 0), 0.0, may)
+        moved = theirs + np.sign(off) * np.maximum(np.abs(off) - may, 0.0)
+    exact = (mine == theirs) | ~np.isfinite(off)
+    return np.where(exact, mine, moved).astype(np.float32)

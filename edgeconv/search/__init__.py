@@ -1,0 +1,1 @@
+"""What chooses: options, kernels, memory, prediction, calibration, formats within budgets."""

@@ -1,0 +1,195 @@
+"""What a network takes of RAM and flash, and by what that exceeds budgets and regions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from edgeconv.ir.choice import Choice, tensor_bytes
+from edgeconv.ir.memory import MemoryMap
+from edgeconv.search.memory.link import data_region, io_region, kept_free, weights_region
+from edgeconv.target.board import Board, Memory
+
+RAM_PARTS = ("arena", "io", "data", "stack", "padding")
+FLASH_PARTS = ("weights", "code", "rodata", "padding")
+
+
+@dataclass(frozen=True, slots=True)
+class Overhead:
+    """Bytes that count against the budgets and that only a built program tells: code, constants,
+    stack, variables."""
+
+    ram: int = 0
+    flash: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Budgets:
+    """Bytes allowed; None: any number."""
+
+    ram: int | None = None
+    flash: int | None = None
+
+    @property
+    def words(self) -> str:
+        """As the command line takes them."""
+        given = (("--ram", self.ram), ("--flash", self.flash))
+        return " ".join(f"{option} {size}" for option, size in given if size is not None)
+
+
+@dataclass(frozen=True, slots=True)
+class RegionUse:
+    """One memory region of a bare-metal board, of ``size`` bytes at ``base``.
+
+    ``parts``: bytes by what takes them, None where that is not known yet; ``kept_free``: bytes for
+    what is not.
+    """
+
+    name: str
+    kind: str
+    base: int | None
+    size: int
+    parts: Mapping[str, int | None]
+    kept_free: int = 0
+
+    @property
+    def used(self) -> int:
+        """Bytes of all that is known."""
+        return sum(size or 0 for size in self.parts.values())
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryUse:
+    """RAM or flash: bytes by what takes them, those of them in the regions of a bare-metal board,
+    and those allowed in all (None: any number)."""
+
+    parts: Mapping[str, int]
+    budget: int | None
+    regions: tuple[RegionUse, ...] = ()
+
+    @property
+    def total(self) -> int:
+        """Bytes of all parts."""
+        return sum(self.parts.values())
+
+
+@dataclass(frozen=True, slots=True)
+class Excess:
+    """``needed`` bytes are more than the ``allowed`` ones: of all RAM or flash (``kind``), or of
+    its region of this name."""
+
+    kind: str
+    needed: int
+    allowed: int
+    region: str = ""
+
+    @property
+    def bytes(self) -> int:
+        """Those that are too many."""
+        return self.needed - self.allowed
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """Bytes that a program takes of each kind of memory."""
+
+    ram: MemoryUse
+    flash: MemoryUse
+
+    def excess(self, *, known: bool = False) -> tuple[Excess, ...]:
+        """All that is exceeded; of regions only where budgets are kept, or all is ``known``.
+
+        What is kept free for stack and variables counts, unless they are known or soon will be.
+        """
+        totals = self._of_budgets()
+        return totals if totals and not known else totals + self._of_regions(known)
+
+    def exceeds(self, kind: str = "") -> bool:
+        """Whether a budget or a region is too small, of one kind of memory or of any."""
+        found = (*self._of_budgets(), *self._of_regions(known=False))
+        return any(kind in ("", excess.kind) for excess in found)
+
+    def beside(self, overhead: Overhead) -> Sizes:
+        """The same with what a built program takes beside: against budgets, not in regions."""
+        ram, flash = self.ram, self.flash
+        return Sizes(
+            replace(ram, parts={**ram.parts, "overhead": overhead.ram}),
+            replace(flash, parts={**flash.parts, "overhead": overhead.flash}),
+        )
+
+    def _of_budgets(self) -> tuple[Excess, ...]:
+        return tuple(
+            Excess(kind, use.total, use.budget)
+            for kind, use in (("ram", self.ram), ("flash", self.flash))
+            if use.budget is not None and use.total > use.budget
+        )
+
+    def _of_regions(self, known: bool) -> tuple[Excess, ...]:
+        return tuple(
+            Excess(kind, needed, region.size, region.name)
+            for kind, use in (("ram", self.ram), ("flash", self.flash))
+            for region in use.regions
+            if (needed := region.used + (0 if known else region.kept_free)) > region.size
+        )
+
+
+def planned_sizes(
+    choice: Choice, memory: MemoryMap, board: Board, weights: int, budgets: Budgets
+) -> Sizes:
+    """Before anything is built: of RAM what one instance needs, the caller's buffers included, and
+    of flash the ``weights``, the bytes of their image."""
+    graph = choice.graph
+    ports = (*graph.inputs, *graph.outputs)
+    io = 0 if choice.io == "arena" else sum(tensor_bytes(graph[name]) for name in ports)
+    banks = sum(1 for bank in memory.banks if bank.bytes)
+    pointers = 1 + max(banks, 1)  # `name_model`: the weights, and every part of the arena
+    ram = {
+        "arena": memory.arena_bytes,
+        "io": io,
+        "model_struct": pointers * (8 if "64" in board.arch else 4),
+    }
+    return Sizes(
+        MemoryUse(ram, budgets.ram, _ram_regions(board, memory, io)),
+        MemoryUse({"weights": weights}, budgets.flash, _flash_regions(board, weights)),
+    )
+
+
+def _ram_regions(board: Board, memory: MemoryMap, io: int) -> tuple[RegionUse, ...]:
+    """Neither variables nor the stack are known yet, for which bytes are kept free.
+
+    None for a board with an operating system, which decides where things lie.
+    """
+    if board.firmware is None:
+        return ()
+    found = []
+    for region, bank in zip(board.ram, memory.banks, strict=True):
+        home = region == data_region(board)
+        taken = {
+            "arena": bank.bytes,
+            "io": io if region == io_region(board, memory) else 0,
+            **dict.fromkeys(("data", "stack"), None if home else 0),
+            "padding": None,
+        }
+        found.append(_region(region, taken, kept_free(board) if home else 0))
+    return tuple(found)
+
+
+def _flash_regions(board: Board, weights: int) -> tuple[RegionUse, ...]:
+    """Code and constants are not known yet."""
+    if board.firmware is None:
+        return ()
+    return tuple(
+        _region(
+            region,
+            {
+                "weights": weights if region == weights_region(board, weights) else 0,
+                **dict.fromkeys(("code", "rodata"), None if region == board.flash[0] else 0),
+                "padding": None,
+            },
+        )
+        for region in board.flash
+    )
+
+
+def _region(region: Memory, parts: Mapping[str, int | None], kept: int = 0) -> RegionUse:
+    return RegionUse(region.name, region.kind, region.base, region.size, parts, kept)

@@ -1,0 +1,162 @@
+"""What the user asks of a compilation."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from edgeconv.base import limits
+from edgeconv.base.arguments import NEAREST, TRUNCATE, shape_word
+from edgeconv.base.errors import UsageError
+from edgeconv.codegen.c_names import prefix as c_prefix
+from edgeconv.ir.layout import Shape
+from edgeconv.ir.requantisation import EXACT
+from edgeconv.model.frontend.cut import WHOLE, Cut
+from edgeconv.search.budget.tables import Objective
+
+MODEL_LAYOUT, ANY_LAYOUT = "model", "any"
+
+
+@dataclass(frozen=True, slots=True)
+class CompileOptions:
+    """What to compile, for what, and what is asked of the result.
+
+    ``name``: prefix of files and symbols, "" for one made from the model's file name.  ``ram`` and
+    ``flash``: budgets in bytes; where absent, what the board has.  ``storage``: formats by layer
+    (of its filters; of its result with ``:output`` behind the name), ``*`` for all layers.
+    ``winograd_error``: of the outputs, in parts of their largest, within which layers may be
+    computed by minimal filtering; None for the default (`deciding.MinimalFiltering`).
+    ``calibration``: samples to measure accuracy on.  ``min_sqnr`` in dB and ``max_drop``, a share
+    of the labels: what may be lost of it; ``objective``: what to make smallest within
+    that, "" for latency where the board predicts it, else memory.
+    ``io``: who keeps inputs and outputs, "caller" or "arena"; "" for the caller, or
+    where RAM is to be small and a board has no operating system the arena (`io_on`).
+    ``input_layout``: that of inputs and outputs, "model" or "any": what is best, of layouts that
+    pad nothing.
+    ``renames``: what the C API is to call inputs and outputs, by name (``codegen.port_names``).
+    ``selftest``: the library has a function that compares an inference with its known outputs.
+    ``tuned``: files of measured times, which replace predicted ones when kernels are chosen.
+    ``max_sizes``: the most that is kept of what nodes find at run time, by the names of results.
+    ``threads``: cores that share the layers.  ``cut``: the part of the model that is meant.
+    ``rounding``: how numbers are brought to a format, one of ROUNDINGS.
+    ``requantise``: how results in integers are rounded, a row of `ARITHMETICS`: as the model says,
+    or as TensorFlow Lite's kernels do.
+    ``require_int8``: a layer of a quantised model that would be computed in float32 is an error.
+    """
+
+    model: Path
+    board: str
+    name: str = ""
+    input_shapes: Mapping[str, Shape] = field(default_factory=dict)
+    max_sizes: Mapping[str, int] = field(default_factory=dict)
+    algorithms: Mapping[str, str] = field(default_factory=dict)
+    storage: Mapping[str, str] = field(default_factory=dict)
+    ram: int | None = None
+    flash: int | None = None
+    io: str = ""
+    input_layout: str = MODEL_LAYOUT
+    weights_as_c: bool = False
+    calibration: Path | None = None
+    winograd_error: float | None = None
+    min_sqnr: float | None = None
+    max_drop: float | None = None
+    objective: str = ""
+    rounding: str = NEAREST
+    requantise: str = EXACT
+    cut: Cut = WHOLE
+    renames: Mapping[str, str] = field(default_factory=dict)
+    selftest: bool = False
+    threads: int = 1
+    tuned: tuple[Path, ...] = ()
+    require_int8: bool = False
+
+    @property
+    def truncate(self) -> bool:
+        """Numbers are stored without what does not fit, rather than rounded to nearest."""
+        return self.rounding == TRUNCATE
+
+    def io_on(self, *, bare_metal: bool) -> str:
+        """Who keeps inputs and outputs on a board: the caller, or the arena, which reuses their
+        bytes.  With an operating system the caller has room elsewhere."""
+        small = bare_metal and self.objective == Objective.MEMORY.value
+        return self.io or ("arena" if small else "caller")
+
+    @property
+    def limited(self) -> bool:
+        """Accuracy has a limit, within which bytes or time may be saved."""
+        return self.min_sqnr is not None or self.max_drop is not None
+
+    @property
+    def prefix(self) -> str:
+        """The prefix in use.  Raises EdgeconvError (exit status 2) when it is no C prefix."""
+        if not self.name:
+            return c_prefix(self.model.stem)
+        if c_prefix(self.name) != self.name:
+            raise UsageError(
+                "--name",
+                got=repr(self.name),
+                rule="a prefix is a lower-case C identifier, and no header or target of others",
+                hint=f"{c_prefix(self.name)!r} would do",
+            )
+        return self.name
+
+    def command(self) -> str:
+        """The command line that says the same from any directory: what the banner quotes."""
+        words = ["edgeconv", "compile", self.model.name, "--board", self.board, *self._optional()]
+        words += ["--require-int8"] if self.require_int8 else []
+        words += ["--selftest"] if self.selftest else []
+        return shlex.join(words)
+
+    def _optional(self) -> Iterator[str]:
+        if self.name:
+            yield from ("--name", self.name)
+        for option, names in (("--input", self.cut.inputs), ("--output", self.cut.outputs)):
+            for name in names:
+                yield from (option, name)
+        for old, new in sorted(self.renames.items()):
+            yield from ("--rename", f"{old}={new}")
+        for name, shape in sorted(self.input_shapes.items()):
+            yield from ("--input-shape", f"{name}={shape_word(shape)}")
+        for name, text in self.cut.values:
+            yield from ("--input-value", f"{name}={text}")
+        for name, most in sorted(self.max_sizes.items()):
+            yield from ("--max-size", f"{name}={most}")
+        for layer, algorithm in sorted(self.algorithms.items()):
+            yield from ("--algorithm", f"{layer}={algorithm}")
+        for layer, form in sorted(self.storage.items()):
+            yield from ("--storage", f"{layer}={form}")
+        for option, size in (("--ram", self.ram), ("--flash", self.flash)):
+            if size is not None:
+                yield from (option, str(size))
+        small = self.objective == Objective.MEMORY.value  # whose default depends on the board
+        if self.io == "arena" or (self.io and small):
+            yield from ("--io", self.io)
+        if self.weights_as_c:
+            yield from ("--weights", "c")
+        for path in self.tuned:
+            yield from ("--tuned", path.name)
+        yield from self._accuracy()
+        for option, word, usual in (
+            ("--input-layout", self.input_layout, MODEL_LAYOUT),
+            ("--objective", self.objective, ""),
+            ("--threads", str(self.threads), "1"),
+            ("--rounding", self.rounding, NEAREST),
+            ("--requantise", self.requantise, EXACT),
+        ):
+            if word != usual:
+                yield from (option, word)
+        for name, value in limits.in_force().items():
+            yield from (limits.OPTION, f"{name}={value}")
+
+    def _accuracy(self) -> Iterator[str]:
+        if self.calibration:
+            yield from ("--calibration", self.calibration.name)
+        for option, limit in (
+            ("--winograd-error", self.winograd_error),
+            ("--min-sqnr", self.min_sqnr),
+            ("--max-drop", self.max_drop),
+        ):
+            if limit is not None:
+                yield from (option, f"{limit:g}")

@@ -1,0 +1,6 @@
+"""Float32 networks made int8: grids, integer filters, and what they cost."""
+
+from edgeconv.search.quantising.quantiser import Quantised, Quantiser
+from edgeconv.search.quantising.rewrite import pretended
+
+__all__ = ["Quantised", "Quantiser", "pretended"]

@@ -1,0 +1,154 @@
+"""The numbers that a tensor takes on samples, and grids of 256 numbers for them.
+
+A grid that reaches to the largest number seen is coarse where most numbers are small.  So ends may
+be drawn in: as long as what is cut off costs less than the finer steps gain, the least squared
+error over the numbers seen, as Nagel et al., "A White Paper on Neural Network Quantization" (2021),
+section 3.1, have it; to what all but few numbers keep to; or to where the numbers' distribution on
+the grid tells most of theirs, the least Kullback-Leibler divergence (Migacz, "8-bit Inference with
+TensorRT", 2017).  Which of them is best the outputs say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from edgeconv.base.progress import Share, Tell, nobody
+from edgeconv.ir.activation import Activation, grid
+from edgeconv.ir.encoding import INT8
+from edgeconv.ir.filters import Filters
+from edgeconv.search.calibration.engine import Engine, rounded
+from edgeconv.search.calibration.samples import Samples
+
+Floats = npt.NDArray[np.float32]
+KEPT = 1 << 15  # numbers of a tensor that the error is taken over
+# Ends of a grid that are tried, relative to the largest number seen.
+_CUTS = tuple(np.geomspace(1.0, 0.2, 33))
+_ROUNDS = 2  # over both ends
+_RARE = 1e-4  # of all numbers, on either side: what `common` cuts off
+_BINS = 2048  # of a histogram
+_NONE = 1e-9  # share of numbers in a bin that has none
+_LEAST = 2.0**-96  # of a scale: a tensor of zeros has one too
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Seen:
+    """``low`` and ``high``: of all numbers and 0.  ``values``: some of them, drawn at random."""
+
+    low: float
+    high: float
+    values: Floats
+
+
+def see(
+    engine: Engine,
+    samples: Samples,
+    names: Sequence[str],
+    *,
+    parameters: Mapping[str, Filters] | None = None,
+    tell: Tell = nobody,
+) -> dict[str, Seen]:
+    """What the tensors ``names`` are in float32, with other filters than the network's own where
+    ``parameters`` has some."""
+    kept: dict[str, list[Floats]] = {name: [] for name in names}
+    ends = dict.fromkeys(names, (0.0, 0.0))
+    each = -(-KEPT // max(len(samples), 1))
+    for number, sample in enumerate(samples):
+        tell(Share("looking at the range of every tensor", number, len(samples)))
+        found = engine.run(sample, parameters=parameters, capture=names)
+        rng = np.random.default_rng(number)
+        for name in names:
+            values = found[name].reshape(-1)
+            low, high = ends[name]
+            ends[name] = min(low, float(values.min())), max(high, float(values.max()))
+            kept[name].append(rng.choice(values, each) if values.size > each else values)
+    return {name: Seen(*ends[name], np.concatenate(kept[name])) for name in names}
+
+
+def together(seen: Iterable[Seen]) -> Seen:
+    """Of tensors that share a grid."""
+    all_seen = list(seen)
+    return Seen(
+        min(one.low for one in all_seen),
+        max(one.high for one in all_seen),
+        np.concatenate([one.values for one in all_seen]),
+    )
+
+
+def widest(seen: Seen) -> Activation:
+    """The grid from the lowest to the highest number."""
+    return between(seen.low, seen.high)
+
+
+def nearest(seen: Seen) -> Activation:
+    """The grid with the least squared error, one end moved after the other."""
+    low, high = seen.low, seen.high
+    best, least = between(low, high), np.inf
+    for _ in range(_ROUNDS):
+        for ends in ([(low, high * p) for p in _CUTS], [(low * p, high) for p in _CUTS]):
+            for one, other in ends:
+                candidate = between(one, other)
+                lost = rounded(seen.values, candidate) - seen.values.astype(np.float64)
+                error = float(np.square(lost).sum())
+                if error < least:
+                    best, least, low, high = candidate, error, one, other
+    return best
+
+
+def common(seen: Seen) -> Activation:
+    """The grid of all but one number in ten thousand on either side."""
+    low, high = np.quantile(seen.values, (_RARE, 1.0 - _RARE)) if seen.values.size else (0.0, 0.0)
+    return between(float(low), float(high))
+
+
+def informative(seen: Seen) -> Activation:
+    """The grid of the least Kullback-Leibler divergence from the numbers to those on it, both ends
+    drawn in alike."""
+    counts, edges = np.histogram(
+        seen.values.astype(np.float64), _BINS
+    )  # float32 may have fewer numbers
+    middles = ((edges[:-1] + edges[1:]) / 2).astype(np.float32)
+    grids = [between(seen.low * p, seen.high * p) for p in _CUTS]
+    return min(grids, key=lambda each: _divergence(counts, middles, each))
+
+
+def _divergence(counts: npt.NDArray[np.int64], middles: Floats, function: Activation) -> float:
+    """Of the ``counts`` of numbers near ``middles``, cut off at the ends of the grid, from what is
+    left of them on it: alike within a step."""
+    step = np.rint(middles / np.float32(function.alpha))
+    inside = (step >= function.beta) & (step <= function.gamma)
+    place = np.clip(step, function.beta, function.gamma).astype(np.int64) - int(function.beta)
+    cut = np.where(inside, counts, 0).astype(np.float64)
+    at_ends = np.bincount(place[~inside], counts[~inside], minlength=256)
+    wanted = cut.copy()
+    for end in np.flatnonzero(at_ends):  # what is cut off lies in the outermost bins
+        bins = np.flatnonzero(inside & (place == end))
+        if bins.size:
+            wanted[bins[-1] if end else bins[0]] += at_ends[end]
+    filled = (cut > 0).astype(np.float64)
+    sums, bins_of = (np.bincount(place, each, minlength=256) for each in (cut, filled))
+    shown = np.where(cut > 0, sums[place] / np.maximum(bins_of[place], 1.0), 0.0)
+    p, q = wanted / max(wanted.sum(), 1.0), shown / max(shown.sum(), 1.0)
+    both = p > 0
+    return float((p[both] * np.log(p[both] / np.maximum(q[both], _NONE))).sum())
+
+
+def between(low: float, high: float) -> Activation:
+    """256 numbers from ``low`` to ``high``, of which 0 is one."""
+    low, high = min(low, 0.0), max(high, 0.0)
+    steps = INT8.high - INT8.low
+    scale = float(np.float32(max((high - low) / steps, _LEAST)))
+    below = min(max(round(-low / scale), 0), steps)
+    return grid(scale, float(-below), float(steps - below))
+
+
+Range = Callable[[Seen], Activation]
+RANGES: Mapping[str, Range] = {
+    "to the largest": widest,
+    "least squared error": nearest,
+    "99.98 % of numbers": common,
+    "least divergence": informative,
+}

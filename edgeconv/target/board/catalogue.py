@@ -1,0 +1,36 @@
+"""All boards there are: those that can be used, and what is wrong with the files of others."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from edgeconv.base.errors import EdgeconvError, Exit
+from edgeconv.target import board as boards
+from edgeconv.target.board import Board
+
+
+@dataclass(frozen=True, slots=True)
+class Catalogue:
+    """``boards``: sorted by name.  ``invalid``: the errors of files that describe none."""
+
+    boards: tuple[Board, ...]
+    invalid: tuple[EdgeconvError, ...]
+
+    @property
+    def status(self) -> Exit:
+        """Of a command that shows them: wrong usage where a file is invalid."""
+        return Exit.USAGE if self.invalid else Exit.OK
+
+
+def load_all() -> Catalogue:
+    """Every board of every folder.
+
+    Raises EdgeconvError (exit status 2) for the folders themselves, as ``board_folders.files``.
+    """
+    found, invalid = [], []
+    for name in boards.names():
+        try:
+            found.append(boards.load(name))
+        except EdgeconvError as error:
+            invalid.append(error)
+    return Catalogue(tuple(found), tuple(invalid))

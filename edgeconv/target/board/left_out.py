@@ -1,0 +1,53 @@
+"""What it costs that a board file leaves keys out: a table of those that predictions take."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from edgeconv.target.board import Board
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """``costs``: what is done, or not, without the ``key``."""
+
+    key: str
+    costs: str
+
+
+def _rate(board: Board) -> str:
+    each = board.target.slot_cycles
+    what = "a vector of multiply-adds" if board.target.lanes > 1 else "a multiply-add of float32"
+    return (
+        f"no time is predicted, and kernels are chosen as if {what} took {each:.3g} cycle(s): "
+        "whether integers or float32 are faster may be told wrong"
+    )
+
+
+def _always(costs: str) -> Callable[[Board], str]:
+    return lambda _: costs
+
+
+_KEYS: tuple[tuple[str, Callable[[Board], bool], Callable[[Board], str]], ...] = (
+    ("clock", lambda board: board.clock_hz is None, _always("no time is predicted")),
+    ("macs_per_cycle", lambda board: board.target.macs_per_cycle is None, _rate),
+    (
+        "loads_per_cycle",
+        lambda board: board.target.lanes > 1 and board.target.loads_per_cycle is None,
+        _always("a load is taken to be as long as a vector of multiply-adds"),
+    ),
+    (
+        "bandwidth of [[memory]]",
+        lambda board: any(region.bandwidth is None for region in board.memory),
+        _always("a memory is taken to be half as fast as what comes before it"),
+    ),
+    ("[energy]", lambda board: board.energy is None, _always("no energy is predicted")),
+)
+
+
+def left_out(board: Board) -> Iterator[LeftOut]:
+    """The keys that predictions for ``board`` do without."""
+    for key, absent, costs in _KEYS:
+        if absent(board):
+            yield LeftOut(key, costs(board))

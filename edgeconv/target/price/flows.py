@@ -1,0 +1,61 @@
+"""What crosses between the levels of memory for a kernel call in a run among runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from edgeconv.ir.choice import ArgKind, Layer
+from edgeconv.ir.work import Crossing
+from edgeconv.target.price.operands import Use
+
+
+@dataclass(frozen=True, slots=True)
+class Flow:
+    """Bytes behind one cache for a layer of a network that runs again and again.
+
+    ``filters`` and ``data`` (inputs, packed panels, sums, and the lines that outputs are written
+    to) come in; ``total`` counts what is written back as well.
+    """
+
+    filters: float
+    data: float
+    total: float
+
+
+def flows(
+    layer: Layer, operands: Sequence[Use], sizes: Sequence[int], calls: float = 1.0
+) -> list[Flow]:
+    """One for each cache of these ``sizes``, nearest first.  ``operands``: of all ``calls``.
+
+    An algorithm's prediction begins with empty caches, and brings each operand in once at least.
+    Instead of that first time, what a cache has lost since the layer before comes in.
+    """
+    found: Sequence[Crossing | None] = layer.traffic or [None] * len(sizes)
+    if calls != 1.0:
+        found = [crossing and crossing.times(calls) for crossing in found]
+    return [
+        _flow(crossing, layer, operands, sum(sizes[:number]), last=number == len(sizes))
+        for number, crossing in enumerate(found, 1)
+    ]
+
+
+def _flow(
+    crossing: Crossing | None, layer: Layer, operands: Sequence[Use], size: int, *, last: bool
+) -> Flow:
+    missing = dict.fromkeys(ArgKind, 0.0)
+    for use in operands:
+        missing[use.kind] += use.missing(size, last=last)
+    kept = sum(use.missing(size, last=last) for use in operands if use.in_place)
+    filters = missing[ArgKind.WEIGHTS]
+    fetched = missing[ArgKind.INPUT] + missing[ArgKind.WORKSPACE]
+    written = missing[ArgKind.OUTPUT]
+    if crossing:
+        own = {kind: sum(u.bytes for u in operands if u.kind is kind) for kind in ArgKind}
+        image = sum(use.bytes for use in operands if use.ref == layer.node.inputs[0])
+        filters += max(0.0, crossing.filters - own[ArgKind.WEIGHTS])
+        fetched += max(0.0, crossing.input - image) + crossing.output_reads
+        fetched += max(0.0, crossing.packed - own[ArgKind.WORKSPACE])
+        written += max(0.0, crossing.output_writes - own[ArgKind.OUTPUT]) + crossing.packed_writes
+    fills = fetched + written - kept
+    return Flow(filters=filters, data=fills, total=filters + fetched + written)

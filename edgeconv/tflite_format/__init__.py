@@ -1,8 +1,0 @@
-"""TensorFlow Lite model files as they are stored; needs nothing but Python."""
-
-from __future__ import annotations
-
-from edgeconv.tflite_format.file import Model, Operator, Options, Tensor, is_tflite, read
-from edgeconv.tflite_format.flatbuffer import DamagedError
-
-__all__ = ["DamagedError", "Model", "Operator", "Options", "Tensor", "is_tflite", "read"]
