@@ -32,7 +32,7 @@ from edgeconv.run.build.project import Project
 from edgeconv.run.verify.exact import expected
 from edgeconv.run.verify.inputs import seeded, write_tensors
 from edgeconv.run.verify.layers import original_name, pieces, tensors_of
-from edgeconv.run.verify.pieces import in_integers
+from edgeconv.run.verify.per_layer import in_integers
 from edgeconv.run.verify.program import run_program
 from edgeconv.search.options import CompileOptions
 

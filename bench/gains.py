@@ -10,7 +10,7 @@ A model is compiled once per step, each step added to those before it:
     kept         whatever can be in NCHW[x]c is, conversions only where something cannot
     searched     algorithms and layouts of all layers by price, exactly (docs/algorithms.md)
     turns        neighbours that take turns by rows
-    Winograd     minimal filtering
+    Winograd     Winograd's algorithm
     threads      shared by cores
 
 Batch normalisation, activations and residuals are fused from the first step on.  Predicted

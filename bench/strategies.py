@@ -7,7 +7,7 @@ strategies that is); of the layouts that it writes the fastest counts.  For each
 convolution, how many different ones were measured by two strategies or more; for each strategy, of
 how many it was the fastest or within 2 % of it, how many it was measured for, and the median of its
 time over the fastest; what the fastest reaches of the peak, median, least and most (by the
-multiply-adds of a direct convolution, those on padding included, of which minimal filtering does
+multiply-adds of a direct convolution, those on padding included, of which Winograd's algorithm does
 without most); how much longer than the fastest the one takes that prediction puts first, median
 and most.  Conversions around a layer are not in it.
 

@@ -129,7 +129,7 @@ def print_times(model: Path, board: Board, rounds: int) -> None:
         if found:
             entries.append((layer, count, found, [program.add(way.layer) for way in found]))
     if not entries:
-        print("no layer is computed by minimal filtering")
+        print("no layer is computed by Winograd's algorithm")
         return
     heads = ("KB", "whole", "ms", "/ whole", "other /", "bound")
     print(f"{'':44}" + "".join(f"{head:>9}" for head in heads))

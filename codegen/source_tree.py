@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from edgeconv.base.owned.folder import Contents, put_project
+from edgeconv.base.output_folder.folder import Contents, put_project
 from edgeconv.codegen.sbom import Bill
 from edgeconv.codegen.weights import WeightImage, write
 
@@ -39,11 +39,11 @@ class SourceTree:
     ) -> tuple[str, ...]:
         """Make ``directory`` this project, replacing one that stands there already.
 
-        All of it or nothing, and nothing that is not ours: see `edgeconv.base.owned`.  ``finish``
-        is called with the folder in which the project is made, before it takes its place; what it
-        raises counts as a failure.  Returns what the user should know of files that were kept.
-        Raises EdgeconvError where the target is something else than an edgeconv project, where a
-        file that must be replaced was changed, or when it cannot be written.
+        All of it or nothing, and nothing that is not ours: see `edgeconv.base.output_folder`.
+        ``finish`` is called with the folder in which the project is made, before it takes its
+        place; what it raises counts as a failure.  Returns what the user should know of files that
+        were kept. Raises EdgeconvError where the target is something else than an edgeconv project,
+        where a file that must be replaced was changed, or when it cannot be written.
         """
         vital = frozenset((REPORT, *self._network()))
         return put_project(directory, Contents(self.name, self._fill, vital, self.once, finish))

@@ -1,4 +1,4 @@
-"""Inputs and filters on which minimal filtering makes no error at all, and what does."""
+"""Inputs and filters on which Winograd's algorithm makes no error at all, and what does."""
 
 from __future__ import annotations
 

@@ -130,7 +130,7 @@ def port_notes(choice: Choice, asked: str) -> tuple[str, ...]:
 
 
 def minimal_filter_notes(choice: Choice, promised: float) -> tuple[str, ...]:
-    """Says how many convolutions are computed by minimal filtering, how far each is off, and how
+    """Says how many convolutions are computed by Winograd's algorithm, how far each is off, and how
     far the outputs are ``promised`` to be at most."""
     layers = [layer for layer in choice.layers if layer.algorithm == WINOGRAD]
     if not layers:
@@ -139,7 +139,7 @@ def minimal_filter_notes(choice: Choice, promised: float) -> tuple[str, ...]:
     forms = ", ".join(f"{count} in {form}" for form, count in sorted(counts.items()))
     worst = max(promised_error(layer, choice.graph) for layer in layers)
     found = f"none is off by more than {worst:.2g} of its largest result"
-    words = f"{len(layers)} convolution(s) by minimal filtering ({forms}): as measured, {found}"
+    words = f"{len(layers)} convolution(s) by Winograd's algorithm ({forms}): as measured, {found}"
     return (f"{words}; outputs by no more than {promised:.1g} (--winograd-error 0 forbids it)",)
 
 

@@ -10,13 +10,13 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from edgeconv.app.answering import known_answers
+from edgeconv.app.dataset_accuracy import try_on
 from edgeconv.app.deciding import Decided, Decider, decide
-from edgeconv.app.trial import try_on
-from edgeconv.app.twin import Twin, require_weights, stores
+from edgeconv.app.known_answer import known_answers
+from edgeconv.app.rounded_reference import RoundedReference, require_weights, stores
 from edgeconv.base.arguments import DEFAULT_TOLERANCE
 from edgeconv.base.errors import EdgeconvError
-from edgeconv.base.owned.folder import check_target, working
+from edgeconv.base.output_folder.folder import check_target, working
 from edgeconv.base.progress import Tell, nobody
 from edgeconv.base.real_path import real_path
 from edgeconv.codegen.emit import EmitOptions, emit
@@ -115,9 +115,10 @@ def verify_project(
     ``ssh``: where the board is that it runs on, "" for what the board's file says.
     ``tolerance``: of the difference from the model; by default what compile promised of minimal
     filtering, else 1e-4.  Without one, a project that stores numbers in
-    other formats than float32 is held to its `Twin` instead, and one of a quantised model to the
-    model layer by layer: what is left then is no rounding.  So are others where only outputs differ
-    that depend on decisions, or that are no farther from float64 than the reference itself is.
+    other formats than float32 is held to its `RoundedReference`, and one of a quantised model to
+    the model layer by layer: what is left then is no rounding.  So are others where only outputs
+    differ that depend on decisions, or that are no farther from float64 than the reference itself
+    is.
     """
     with ExitStack() as stack:
         project = stack.enter_context(_working_on(directory, ssh))
@@ -125,7 +126,9 @@ def verify_project(
         promised = promised_error(project) or DEFAULT_TOLERANCE
         limit = promised if tolerance is None else tolerance
         rounded = tolerance is None and stores(project)
-        twin = stack.enter_context(Twin(project, source, tell)) if rounded else None
+        rounded_reference = (
+            stack.enter_context(RoundedReference(project, source, tell)) if rounded else None
+        )
         by_piece = tolerance is None and not rounded and is_quantised(project)
         if by_piece:
             tell("comparing the weights")
@@ -133,8 +136,8 @@ def verify_project(
         run = partial(
             verify, project, source, inputs=inputs, layers=layers, tolerance=limit, tell=tell
         )
-        result = run(twin=twin, by_piece=by_piece)
-        if not (result.passed or by_piece or twin) and tolerance is None:
+        result = run(rounded_reference=rounded_reference, by_piece=by_piece)
+        if not (result.passed or by_piece or rounded_reference) and tolerance is None:
             found = decisions_of(project, source)
             bounded = explains(found, result.larger, bounds.TOLERANCE)
             if bounded and explains(found, result.apart, limit):

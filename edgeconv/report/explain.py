@@ -23,7 +23,7 @@ from edgeconv.report.movement_text import convolution_tables
 from edgeconv.report.plain import plain_table
 from edgeconv.report.regions import extent
 from edgeconv.report.slicing import slicing
-from edgeconv.report.text import minimal_filtering
+from edgeconv.report.text import winograd
 from edgeconv.search.choose.prices import algorithms_of
 from edgeconv.search.memory.room import covered
 from edgeconv.target.targets import Target
@@ -103,7 +103,7 @@ def render(document: Mapping[str, Any]) -> Group:
         *_bank_lines(arena["banks"]),
         f"execution order: {order}",
         *_search_lines(document),
-        *minimal_filtering(document),
+        *winograd(document),
         *integers_lines(document),
         *float32_lines(document["layers"]),
     ]

@@ -9,7 +9,7 @@ from typing import Any
 
 from edgeconv.base import regular_file, whole_file
 from edgeconv.base.errors import EdgeconvError, UsageError, refused
-from edgeconv.base.owned.manifest import MANIFEST
+from edgeconv.base.output_folder.manifest import MANIFEST
 from edgeconv.base.visible import VisibleConsole
 from edgeconv.report.text import render as to_text
 from edgeconv.run.build import report_file

@@ -19,7 +19,7 @@ from edgeconv.run.bench import Timing
 from edgeconv.run.verify import Difference, Verification
 from edgeconv.run.verify.bounds import LARGER, TOLERANCE
 from edgeconv.run.verify.opinion import Opinion
-from edgeconv.run.verify.pieces import Pieces
+from edgeconv.run.verify.per_layer import Pieces
 
 _TIES = (
     "A sum that lies within float32's error of the middle between two steps may go to either, here "
@@ -68,7 +68,7 @@ def verification(result: Verification) -> Group:
     if result.promised is not None:
         worst = max(output.relative for output in result.outputs)
         words = f"promised: no output off by more than {result.promised:.1g} of its largest"
-        lines.append(f"with minimal filtering {words}; found: {worst:.2g}")
+        lines.append(f"with Winograd's algorithm {words}; found: {worst:.2g}")
     if result.pieces:
         lines += _by_piece(result, result.pieces)
     lines += _of_sets(result)

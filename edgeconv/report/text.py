@@ -74,7 +74,7 @@ def summary(report: Mapping[str, Any]) -> Group:
         *region_table(report),
         *_time_and_energy(report),
         *_computed(report),
-        *minimal_filtering(report),
+        *winograd(report),
         *_verified(report),
     )
 
@@ -253,8 +253,8 @@ def _computed(report: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def minimal_filtering(report: Mapping[str, Any]) -> list[str]:
-    """What is promised of the outputs where layers are computed by minimal filtering."""
+def winograd(report: Mapping[str, Any]) -> list[str]:
+    """What is promised of the outputs where layers are computed by Winograd's algorithm."""
     found = report.get("winograd")
     if not found:
         return []
@@ -263,7 +263,7 @@ def minimal_filtering(report: Mapping[str, Any]) -> list[str]:
         on = f"{found['samples']} of {found['source']}"
         measured = f"{found['measured']:.1g} when compiling, on {on}"
     promised = f"promised: outputs off by no more than {found['promised']:.1g} of the largest"
-    return [f"minimal filtering, {promised}; {measured}"]
+    return [f"Winograd's algorithm, {promised}; {measured}"]
 
 
 def _verified(report: Mapping[str, Any]) -> list[str]:

@@ -27,7 +27,7 @@ class CompileOptions:
     ``flash``: budgets in bytes; where absent, what the board has.  ``storage``: formats by layer
     (of its filters; of its result with ``:output`` behind the name), ``*`` for all layers.
     ``winograd_error``: of the outputs, in parts of their largest, within which layers may be
-    computed by minimal filtering; None for the default (`deciding.MinimalFiltering`).
+    computed by Winograd's algorithm; None for the default (`deciding.WinogradDecision`).
     ``calibration``: samples to measure accuracy on.  ``min_sqnr`` in dB and ``max_drop``, a share
     of the labels: what may be lost of it; ``objective``: what to make smallest within
     that, "" for latency where the board predicts it, else memory.

@@ -212,8 +212,8 @@ class _Numbers:
 
 
 def allowed_error(conv: Convolution, candidate: Candidate | None, want: Doubles) -> float:
-    """What the largest error may be: of minimal filtering what rounding makes probable in its form,
-    for numbers as `_Numbers` has them."""
+    """What the largest error may be: of Winograd's algorithm what rounding makes probable in its
+    form, for numbers as `_Numbers` has them."""
     if isinstance(candidate, ConvCandidate) and isinstance(candidate.plan, WinogradPlan):
         channels = Divided(each_group(candidate.problem)).unit.in_c
         return probable_bound(candidate.plan.form, channels, want.size)

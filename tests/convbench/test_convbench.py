@@ -96,7 +96,7 @@ def test_sample(build_once: Build, rows: list[Convolution]) -> None:
     check(build_once, rows_for(build_once.target, quick, SLOW_MACS))
 
 
-def by_minimal_filtering(rows: Sequence[Convolution]) -> list[Convolution]:
+def by_winograd(rows: Sequence[Convolution]) -> list[Convolution]:
     """Those that have forms on every target."""
     others, both = {"grouped", "depthwise"}, {"strided", "dilated"}
     able = [row for row in rows if forms_of(row) and others.isdisjoint(row.kinds)]
@@ -105,14 +105,14 @@ def by_minimal_filtering(rows: Sequence[Convolution]) -> list[Convolution]:
 
 @pytest.mark.slow
 def test_sample_by_minimal_filtering(build_once: Build, rows: list[Convolution]) -> None:
-    few = [row for row in by_minimal_filtering(rows) if row.macs <= SLOW_MACS]
+    few = [row for row in by_winograd(rows) if row.macs <= SLOW_MACS]
     check(build_once, few, Scope("winograd"))
 
 
 @pytest.mark.slow
 def test_whole_table_by_minimal_filtering(build: Build) -> None:
     most = MINIMAL_FILTER_MACS if has_vector_unit(build.target) else SLOW_MACS / 2
-    few = [row for row in by_minimal_filtering(whole_table()) if row.macs <= most]
+    few = [row for row in by_winograd(whole_table()) if row.macs <= most]
     check(build, few, Scope("winograd"))
 
 
@@ -187,9 +187,9 @@ def test_ratio() -> None:
 def test_a_difference_is_reported(
     scope: Scope, rows: list[Convolution], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Results that are a thousandth off fail, of minimal filtering too."""
+    """Results that are a thousandth off fail, of Winograd's algorithm too."""
     monkeypatch.setattr("tests.convbench.sweep.convolve", lambda *args: 1.001 * convolve(*args))
-    few = rows if not scope.algorithm else by_minimal_filtering(rows)
+    few = rows if not scope.algorithm else by_winograd(rows)
     report = run_batch(builds.find(TARGETS["portable"], "gcc", ("-O1",)), few[:3], scope)
     assert len(report.results) >= 3
     assert all(result.ratio > 1 and not result.problem for result in report.results)

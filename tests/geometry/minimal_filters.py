@@ -1,5 +1,5 @@
-"""Convolutions by minimal filtering, of random geometry: in forms of points whose numbers float32
-has, so that results are exact, and in every plan from most to least workspace."""
+"""Convolutions by Winograd's algorithm, of random geometry: in forms of points whose numbers
+float32 has, so that results are exact, and in every plan from most to least workspace."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ from edgeconv.run.verify.exact.functions import activated, added
 from edgeconv.run.verify.exact.operators import computed
 from edgeconv.run.verify.exact.value import NoExactValueError, Value, constant, stored
 from edgeconv.run.verify.exact.windows import convolved
-from edgeconv.search.choose.run_time_scales import quantised_at_run_time
+from edgeconv.search.choose.dynamic_quantisation import quantised_at_run_time
 from tests.ir_interpreter import evaluate
 from tests.models import random_forms
 

@@ -24,8 +24,8 @@ from edgeconv.model.frontend.running import prepared
 from edgeconv.run.build import run_binary
 from edgeconv.run.build.project import Project
 from edgeconv.search import choose
+from edgeconv.search.choose.dynamic_quantisation import in_integers
 from edgeconv.search.choose.run_time_ranges import ranged
-from edgeconv.search.choose.run_time_scales import in_integers
 from edgeconv.search.choose.storage import EVERY_RESULT
 from edgeconv.target import board as boards
 from tests import onnx_models

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from edgeconv.app.cli import main
-from edgeconv.base.owned import journal
+from edgeconv.base.output_folder import journal
 from tests.command import BOARD, Command
 from tests.unit.test_cli_compile import entries, files
 

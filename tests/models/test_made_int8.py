@@ -129,7 +129,7 @@ def detector() -> onnx.ModelProto:
 
 
 def test_a_network_that_ends_in_what_has_no_int8_form(edgeconv: Command, tmp_path: Path) -> None:
-    """Its convolutions have minimal filtering in float32, and become int8."""
+    """Its convolutions have Winograd's algorithm in float32, and become int8."""
     path, samples = save(detector(), tmp_path / "detector.onnx"), tmp_path / "samples.npz"
     images = np.random.default_rng(3).standard_normal((8, 1, 3, 24, 24), np.float32)
     np.savez(samples, x=images)

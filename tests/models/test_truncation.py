@@ -129,7 +129,7 @@ def test_emitted_and_verified(model: Path, tmp_path: Path) -> None:
     assert max(difference.relative for difference in result.rounded) <= 1e-5
 
 
-class FakeTwin:
+class FakeRoundedReference:
     """One layer called y, whose float32 result is ``exact``."""
 
     results_stored = True
@@ -163,7 +163,9 @@ def test_verify_tells_the_two_apart(name: str, tmp_path: Path) -> None:
             "storage": {"output": name},
         }
         for truncate in (False, True):
-            (found,) = compare_beside([layer], trace, FakeTwin(exact), {}, truncate=truncate)
+            (found,) = compare_beside(
+                [layer], trace, FakeRoundedReference(exact), {}, truncate=truncate
+            )
             assert (found.relative == 0) == (truncate is stored_truncated)
 
 

@@ -238,7 +238,7 @@ def test_layout_hash_tells_formats_apart(residual_model: Path) -> None:
 def test_traffic_follows_the_format(tmp_path: Path) -> None:
     """A layer with 2.25 MiB of filters behind the last cache: they are most of what it moves.
 
-    Minimal filtering, which is for float32 alone, has filters of its own.
+    Winograd's algorithm, which is for float32 alone, has filters of its own.
     """
     path = onnx_models.save(
         onnx_models.convolution(256, 256, (1, 256, 7, 7)), tmp_path / "far.onnx"

@@ -11,7 +11,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from edgeconv.model import frontend, passes
 from edgeconv.model.frontend import reference_beside
-from edgeconv.run.verify.pieces import NEAR
+from edgeconv.run.verify.per_layer import NEAR
 
 FLOAT16, BFLOAT16 = TensorProto.FLOAT16, TensorProto.BFLOAT16
 STEPS = np.arange(-127, 128, 2).astype(np.int8).reshape(4, 4, 8, 1)

@@ -19,7 +19,7 @@ from edgeconv.base.errors import EdgeconvError
 from edgeconv.ir.graph import Graph
 from edgeconv.model import frontend, passes
 from edgeconv.model.frontend.reference import reference_beside
-from edgeconv.run.verify.pieces import NEAR
+from edgeconv.run.verify.per_layer import NEAR
 from tests import onnx_models
 from tests.ir_interpreter import evaluate
 

@@ -16,7 +16,7 @@ from onnx import NodeProto, helper
 from edgeconv.app import pipeline
 from edgeconv.app.deciding import Decided, Decider
 from edgeconv.app.deciding.formats import Formats, Tried
-from edgeconv.app.deciding.least import least_of, smaller, soon_decided
+from edgeconv.app.deciding.minimum_footprint import least_of, smaller, soon_decided
 from edgeconv.app.deciding.planning import Draft
 from edgeconv.app.pipeline import CompileOptions, decide
 from edgeconv.base import limits

@@ -16,9 +16,9 @@ from pathlib import Path
 import pytest
 
 from edgeconv.app.pipeline import CompileOptions, compile_model
-from edgeconv.base.owned import folder as owned_folder
-from edgeconv.base.owned.interrupts import deferred
-from edgeconv.base.owned.lock import holder, locked
+from edgeconv.base.output_folder import folder as owned_folder
+from edgeconv.base.output_folder.interrupts import deferred
+from edgeconv.base.output_folder.lock import holder, locked
 from tests import onnx_models
 from tests.command import BOARD, Command, Done
 from tests.unit.test_cli_compile import entries, files
@@ -233,7 +233,7 @@ signal.signal(signal.SIGHUP, signal.SIG_DFL)
 signal.signal(signal.SIGINT, signal.default_int_handler)
 """
 HOLD = """
-import sys; from pathlib import Path; from edgeconv.base.owned.lock import locked
+import sys; from pathlib import Path; from edgeconv.base.output_folder.lock import locked
 with locked(Path(sys.argv[1])): print("held", flush=True); sys.stdin.read()
 """
 
@@ -241,7 +241,7 @@ with locked(Path(sys.argv[1])): print("held", flush=True); sys.stdin.read()
 def test_project_in_use_is_waited_for_and_then_named(
     edgeconv: Command, out: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("edgeconv.base.owned.lock.WAIT", 0.1)
+    monkeypatch.setattr("edgeconv.base.output_folder.lock.WAIT", 0.1)
     with other_process(HOLD, out) as other:
         opened = os.open(out, os.O_RDONLY)
         assert holder(opened) == other.pid
@@ -255,7 +255,7 @@ def test_project_in_use_is_waited_for_and_then_named(
 
 
 STAGE = """
-import sys; from pathlib import Path; from edgeconv.base.owned.staging import staging
+import sys; from pathlib import Path; from edgeconv.base.output_folder.staging import staging
 with staging(Path(sys.argv[1])): print("staged", flush=True); sys.stdin.read()
 """
 
@@ -309,7 +309,7 @@ def test_compilations_into_one_folder_do_not_disturb_each_other(
 
 
 CHANGE = """
-import sys, time; from pathlib import Path; from edgeconv.base.owned.lock import locked
+import sys, time; from pathlib import Path; from edgeconv.base.output_folder.lock import locked
 with locked(Path(sys.argv[1])):
     source = Path(sys.argv[1], "net.c")
     old = source.read_bytes()

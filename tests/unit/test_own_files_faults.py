@@ -16,8 +16,8 @@ from tempfile import TemporaryDirectory
 import pytest
 
 from edgeconv.base.errors import EdgeconvError
-from edgeconv.base.owned.folder import Contents, claim, put, put_project
-from edgeconv.base.owned.journal import recover
+from edgeconv.base.output_folder.folder import Contents, claim, put, put_project
+from edgeconv.base.output_folder.journal import recover
 from tests.faults import Faults, error, injected, killed
 
 MOST_OPERATIONS = 3000

@@ -11,13 +11,13 @@ import pytest
 
 from edgeconv.app.deciding import Decider
 from edgeconv.app.pipeline import compile_model
+from edgeconv.app.rounded_reference import require_weights
 from edgeconv.app.tuning.candidates import Candidate, Recorder
 from edgeconv.app.tuning.pool import RUNS, Pool
 from edgeconv.app.tuning.program import Timed, same_kernel
 from edgeconv.app.tuning.strategies import find, strategies
 from edgeconv.app.tuning.strategies.narrowing import ROUNDS
 from edgeconv.app.tuning.tune import batches
-from edgeconv.app.twin import require_weights
 from edgeconv.base.arguments import STRATEGIES
 from edgeconv.base.errors import EdgeconvError, Exit, UsageError
 from edgeconv.ir.choice import Layer

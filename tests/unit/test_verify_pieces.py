@@ -14,7 +14,7 @@ from edgeconv.ir.layout import ROW_MAJOR
 from edgeconv.ir.requantisation import EXACT, TFLITE
 from edgeconv.ir.requantisation.reals import multiples
 from edgeconv.run.verify.exact.value import Value
-from edgeconv.run.verify.pieces import Pieces, Second, compare_pieces, in_integers
+from edgeconv.run.verify.per_layer import Pieces, Second, compare_pieces, in_integers
 from tests.onnx_models import Values
 
 TOLERANCE = 1e-4

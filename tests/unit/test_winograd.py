@@ -1,4 +1,5 @@
-"""Minimal filtering: matrices, equations, which forms are accurate, and which layers have them."""
+"""Winograd's algorithm: matrices, equations, which forms are accurate, and which layers have
+them."""
 
 from __future__ import annotations
 
@@ -307,7 +308,7 @@ def test_a_program_keeps_the_tolerance_of_all_others(
     )
     asked = (model, "--board", board, "--winograd-error", "1e-4", "-o", tmp_path / "out")
     done = edgeconv.ok("compile", *asked)
-    assert "1 convolution(s) by minimal filtering (1 in F(" in done.stderr
+    assert "1 convolution(s) by Winograd's algorithm (1 in F(" in done.stderr
     assert "--winograd-error 0.0001" in (tmp_path / "out" / "net.c").read_text()
     plan = next(e["plan"] for e in report_of(tmp_path / "out") if e["algorithm"] == "winograd")
     assert plan["form"].endswith(", 3x3)")

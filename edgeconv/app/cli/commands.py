@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from edgeconv.app.cli.later import later
+from edgeconv.app.cli.lazy import later
 from edgeconv.app.cli.words import LIMIT, flag, option
 from edgeconv.app.terminal import WIDTH
 from edgeconv.base import limits

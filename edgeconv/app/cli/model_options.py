@@ -93,7 +93,7 @@ def model_options() -> tuple[click.Parameter, ...]:
             "--winograd-error",
             Word(tolerance),
             "R",
-            "compute convolutions by minimal filtering (Winograd) where that is faster and the "
+            "compute convolutions by Winograd's algorithm where that is faster and the "
             "outputs stay within this part of their largest, 0 never (1e-3; of a quantised model, "
             "on boards without an operating system and with --objective memory, 0)",
         ),

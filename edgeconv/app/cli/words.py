@@ -11,7 +11,7 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
-from edgeconv.app.cli.later import later
+from edgeconv.app.cli.lazy import later
 from edgeconv.base import limits
 from edgeconv.base.arguments import pair, shape, value
 from edgeconv.base.errors import EdgeconvError

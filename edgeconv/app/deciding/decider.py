@@ -9,15 +9,15 @@ from dataclasses import replace
 
 from edgeconv.app.choice_notes import integers_of
 from edgeconv.app.deciding.formats import Formats
-from edgeconv.app.deciding.least import soon_decided
 from edgeconv.app.deciding.less_ram import ways
 from edgeconv.app.deciding.made_int8 import MadeInt8
-from edgeconv.app.deciding.minimal_filtering import MinimalFiltering
+from edgeconv.app.deciding.minimum_footprint import soon_decided
 from edgeconv.app.deciding.objective import (
     better,
     predicted_amount,
 )
 from edgeconv.app.deciding.planning import Decided, Draft, Planner
+from edgeconv.app.deciding.winograd import WinogradDecision
 from edgeconv.base.closing import Closing
 from edgeconv.base.errors import EdgeconvError
 from edgeconv.base.progress import Tell, nobody
@@ -30,7 +30,7 @@ from edgeconv.search.budget.frontier import POINTS, Point, thinned, undominated
 from edgeconv.search.budget.tables import Limits, Objective
 from edgeconv.search.choose.attention import with_attention
 from edgeconv.search.choose.bit_for_bit import require_kernels, with_integer_results
-from edgeconv.search.choose.run_time_scales import in_integers
+from edgeconv.search.choose.dynamic_quantisation import in_integers
 from edgeconv.search.choose.storage import EVERY_LAYER, OUTPUT
 from edgeconv.search.fitting import AtBest, UnfitError, offered
 from edgeconv.search.memory.sizes import Overhead, Sizes
@@ -60,7 +60,7 @@ class Decider(Closing):
         self._asked: Decider | None = None  # whose budgets reports are to be of
         self.board = own_rates.load(options.board, tell)
         bare_metal = self.board.bare_metal
-        filtering = MinimalFiltering(options, tell, bare_metal=bare_metal)
+        filtering = WinogradDecision(options, tell, bare_metal=bare_metal)
         self.planner = Planner(options, self.board, filtering, measured)
         tell("reading the model")
         graph = frontend.load(

@@ -11,14 +11,6 @@ from time import process_time
 from edgeconv.app.choice_notes import computing_notes, integers_of
 from edgeconv.app.deciding.faster import with_faster
 from edgeconv.app.deciding.fusing import by_price
-from edgeconv.app.deciding.least import (
-    Least,
-    attempts,
-    least_of,
-    smaller,
-    soon_decided,
-    unfit,
-)
 from edgeconv.app.deciding.less_flash import less_flash
 from edgeconv.app.deciding.less_ram import (
     all_taking_turns,
@@ -28,9 +20,17 @@ from edgeconv.app.deciding.less_ram import (
     taking_turns,
     ways,
 )
+from edgeconv.app.deciding.minimum_footprint import (
+    Least,
+    attempts,
+    least_of,
+    smaller,
+    soon_decided,
+    unfit,
+)
 from edgeconv.app.deciding.objective import predictable, require_prediction
 from edgeconv.app.deciding.planning import Allowed, Decided, Draft, Planner
-from edgeconv.app.deciding.unasked import with_filtering
+from edgeconv.app.deciding.winograd_hint import with_filtering
 from edgeconv.base.closing import Closing
 from edgeconv.base.errors import EdgeconvError, Exit, UsageError
 from edgeconv.base.limits import Deadline, TooLongError, limit

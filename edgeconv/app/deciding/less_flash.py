@@ -15,7 +15,7 @@ _ATTEMPTS = 3  # at limits of constants: what else an image has is known when it
 
 def less_flash(planner: Planner, graph: Graph, draft: Draft) -> Draft:
     """``draft``, made of ``graph``; where it has too little flash, the fastest kernels whose
-    constants fit, and without minimal filtering of float32 where none do.
+    constants fit, and without Winograd's algorithm of float32 where none do.
 
     Filters are transformed when compiling, and are up to 64/9 times as large then, those of int8
     up to eight times; those of four bits are widened to int8 to be multiplied as they are.
@@ -40,7 +40,7 @@ def less_flash(planner: Planner, graph: Graph, draft: Draft) -> Draft:
 
 
 def _filtered(choice: Choice) -> frozenset[str]:
-    """The layers that are computed by minimal filtering."""
+    """The layers that are computed by Winograd's algorithm."""
     return frozenset(layer.node.name for layer in choice.layers if layer.algorithm == NAME)
 
 

@@ -1,4 +1,4 @@
-"""What layers computed by minimal filtering make of a network's outputs, measured on samples."""
+"""What layers computed by Winograd's algorithm make of a network's outputs, measured on samples."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class OutputError:
         return worst
 
     def _made(self, layer: _Layer, form: Nested, plain: Values) -> Array:
-        """A layer's sums and bias by minimal filtering."""
+        """A layer's sums and bias by Winograd's algorithm."""
         node, graph = layer.node, self._graph
         problem = problem_of(node, graph)
         x, weights = plain[node.inputs[0]], graph[node.inputs[1]].constant()

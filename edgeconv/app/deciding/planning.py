@@ -20,7 +20,7 @@ from edgeconv.app.choice_notes import (
     thread_notes,
     tuned_notes,
 )
-from edgeconv.app.deciding.minimal_filtering import MinimalFiltering
+from edgeconv.app.deciding.winograd import WinogradDecision
 from edgeconv.codegen.emit import weight_image
 from edgeconv.ir.choice import Choice
 from edgeconv.ir.graph import Graph
@@ -55,7 +55,7 @@ class Allowed:
     """Kernels that may be chosen: ``workspace``: bytes at most by layer; ``integers``: layers whose
     results are stored as the int8 that a quantised model has rounded them to, None: those where
     that is predicted to be faster.  Both as `choose.select` takes them.  ``winograd``: layers that
-    may be computed by minimal filtering, beside those that the user names; None: all.
+    may be computed by Winograd's algorithm, beside those that the user names; None: all.
     ``flash``: bytes that the constants of all layers may take.  ``room``: of the arena."""
 
     workspace: Mapping[str, int] = field(default_factory=dict)
@@ -112,7 +112,7 @@ class Planner:
         self,
         options: CompileOptions,
         board: Board,
-        filtering: MinimalFiltering | None = None,
+        filtering: WinogradDecision | None = None,
         measured: Measured | None = None,
     ) -> None:
         self.options, self.board = options, board
@@ -120,7 +120,7 @@ class Planner:
         self.measured = measured or self._times
         self.team = team_of(board, options.threads)
         self.io = options.io_on(bare_metal=board.bare_metal)
-        self.filtering = filtering or MinimalFiltering(options, bare_metal=board.bare_metal)
+        self.filtering = filtering or WinogradDecision(options, bare_metal=board.bare_metal)
         self._attention: dict[tuple[int, bool, frozenset[str]], tuple[Graph, Graph]] = {}
         self.overhead = Overhead()
         self._known = Known()
@@ -172,7 +172,7 @@ class Planner:
     def draft(self, graph: Graph, allowed: Allowed, storage: Mapping[str, str]) -> Draft:
         """Kernels for ``storage``, the formats by layer, and their memory.
 
-        Raises EdgeconvError as `choose.select` and `MinimalFiltering.settle` do, and where objects
+        Raises EdgeconvError as `choose.select` and `WinogradDecision.settle` do, and where objects
         are larger than addresses.
         """
         memory.check_tensors(graph, self.board)

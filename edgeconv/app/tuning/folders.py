@@ -15,8 +15,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from edgeconv.base.owned.interrupts import deferred
-from edgeconv.base.owned.lock import take
+from edgeconv.base.output_folder.interrupts import deferred
+from edgeconv.base.output_folder.lock import take
 
 PREFIX = "edgeconv-tune-"
 MARK = ".made-by-edgeconv-tune"  # in every folder: without it, a folder of such a name stays

@@ -133,14 +133,14 @@ def _options(
     ]
 
 
-def evened(layer: Layer, graph: Graph, target: Target, workers: int) -> Layer | None:
+def retiled(layer: Layer, graph: Graph, target: Target, workers: int) -> Layer | None:
     """The call of a convolution with loops that so many ``workers`` share more evenly, and the same
     results; None where its algorithm knows none."""
     entry = algorithms().get(layer.algorithm) if layer.node.op == "Conv" else None
-    if entry is None or entry.evened is None:
+    if entry is None or entry.retiled is None:
         return None
     assert isinstance(layer.candidate, ConvCandidate), layer.node.name
-    found = entry.evened(layer.candidate, target, workers)
+    found = entry.retiled(layer.candidate, target, workers)
     return entry.lower(found, layer.node, graph, target) if found else None
 
 

@@ -25,7 +25,7 @@ class Algorithm:
     ``compute``: the type that it multiplies.  If it rounds to that type, its filters are stored in
     the format of its operands, and since rounding its input changes results, it is there for those
     only who name it.  ``requires``: when it applies, in words for those.
-    ``evened``: a candidate with the same sums, to the bit, whose loops so many workers share more
+    ``retiled``: a candidate with the same sums, to the bit, whose loops so many workers share more
     evenly; None where there is none.
     """
 
@@ -36,4 +36,4 @@ class Algorithm:
     stored: Stored = Stored.NOTHING
     compute: str = FLOAT
     requires: str = ""
-    evened: Callable[[ConvCandidate[Any], Target, int], ConvCandidate[Any] | None] | None = None
+    retiled: Callable[[ConvCandidate[Any], Target, int], ConvCandidate[Any] | None] | None = None

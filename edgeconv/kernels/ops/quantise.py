@@ -20,8 +20,12 @@ from edgeconv.ir.work import Work
 from edgeconv.kernels.lowering.calls import c_type_of, kernel_layer
 from edgeconv.kernels.lowering.work import Call
 from edgeconv.kernels.ops.base import ImportContext, Operator, Source
+from edgeconv.kernels.ops.dynamic_quantisation import (
+    dequantised_by,
+    quantised_by,
+    scaled_at_run_time,
+)
 from edgeconv.kernels.ops.importing import Values, axis_of, constant_input, make_node
-from edgeconv.kernels.ops.run_time_scales import dequantised_by, quantised_by, scaled_at_run_time
 from edgeconv.target.targets import Target
 
 _FLOAT = 1  # onnx.TensorProto.FLOAT

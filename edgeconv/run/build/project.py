@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from edgeconv.base.errors import UsageError
-from edgeconv.base.owned.folder import claim, put
-from edgeconv.base.owned.journal import recover
+from edgeconv.base.output_folder.folder import claim, put
+from edgeconv.base.output_folder.journal import recover
 from edgeconv.base.visible import json_text
 from edgeconv.ir.element_types import element_type
 from edgeconv.ir.layout import ROW_MAJOR, Layout

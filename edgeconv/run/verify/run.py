@@ -44,10 +44,10 @@ from edgeconv.run.verify.inputs import from_npz, seeded, tensor_bytes
 from edgeconv.run.verify.layers import LayerResult
 from edgeconv.run.verify.leftovers import run_from_garbage
 from edgeconv.run.verify.opinion import second_opinion, stated
-from edgeconv.run.verify.pieces import Second, compare_pieces
+from edgeconv.run.verify.per_layer import Second, compare_pieces
 from edgeconv.run.verify.program import Outputs
 from edgeconv.run.verify.sizes import explained
-from edgeconv.run.verify.stored import Twin, compare_beside
+from edgeconv.run.verify.stored import RoundedReference, compare_beside
 from edgeconv.run.verify.verification import Verification
 from edgeconv.target.board import RunKind
 
@@ -61,27 +61,28 @@ def verify(
     inputs: Path | None = None,
     layers: bool = False,
     tolerance: float = DEFAULT_TOLERANCE,
-    twin: Twin | None = None,
+    rounded_reference: RoundedReference | None = None,
     by_piece: bool = False,
     decided: Decisions | None = None,
     tell: Tell = nobody,
 ) -> Verification:
     """Compare the program of ``project`` with ``model`` on seeded inputs or those of an .npz file.
 
-    ``twin`` is the same network with its weights rounded as the project stores them, in float32:
-    then the outputs are judged by those of the twin; where results are rounded too, every layer is
-    judged by what the twin makes of the inputs that the layer had.  ``by_piece``: every layer is
-    judged by what the model makes of them, as quantised networks have to be.  ``decided``: so it
-    is, and what these decisions read by the model from the network's inputs.  Writes the inputs and
-    the outputs that are expected into the project, where main.c looks for them.
-    ``tell`` is told what is going on.  Raises EdgeconvError: unusable inputs (exit status 2), a
-    missing compiler, emulator or reference runtime (3), a program that fails to build or run (1).
+    ``rounded_reference`` is the same network with its weights rounded as the project stores them,
+    in float32: then the outputs are judged by those of the rounded_reference; where results are
+    rounded too, every layer is judged by what the rounded_reference makes of the inputs that the
+    layer had. ``by_piece``: every layer is judged by what the model makes of them, as quantised
+    networks have to be. ``decided``: so it is, and what these decisions read by the model from the
+    network's inputs. Writes the inputs and the outputs that are expected into the project, where
+    main.c looks for them. ``tell`` is told what is going on.  Raises EdgeconvError: unusable inputs
+    (exit status 2), a missing compiler, emulator or reference runtime (3), a program that fails to
+    build or run (1).
     """
     find_emulator(project.board())  # before anything long
     feeds = from_npz(inputs, project.inputs) if inputs else seeded(project.inputs)
     tell("building")
     by_piece = by_piece or decided is not None
-    traced = layers or by_piece or bool(twin and twin.results_stored)
+    traced = layers or by_piece or bool(rounded_reference and rounded_reference.results_stored)
     binary = project.build(trace=traced, run_here=True)
     tell("running the reference")
     wanted = tuple(port.name for port in project.outputs)
@@ -92,9 +93,9 @@ def verify(
     reference = replace(reference, values=uncounted(reference.values, project.outputs))
     _require_outputs(wanted, results_of_model)
     given = tensor_bytes(feeds, project.inputs)
-    if twin:
+    if rounded_reference:
         tell("running the same network with rounded weights in float32")
-    expected = twin.outputs(feeds) if twin else results_of_model
+    expected = rounded_reference.outputs(feeds) if rounded_reference else results_of_model
     project.put({project.input_file.name: given})
     _put_expected(project, expected)
     way = how(binary)
@@ -114,7 +115,7 @@ def verify(
     )
     in_float64: Outputs = {}
     opinion = None
-    if not (twin or by_piece or all(each.within(tolerance) for each in outputs)):
+    if not (rounded_reference or by_piece or all(each.within(tolerance) for each in outputs)):
         tell("asking for a second opinion, in float64")
         everything = (*wanted, *by_layer.tensors_of(project.report["layers"]))
         ask = partial(_asked, model, feeds, everything, project.cut)
@@ -127,12 +128,16 @@ def verify(
             project, {n: right[n] if n in agreed else v for n, v in results_of_model.items()}
         )
     larger: tuple[Difference, ...] = ()
-    in_floats = not (twin or by_piece or is_quantised(project))
+    in_floats = not (rounded_reference or by_piece or is_quantised(project))
     if inputs is None and in_floats and started.between and bounds.has_bounds(project, model):
         tell("running the reference on larger inputs")
         larger = bounds.compare_larger(project, model, *started.between)
     trace = project.build_directory / "layers.bin"
-    rounded = _rounded(project, trace, twin, feeds, got, expected, spacings) if twin else []
+    rounded = (
+        _rounded(project, trace, rounded_reference, feeds, got, expected, spacings)
+        if rounded_reference
+        else []
+    )
     pieces = None
     if by_piece:
         tell("comparing layer by layer")
@@ -239,18 +244,20 @@ def _exactly(
 def _rounded(
     project: Project,
     trace: Path,
-    twin: Twin,
+    rounded_reference: RoundedReference,
     feeds: Outputs,
     got: Outputs,
     expected: Mapping[str, npt.NDArray[Any]],
     spacings: Mapping[str, float],
 ) -> list[Difference]:
-    """Against the twin: layer by layer where results are rounded, else the outputs."""
-    if not twin.results_stored:
+    """Against the rounded_reference: layer by layer where results are rounded, else the outputs."""
+    if not rounded_reference.results_stored:
         return [compare(name, got[name], expected[name], spacings[name]) for name in got]
     truncate = project.report["program"].get("rounding") == "truncate"
     layers, taken = project.report["layers"], project.report.get("steps", ())
-    return list(compare_beside(layers, trace, twin, feeds, steps=taken, truncate=truncate))
+    return list(
+        compare_beside(layers, trace, rounded_reference, feeds, steps=taken, truncate=truncate)
+    )
 
 
 def promised_error(project: Project) -> float | None:

@@ -19,7 +19,7 @@ Array = npt.NDArray[np.generic]
 Doubles = npt.NDArray[np.float64]
 
 
-class Twin(Protocol):
+class RoundedReference(Protocol):
     """The project's network in float32, with the constants that the project ships."""
 
     @property
@@ -41,14 +41,14 @@ class Twin(Protocol):
 def compare_beside(
     layers: Sequence[Mapping[str, Any]],
     trace: Path,
-    twin: Twin,
+    rounded_reference: RoundedReference,
     feeds: Mapping[str, Array],
     *,
     steps: Steps = (),
     truncate: bool = False,
 ) -> Iterator[Difference]:
-    """How far every traced result is from the twin's, beyond what its format rounds (``truncate``:
-    toward zero).  ``steps``: those of the report.
+    """How far every traced result is from the rounded_reference's, beyond what its format rounds
+    (``truncate``: toward zero).  ``steps``: those of the report.
 
     Raises EdgeconvError when the trace does not have the length that the layers state.
     """
@@ -60,7 +60,7 @@ def compare_beside(
         if name not in results:
             results[name] = Layout.parse(layer["layout_out"]).unpack(memory, shape)
             stored[name] = format_called(layer["storage"]["output"])
-    for name, wanted in twin.beside(feeds, results).items():
+    for name, wanted in rounded_reference.beside(feeds, results).items():
         moved = _beyond_rounding(results[name], wanted, stored[name], truncate)
         moved = with_rows(moved, wanted, unread.get(name, ()))
         yield compare(name, moved, wanted)

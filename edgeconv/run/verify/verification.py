@@ -10,7 +10,7 @@ from edgeconv.run.verify.compare import Difference
 from edgeconv.run.verify.layers import LayerResult
 from edgeconv.run.verify.leftovers import Unwritten
 from edgeconv.run.verify.opinion import Opinion
-from edgeconv.run.verify.pieces import Pieces
+from edgeconv.run.verify.per_layer import Pieces
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class Verification:
     network, every layer against the model from the numbers that the layer read; then these are
     judged.  ``stack_bytes``: the most that the stack held, where the program measures it, as
     firmware does; ``stack_bound``: what it may hold at most.  ``promised``: the error at the
-    outputs that compile promised, of a program with layers by minimal filtering.  ``opinion``:
+    outputs that compile promised, of a program with layers by Winograd's algorithm.  ``opinion``:
     where outputs differ that are judged, what float64 says of them.  ``reordered``: outputs whose
     detections were compared as a set, and came in another order.  ``refused``: engines that run no
     such model, and why.  ``unwritten``: the outputs that depend on what memory held before the run,

@@ -22,7 +22,7 @@ from edgeconv.kernels.algorithms.product_sums import PRODUCT
 from edgeconv.kernels.algorithms.widening import widened
 from edgeconv.kernels.lowering.integers import COMPUTE
 from edgeconv.kernels.ops import operators
-from edgeconv.search.choose.run_time_scales import quantised_at_run_time
+from edgeconv.search.choose.dynamic_quantisation import quantised_at_run_time
 from edgeconv.search.choose.storage import EVERY_LAYER, INSERTED, INT8, OUTPUT, ROUNDED, lossless
 from edgeconv.target.targets import Target
 

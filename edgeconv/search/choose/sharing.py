@@ -7,7 +7,7 @@ from itertools import chain
 
 from edgeconv.ir.choice import Choice, Layer
 from edgeconv.ir.step import Share
-from edgeconv.kernels.algorithms import evened
+from edgeconv.kernels.algorithms import retiled
 from edgeconv.kernels.lowering.calls import constants_as_blobs
 from edgeconv.kernels.lowering.splits import splits_of
 from edgeconv.target.price import Machine
@@ -43,7 +43,7 @@ def _shared(
     if layer.free_if_aliased and any(alias.exact for alias in layer.aliases):
         return layer, ()  # mostly nothing is called
     operands = between_neighbours(layer, choice.graph.tensors, constants)
-    ways, other = [layer], evened(layer, choice.graph, target, len(team.speeds))
+    ways, other = [layer], retiled(layer, choice.graph, target, len(team.speeds))
     ways += [constants_as_blobs(other, choice.graph)] if other else []
     found = [best(way, splits_of(way, choice.isa), operands, machine, team) for way in ways]
     way, least = min(zip(ways, found, strict=True), key=lambda each: each[1].seconds)

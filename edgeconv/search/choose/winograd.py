@@ -1,4 +1,4 @@
-"""Which convolutions may be computed by Winograd's minimal filtering, and in which forms."""
+"""Which convolutions may be computed by Winograd's algorithm, and in which forms."""
 
 from __future__ import annotations
 

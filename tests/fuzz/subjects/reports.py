@@ -13,7 +13,7 @@ from typing import Any
 
 from rich.console import Console
 
-from edgeconv.app import twin
+from edgeconv.app import rounded_reference
 from edgeconv.app.deciding import Decider
 from edgeconv.report import compare, text
 from edgeconv.report.html import page
@@ -87,7 +87,7 @@ def read(path: Path) -> str:
     if sum(port.elements for port in project.inputs) < 1 << 20:
         seeded(project.inputs)
     layers.tensors_of(project.report["layers"])
-    twin.stores(project)
+    rounded_reference.stores(project)
     assert all(Path(name).name == name for name in (*project.sources, project.linker_script))
     project.board()
     return "read"

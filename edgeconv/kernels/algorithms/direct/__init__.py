@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.layout import CHANNELS_LAST, ROW_MAJOR, Layout, blocked
 from edgeconv.kernels.algorithms.base import Algorithm
-from edgeconv.kernels.algorithms.direct.candidate import candidates, evened
+from edgeconv.kernels.algorithms.direct.candidate import candidates, retiled
 from edgeconv.kernels.algorithms.direct.lower import lower
 from edgeconv.kernels.lowering.options import LayoutOption, Stored
 from edgeconv.target.targets import Target
@@ -38,4 +38,4 @@ def _layouts(node: Node, graph: Graph, target: Target) -> Sequence[LayoutOption]
     ]
 
 
-ALGORITHM = Algorithm("direct", candidates, _layouts, lower, Stored.BOTH, evened=evened)
+ALGORITHM = Algorithm("direct", candidates, _layouts, lower, Stored.BOTH, retiled=retiled)

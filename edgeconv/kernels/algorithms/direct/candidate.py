@@ -23,7 +23,7 @@ def candidates(problem: ConvProblem, target: Target) -> tuple[DirectCandidate, .
     return (_of_plan(problem, make_plan(problem, target), target),)
 
 
-def evened(candidate: DirectCandidate, target: Target, workers: int) -> DirectCandidate | None:
+def retiled(candidate: DirectCandidate, target: Target, workers: int) -> DirectCandidate | None:
     """The pixels of a pointwise convolution walked in so many rows that ``workers`` share them;
     None where they are already, or cannot be."""
     plan = walked_by(candidate.problem, candidate.plan, target, workers)

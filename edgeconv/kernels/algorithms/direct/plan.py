@@ -222,7 +222,7 @@ def decoded_bytes(problem: ConvProblem, plan: DirectPlan, target: Target, channe
 def make_plan(problem: ConvProblem, target: Target) -> DirectPlan:
     """The cheapest plan over the target's tiles and the ways to walk the pixels; where what is
     stored would be decoded element by element, one of little memory."""
-    make = _frugal_plan if _is_frugal(problem, target) else _fastest_plan
+    make = _minimum_workspace_plan if _wants_minimum_workspace(problem, target) else _fastest_plan
     plan = make(problem, target)
     # Where the output holds the sums, a residual comes in with the first pass, so that there are no
     # passes where an activation comes before it.  Costs count passes all the same: if they did not,
@@ -290,13 +290,13 @@ def walked_by(
     return min(found, key=lambda walk: walk.cost, default=None)
 
 
-def _is_frugal(problem: ConvProblem, target: Target) -> bool:
+def _wants_minimum_workspace(problem: ConvProblem, target: Target) -> bool:
     """What is stored is decoded element by element, which a little RAM spares."""
     stored = problem.in_as != FLOAT32 or problem.filters_as != FLOAT32
     return target.workspaces and target.slack > 0.0 and stored
 
 
-def _frugal_plan(problem: ConvProblem, target: Target) -> DirectPlan:
+def _minimum_workspace_plan(problem: ConvProblem, target: Target) -> DirectPlan:
     """Of plans that take little longer than the fastest, the one of the least memory, code
     included."""
     made = []

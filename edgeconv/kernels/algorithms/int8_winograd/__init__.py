@@ -1,4 +1,4 @@
-"""Winograd's minimal filtering of int8, exact: in int16, summed modulo 2^32.
+"""Winograd's algorithm of int8, exact: in int16, summed modulo 2^32.
 
 A quarter or a half of the products of a direct convolution, of numbers twice as wide, and the very
 integers that it makes: an ordinary candidate.  Channels lie last.

@@ -1,4 +1,4 @@
-"""Winograd's minimal filtering in one dimension or two, over strips of tiles; convolutions with
+"""Winograd's algorithm in one dimension or two, over strips of tiles; convolutions with
 strides as the sum of several without.
 
 Fewer products than a direct convolution has, of filters and inputs that are transformed; the error
@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.layout import ROW_MAJOR, blocked
 from edgeconv.kernels.algorithms.base import Algorithm
-from edgeconv.kernels.algorithms.winograd.candidate import candidates, evened
+from edgeconv.kernels.algorithms.winograd.candidate import candidates, retiled
 from edgeconv.kernels.algorithms.winograd.lower import lower
 from edgeconv.kernels.lowering.options import LayoutOption
 from edgeconv.target.targets import Target
@@ -39,5 +39,5 @@ ALGORITHM = Algorithm(
     "columns, not 1x1 (or of as many times its strides, in one group and with dilations of 1), in "
     "one group or in groups of whole vectors of channels, and a form whose error is within "
     "--winograd-error",
-    evened=evened,
+    retiled=retiled,
 )

@@ -74,7 +74,7 @@ def candidate_of(problem: ConvProblem, plan: WinogradPlan, target: Target) -> Wi
     )
 
 
-def evened(candidate: WinogradCandidate, target: Target, workers: int) -> WinogradCandidate | None:
+def retiled(candidate: WinogradCandidate, target: Target, workers: int) -> WinogradCandidate | None:
     """As many strips as ``workers``, or a multiple of that, of as many register tiles each as are
     needed, and these of as few rows; None where the longest share is no shorter then."""
     plan, problem, tiles = candidate.plan, candidate.problem, math.prod(candidate.plan.tiles)

@@ -38,8 +38,8 @@ from edgeconv.search import choose
 from edgeconv.search.calibration.engine import Engine
 from edgeconv.search.choose.attention import as_decided as attention_as_decided
 from edgeconv.search.choose.bit_for_bit import with_integer_results
+from edgeconv.search.choose.dynamic_quantisation import as_decided
 from edgeconv.search.choose.product_places import MOVES
-from edgeconv.search.choose.run_time_scales import as_decided
 from edgeconv.search.choose.storage import INSERTED, INT8, NO_RESULT, OUTPUT
 from edgeconv.search.choose.winograd import forms_described
 from edgeconv.search.options import ANY_LAYOUT
@@ -52,7 +52,7 @@ _SAME = (
 )
 
 
-class Twin(Closing):
+class RoundedReference(Closing):
     """``results_stored``: whether some layer's result is in another format than float32, or its
     input is rounded before it computes.
 

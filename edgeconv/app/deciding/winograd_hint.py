@@ -1,12 +1,12 @@
-"""What minimal filtering would save where it waits to be asked for: on boards without an operating
-system, whose flash and RAM other code may need."""
+"""What Winograd's algorithm would save where it waits to be asked for: on boards without an
+operating system, whose flash and RAM other code may need."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from edgeconv.app.deciding.minimal_filtering import DEFAULT_ERROR, MinimalFiltering
 from edgeconv.app.deciding.planning import Decided, Planner
+from edgeconv.app.deciding.winograd import DEFAULT_ERROR, WinogradDecision
 from edgeconv.base.errors import EdgeconvError
 from edgeconv.ir.graph import Graph
 from edgeconv.ir.grids import rounded_to
@@ -27,7 +27,7 @@ def with_filtering(planner: Planner, graph: Graph, plain: Decided) -> Decided:
         return plain
     asked = replace(options, winograd_error=DEFAULT_ERROR)
     # The error at the outputs is measured when it is asked for.
-    filtering = MinimalFiltering(asked, bare_metal=planner.board.bare_metal, measure=False)
+    filtering = WinogradDecision(asked, bare_metal=planner.board.bare_metal, measure=False)
     other_planner = Planner(asked, planner.board, filtering, planner.measured)
     other_planner.overhead = planner.overhead
     try:
@@ -42,7 +42,8 @@ def with_filtering(planner: Planner, graph: Graph, plain: Decided) -> Decided:
     flash = other.sizes.flash.total - plain.sizes.flash.total
     note = (
         f"faster: --winograd-error {DEFAULT_ERROR:g} lets {count} convolution(s) be computed by "
-        f"minimal filtering, {ms:.3g} ms predicted instead of {now:.3g}, for {ram:,} bytes more of "
+        f"Winograd's algorithm, {ms:.3g} ms predicted instead of {now:.3g}, "
+        f"for {ram:,} bytes more of "
         f"RAM and {flash:,} of flash"
     )
     return replace(plain, notes=(*plain.notes, note))

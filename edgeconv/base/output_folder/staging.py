@@ -13,9 +13,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from edgeconv.base.owned.interrupts import deferred
-from edgeconv.base.owned.lock import locked, take
-from edgeconv.base.owned.manifest import NOTHING, mode_of
+from edgeconv.base.output_folder.interrupts import deferred
+from edgeconv.base.output_folder.lock import locked, take
+from edgeconv.base.output_folder.manifest import NOTHING, mode_of
 
 PREFIX = ".edgeconv-staging-"
 MARK = "made-by-edgeconv"  # in every staging folder: without it, a folder of such a name stays

@@ -1,4 +1,4 @@
-"""Minimal filtering is a choice like any other while the outputs stay within an error."""
+"""Winograd's algorithm is a choice like any other while the outputs stay within an error."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ import onnx
 import pytest
 from onnx import helper, numpy_helper
 
-from edgeconv.app.deciding import Decided, decide, minimal_filtering, output_error
-from edgeconv.app.deciding.minimal_filtering import Measured
+from edgeconv.app.deciding import Decided, decide, output_error, winograd
 from edgeconv.app.deciding.output_error import OutputError
+from edgeconv.app.deciding.winograd import Measured
 from edgeconv.base.errors import EdgeconvError, Exit
 from edgeconv.ir.minimal_filter import Nested, minimal_filter
 from edgeconv.kernels.algorithms.winograd.emulation import convolved
@@ -222,7 +222,7 @@ def test_numbers_of_the_users_samples_count(model: Path, tmp_path: Path) -> None
 def test_what_cannot_be_measured_is_left_out_and_said(
     model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in (minimal_filtering, frontend.running):
+    for module in (winograd, frontend.running):
         monkeypatch.setattr(module, "has_runtime", lambda: False)
     found = decided(model)
     assert not minimal(found)
@@ -325,7 +325,7 @@ def test_update_weights_measures_again(model: Path, tmp_path: Path, edgeconv: Co
     edgeconv.ok("verify", project)
     same = np.zeros((CHANNELS, CHANNELS, 3, 3))
     same[:, :, 1, 1] = np.eye(CHANNELS)
-    # Large sums that cancel at the output, but for what minimal filtering is off.
+    # Large sums that cancel at the output, but for what Winograd's algorithm is off.
     others = {"w1": same, "w2": -same, "b0": np.full(CHANNELS, 1e5), "b1": np.zeros(CHANNELS)}
     trained_anew(model, new, others.get)
     done = edgeconv("update-weights", project, new)

@@ -18,7 +18,7 @@ from edgeconv.ir.graph import Epilogue, Graph, Node, Tensor, origins
 from edgeconv.ir.ranges import RANGE, SCALE
 from edgeconv.kernels.algorithms.int8_packed.run_time import STORED
 from edgeconv.kernels.algorithms.widening import widened
-from edgeconv.kernels.ops.run_time_products import computable
+from edgeconv.kernels.ops.dynamic_products import computable
 from edgeconv.search.choose.prices import Prices
 from edgeconv.search.choose.run_time_ranges import ranged
 from edgeconv.target.price import Machine

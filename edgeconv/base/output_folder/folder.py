@@ -17,10 +17,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from edgeconv.base.errors import EdgeconvError, UsageError
-from edgeconv.base.owned import journal
-from edgeconv.base.owned.interrupts import deferred
-from edgeconv.base.owned.lock import locked
-from edgeconv.base.owned.manifest import (
+from edgeconv.base.output_folder import journal
+from edgeconv.base.output_folder.interrupts import deferred
+from edgeconv.base.output_folder.lock import locked
+from edgeconv.base.output_folder.manifest import (
     MANIFEST,
     NOTHING,
     STATE,
@@ -30,7 +30,7 @@ from edgeconv.base.owned.manifest import (
     occupied,
     plain,
 )
-from edgeconv.base.owned.staging import FILES, staging, sweep
+from edgeconv.base.output_folder.staging import FILES, staging, sweep
 
 NEW = ".new"  # of a file that the user has changed
 _TAKEN = (errno.ENOTEMPTY, errno.EEXIST)

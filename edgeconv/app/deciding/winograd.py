@@ -1,4 +1,4 @@
-"""Which layers may be computed by minimal filtering: those with which the network's outputs stay
+"""Which layers may be computed by Winograd's algorithm: those with which the network's outputs stay
 within ``--winograd-error``, as measured on samples when compiling."""
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Measured:
         return float(f"{math.ceil(self.error / digit) * digit:.0e}")
 
 
-class MinimalFiltering:
+class WinogradDecision:
     """The forms of a network's layers: measured once, when it is first computed so."""
 
     def __init__(
@@ -120,7 +120,7 @@ class MinimalFiltering:
         if not has_runtime() and self.options.winograd_error is None:
             self._unknown = "is not installed (pip install 'edgeconv[verify]')"
         else:
-            self.tell("measuring the error of minimal filtering at the outputs")
+            self.tell("measuring the error of Winograd's algorithm at the outputs")
             try:
                 self._measure(graph)
             except EngineRefusesError:
@@ -200,6 +200,6 @@ class MinimalFiltering:
 
 
 _UNKNOWN = (
-    "minimal filtering (Winograd) was left out: its error at the outputs is measured with ONNX "
+    "Winograd convolution was left out: its error at the outputs is measured with ONNX "
     "Runtime, which "
 )

@@ -20,10 +20,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from edgeconv.base.errors import EdgeconvError
-from edgeconv.base.owned import staging
-from edgeconv.base.owned.interrupts import deferred
-from edgeconv.base.owned.lock import locked
-from edgeconv.base.owned.manifest import (
+from edgeconv.base.output_folder import staging
+from edgeconv.base.output_folder.interrupts import deferred
+from edgeconv.base.output_folder.lock import locked
+from edgeconv.base.output_folder.manifest import (
     MANIFEST,
     NOTHING,
     STATE,
