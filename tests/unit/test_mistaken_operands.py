@@ -59,6 +59,10 @@ CASES = {
         "(float[5] x, int64[2] a) => (float[5] y) { y = CumSum(x, a) }",
         "axis is one number",
     ),
+    "dimensions of HannWindow": (
+        "(int64 n) => (float[10,10] y) { y = HannWindow(n) }",
+        "has 1 dimension(s)",
+    ),
     "window of STFT": (
         "(float[1,128,1] x, int64 s, float[0] w) => (float[1,15,9,2] y) { y = STFT(x, s, w) }",
         "frames of 0 numbers",

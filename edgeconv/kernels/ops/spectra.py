@@ -184,8 +184,13 @@ def _window(source: Source, ctx: ImportContext, weights: Callable[[Matrix], Matr
 
 
 def stated(source: Source, ctx: ImportContext, values: npt.NDArray[np.generic]) -> list[Node]:
-    """The constant that follows from the shape that a model states."""
+    """The constant that follows from the shape that a model states.
+
+    Raises EdgeconvError where the operator's result has not as many dimensions."""
     formula, out = Formula(source, ctx), ctx.tensor(source.outputs[0])
+    if len(out.shape) != values.ndim:
+        rule = f"the result of {source.op_type} has {values.ndim} dimension(s)"
+        raise ctx.reject(source, f"a result stated as {list(out.shape)}", rule)
     constant = formula.typed_constant(values.astype(array_type(out.dtype)), "stated")
     return formula.finish(formula.add("Identity", (constant,), out.shape))
 
