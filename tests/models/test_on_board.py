@@ -224,7 +224,7 @@ def test_what_a_board_does_not_say(
     def nothing(*_: object, **__: object) -> Completed:
         return Completed(0, said, "")
 
-    for module in ("bench", "verify.program", "tuning.program"):
+    for module in ("run.bench", "run.verify.program", "app.tuning.program"):
         monkeypatch.setattr(f"edgeconv.{module}.run_binary", nothing)
     stale = out / "build" / "output.bin"  # of a run that was killed, and right
     stale.write_bytes((out / "net_expected.bin").read_bytes())
