@@ -110,16 +110,19 @@ def test_no_budget_is_much_slower_than_a_little_larger_one(model: Path) -> None:
     assert found.predicted.price <= 1.3 * most.predicted.price
 
 
-def test_steps_of_layers_in_integers_take_less_than_float32(tmp_path: Path) -> None:
-    """Without any budget the first layer is faster in float32, whose workspace alone keeps the
-    others from fitting: within a budget that other kernels keep it is computed otherwise."""
+def test_the_least_memory_of_a_residual_network_is_in_integers(tmp_path: Path) -> None:
+    """With workspaces that are smaller where layers are computed row by row: in less time than the
+    fastest program in float32, and in at most 1.3 of the fastest.  As a budget it gives no program
+    that is slower."""
     path = tmp_path / "residual.onnx"
     onnx.save(residual(), path)
     most, least = (decided(path, objective=each, io="arena") for each in ("latency", "memory"))
-    assert most.report["integers"]["layers"] < most.report["integers"]["of_layers"]
     assert least.report["integers"]["layers"] == least.report["integers"]["of_layers"]
     assert least.sizes.ram.total < most.sizes.ram.total
-    assert least.predicted.price <= 1.1 * most.predicted.price
+    assert least.predicted.price <= 1.3 * most.predicted.price
+    floats = decided(path, objective="latency", io="arena", algorithms={"*": "direct"})
+    assert floats.report["integers"]["layers"] == 1  # the dense one
+    assert least.predicted.price < floats.predicted.price
     found = decided(path, ram=least.sizes.ram.total, io="arena")
     assert found.predicted.price <= least.predicted.price
 
