@@ -22,7 +22,7 @@ LAYER = ConvProblem(
 
 def cycles(board: str) -> float:
     """Of a multiply-add."""
-    (found,) = candidates(LAYER, boards.load(board).target)
+    found, *_ = candidates(LAYER, boards.load(board).target)
     return found.work.moves / LAYER.macs
 
 
@@ -59,7 +59,7 @@ def test_only_a_cortex_m7_begins_two_instructions_at_a_time() -> None:
 def test_a_core_without_fpu_multiplies_integers_faster_whether_its_rate_is_stated_or_not() -> None:
     target = boards.load("microbit").target
     for stated in (target, replace(target, macs_per_cycle=None)):
-        (found,) = candidates(LAYER, stated)
+        found, *_ = candidates(LAYER, stated)
         assert found.work.moves < LAYER.macs * stated.slot_cycles / 10
 
 
@@ -94,7 +94,7 @@ def test_a_product_of_a_depthwise_layer_costs_little_more_with_another_window(
         pads = (0, (size[0] - 1) * apart // 2, (size[1] - 1) * apart // 2)
         image = replace(LAYER, in_size=(1, 24, 24), out_size=(1, 24, 24), groups=64)
         layer = replace(image, kernel=(1, *size), pads=pads, dilations=(1, apart, apart))
-        (found,) = candidates(layer, boards.load(board).target)
+        found, *_ = candidates(layer, boards.load(board).target)
         return found.work.moves / layer.macs
 
     assert cycles_of(kernel, dilation) < 1.5 * cycles_of((3, 3), 1)

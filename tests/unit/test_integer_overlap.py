@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from edgeconv.ir.encoding import int8
 from edgeconv.ir.graph import Node
 from edgeconv.ir.layout import CHANNELS_LAST
+from edgeconv.kernels.algorithms.candidate import ConvCandidate
 from edgeconv.kernels.algorithms.integer.beside import ROWS_TOGETHER, is_column
 from edgeconv.kernels.algorithms.integer.candidate import IntegerPlan, candidates
 from edgeconv.kernels.algorithms.integer.overlap import overlapping
@@ -126,7 +127,12 @@ def test_no_byte_is_written_over_that_is_read_later(
     problem: ConvProblem, features: frozenset[str]
 ) -> None:
     target, helium = replace(TARGETS["scalar"], features=features), HELIUM in features
-    (candidate,) = candidates(problem, target)
+    for candidate in candidates(problem, target):
+        hold(problem, candidate, helium=helium)
+
+
+def hold(problem: ConvProblem, candidate: ConvCandidate[IntegerPlan], *, helium: bool) -> None:
+    """The overlap that ``candidate`` offers is as large as it may be, and no larger."""
     node = Node("layer", "Conv", ("x", "w"), ("y",))
     if problem.groups > 1:
         apart = of_depthwise(problem, candidate.plan.two)

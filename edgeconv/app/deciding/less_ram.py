@@ -12,6 +12,7 @@ from edgeconv.app.deciding.planning import Allowed, Draft, Planner
 from edgeconv.ir.candidate import EXACTLY
 from edgeconv.ir.choice import Choice
 from edgeconv.ir.graph import Graph
+from edgeconv.kernels.algorithms import OF_EACH
 from edgeconv.search import memory
 from edgeconv.search.choose import turns_like
 from edgeconv.search.choose.room import Room
@@ -24,6 +25,8 @@ _ATTEMPTS = 4  # at rooms: bytes that no node needs alone, and gaps between bloc
 _LITTLE_MORE = 1.05  # of RAM, for which a program may be so many times as fast as the smallest
 _CLEARLY_LESS = 1.3
 _SLOWER = 1.05  # than without a limit of RAM: worth more plans
+_NONE = {EVERY_LAYER: 0}  # workspace
+_LEAST_OF_EACH = {EVERY_LAYER: OF_EACH}
 _TIGHTENINGS = 6  # plans tried for a budget that leaves room for some workspaces
 
 
@@ -34,9 +37,10 @@ def ways(graph: Graph, board: Board) -> list[Allowed]:
     time to decode integers.
     """
     if not lossless(graph, board.target):
-        return [Allowed(), Allowed({EVERY_LAYER: 0})]
+        return [Allowed(), Allowed(_NONE)]
     cheaper = [] if board.bare_metal else [Allowed(integers=None)]
-    return [*cheaper, Allowed(integers=EVERY_RESULT), Allowed({EVERY_LAYER: 0}, EVERY_RESULT)]
+    in_integers = [Allowed(limits, EVERY_RESULT) for limits in ({}, _LEAST_OF_EACH, _NONE)]
+    return [*cheaper, *in_integers]
 
 
 def fastest_within(planner: Planner, graph: Graph, draft: Draft, *, turns: bool) -> Draft | None:
@@ -44,18 +48,24 @@ def fastest_within(planner: Planner, graph: Graph, draft: Draft, *, turns: bool)
     too much RAM; None where nothing does.
 
     Kernels and layouts for that room (`with_room`), the same kernels with less workspace
-    (`tightened`), and with ``turns`` all of these, and those without any, with layers that take
+    (`tightened`), and of those in integers what takes least; with ``turns``, and where all of that
+    is slower than ``draft``, all of these, and those without any workspace, with layers that take
     turns.
     """
     limited = with_room(planner, graph, draft), tightened(planner, graph, draft)
     found = [each for each in limited if each]
-    if turns:
-        without = replace(draft.allowed, workspace={EVERY_LAYER: 0})
-        every = (*found, draft, planner.draft(graph, without, planner.options.storage))
+    price, less = partial(predicted_price, planner), []
+    if draft.allowed.integers:
+        least = replace(draft.allowed, workspace=_LEAST_OF_EACH)
+        less = [planner.draft(graph, least, planner.options.storage)]
+    every = [*found, draft, *less]
+    found += [each for each in less if not planner.exceeded(each, "ram")]
+    if turns or (less and all(price(each) > _SLOWER * price(draft) for each in found)):
+        without = replace(draft.allowed, workspace=_NONE)
+        every.append(planner.draft(graph, without, planner.options.storage))
         turning = [by_price(planner, each) for each in every]
         turning += all_taking_turns(planner, every)
         found += [each for each in turning if not planner.exceeded(each, "ram")]
-    price = partial(predicted_price, planner)
     if turns and all(price(each) > _SLOWER * price(draft) for each in found):
         found += filter(None, [tightened(planner, graph, draft, turns=True)])
     return min(found, key=price, default=None)

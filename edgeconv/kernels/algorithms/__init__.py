@@ -22,6 +22,8 @@ from edgeconv.kernels.algorithms.widening import widened
 from edgeconv.kernels.lowering.options import LayoutOption, Stored
 from edgeconv.target.targets import Target
 
+OF_EACH = -1  # a limit of workspace: the least that each algorithm takes
+
 
 @cache
 def algorithms() -> dict[str, Algorithm]:
@@ -45,10 +47,17 @@ def planned(
 
 def within(found: Sequence[ConvCandidate[Any]], node: Node) -> list[ConvCandidate[Any]]:
     """Those of at most as much workspace as the node's attribute ``workspace`` allows; where all
-    take more, those that take least: some kernels in integers do without in no way."""
+    take more, those that take least: some kernels in integers do without in no way.  With
+    ``OF_EACH``, of every algorithm those that take least."""
     limit = node.attrs.get("workspace")
     if limit is None:
         return list(found)
+    if limit == OF_EACH:
+        least: dict[str, int] = {}
+        for each in found:
+            size = each.workspace_bytes
+            least[each.algorithm] = min(size, least.get(each.algorithm, size))
+        return [each for each in found if each.workspace_bytes == least[each.algorithm]]
     most = max(limit, min((each.workspace_bytes for each in found), default=0))
     return [each for each in found if each.workspace_bytes <= most]
 

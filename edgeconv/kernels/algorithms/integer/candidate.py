@@ -77,15 +77,16 @@ def is_image(problem: ConvProblem) -> bool:
 
 
 def candidates(problem: ConvProblem, target: Target) -> tuple[ConvCandidate[IntegerPlan], ...]:
-    """One, where the layer is one of whole numbers and nothing is vectorised."""
+    """Where the layer is one of whole numbers and nothing is vectorised: one, the fastest first
+    where of a depthwise layer another takes less memory."""
     if target.lanes > 1 or not problem.integers or not is_image(problem):
         return ()
     helium = HELIUM in target.features
     if problem.groups > 1 and problem.group_in_c == 1:
         if helium:
             return (_helium_depthwise(problem),)
-        ways = _by_two_rows(problem, target), _depthwise(problem, target)
-        return (min((each for each in ways if each), key=lambda each: each.work.moves),)
+        ways = _fewer_bytes_later(_by_two_rows(problem, target), _depthwise(problem, target))
+        return ways if target.workspaces else ways[-1:]
     if problem.groups > 1 and problem.finish.residual_as is not None:
         return ()
     group = replace(
@@ -202,6 +203,18 @@ def _dense(problem: ConvProblem, target: Target, *, apart: bool) -> ConvCandidat
             "rows": min(ROWS, problem.out_size[1]) * row if added else 0,
         },
         (cycles, float(passes), 3.0 * pixels * window),
+    )
+
+
+def _fewer_bytes_later(
+    *ways: ConvCandidate[IntegerPlan] | None,
+) -> tuple[ConvCandidate[IntegerPlan], ...]:
+    """The fastest of these, then those of less workspace, which keep less of the input away from
+    the output, too."""
+    found = sorted((each for each in ways if each), key=lambda each: each.work.moves)
+    return (
+        *found[:1],
+        *(each for each in found[1:] if each.workspace_bytes < found[0].workspace_bytes),
     )
 
 
