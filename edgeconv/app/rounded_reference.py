@@ -212,8 +212,8 @@ def _check_rounding(project: Project, graph: Graph, found: Mapping[str, Filters]
 def _choice_of(
     project: Project, graph: Graph, target: Target, integers: frozenset[str] | None
 ) -> Choice:
-    """The decisions of the project, made again.  ``integers``: as `choose.select` has it; None
-    leaves the results free that the report has in float32."""
+    """The decisions of the project, made again.  ``integers``: as `search.choose.select` has it;
+    None leaves the results free that the report has in float32."""
     layers = project.report["layers"]
     storage: dict[str, str] = {}
     dynamic = {layer["name"] for layer in layers if layer["op"] in DYNAMIC.values()}

@@ -158,7 +158,7 @@ class Layer:
     ``divides``: its function can compute some rows alone, None where it computes all at once.
     ``routines``: linear functions of vectors that are made for it, beside its headers.
     ``workspace_bytes``: of one worker; they hold nothing between calls.
-    ``scaling``: of sums in integers (``requantisation.scalings``), "" where there are none.
+    ``scaling``: of sums in integers (``ir.requantisation.scalings``), "" where there are none.
     """
 
     node: Node

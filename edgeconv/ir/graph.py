@@ -162,7 +162,7 @@ class Graph:
     sha256: str = ""  # of the model file
     notes: tuple[str, ...] = ()  # said once to the user: dimensions assumed, NaN weights, ...
     requantise: str = EXACT  # how results in integers are rounded: a row of `ARITHMETICS`
-    scaling: str = ""  # of sums in integers (``requantisation.scalings``), where all layers know
+    scaling: str = ""  # of sums in integers (``ir.requantisation.scalings``), where all layers know
     counted: tuple[CountedOutput, ...] = ()
 
     def __getitem__(self, name: str) -> Tensor:

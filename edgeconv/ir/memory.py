@@ -56,7 +56,7 @@ class BankUse:
 
 @dataclass(frozen=True, slots=True)
 class MemoryMap:
-    """Result of ``memory.plan``.
+    """Result of ``search.memory.plan``.
 
     ``order``: indices into ``Choice.layers`` in execution order.  ``places``: by tensor name, for
     every non-constant tensor.  ``workspaces``: by layer index.  ``granted``: the aliases honoured,

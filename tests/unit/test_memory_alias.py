@@ -1,4 +1,5 @@
-"""Which aliases the memory planner grants; every map is verified by ``memory.check`` as well."""
+"""Which aliases the memory planner grants; every map is verified by ``search.memory.check`` as
+well."""
 
 from __future__ import annotations
 

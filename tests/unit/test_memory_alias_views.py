@@ -1,5 +1,5 @@
 """Concat without copying and tensors that are views of others; every map is verified by
-``memory.check`` as well."""
+``search.memory.check`` as well."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ _COMMAND = "COMMAND"
 
 class Command(click.Command):
     """A command with ``--json``, passed on as ``as_json``; ``about`` says what it does, and
-    ``runs`` which function of ``cli.run`` does it (``module:name``)."""
+    ``runs`` which function of ``app.cli.run`` does it (``module:name``)."""
 
     def __init__(self, name: str, about: str, runs: str, *params: click.Parameter) -> None:
         callback = later(f"edgeconv.app.cli.run.{runs}")

@@ -28,7 +28,8 @@ _WORTH = 0.99  # of the objective, below which formats are measured where everyt
 
 
 class InFewerBits(NamedTuple):
-    """``storage``: formats by layer, as `choose.select` takes them, beside those in the file."""
+    """``storage``: formats by layer, as `search.choose.select` takes them, beside those in the
+    file."""
 
     model: Int8Model
     storage: Mapping[str, str]

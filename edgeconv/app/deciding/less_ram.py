@@ -78,7 +78,7 @@ def predicted_price(planner: Planner, draft: Draft) -> float:
 
 def with_room(planner: Planner, graph: Graph, draft: Draft) -> Draft | None:
     """The cheapest kernels and layouts of which none needs more than the budget leaves of the arena
-    (`choose.room`); None where that does not fit.
+    (`search.choose.room`); None where that does not fit.
 
     The first choice is a bound of all that fit.  Where its arena is larger, since more tensors live
     side by side in the order of execution than must, or blocks leave gaps, less room is tried, and

@@ -54,9 +54,9 @@ from edgeconv.target.price.measured import Measured
 class Allowed:
     """Kernels that may be chosen: ``workspace``: bytes at most by layer; ``integers``: layers whose
     results are stored as the int8 that a quantised model has rounded them to, None: those where
-    that is predicted to be faster.  Both as `choose.select` takes them.  ``winograd``: layers that
-    may be computed by Winograd's algorithm, beside those that the user names; None: all.
-    ``flash``: bytes that the constants of all layers may take.  ``room``: of the arena."""
+    that is predicted to be faster.  Both as `search.choose.select` takes them.  ``winograd``:
+    layers that may be computed by Winograd's algorithm, beside those that the user names; None:
+    all. ``flash``: bytes that the constants of all layers may take.  ``room``: of the arena."""
 
     workspace: Mapping[str, int] = field(default_factory=dict)
     integers: frozenset[str] | None = NO_RESULT
@@ -105,7 +105,7 @@ class Planner:
 
     ``overhead``: what a built program is known to take beside.  ``filtering``: of the network,
     where another planner knows it.  ``measured``: asked for times instead of the user's files.
-    Raises EdgeconvError as `measured.load` where the user names some.
+    Raises EdgeconvError as `search.measured.load` where the user names some.
     """
 
     def __init__(
@@ -172,8 +172,8 @@ class Planner:
     def draft(self, graph: Graph, allowed: Allowed, storage: Mapping[str, str]) -> Draft:
         """Kernels for ``storage``, the formats by layer, and their memory.
 
-        Raises EdgeconvError as `choose.select` and `WinogradDecision.settle` do, and where objects
-        are larger than addresses.
+        Raises EdgeconvError as `search.choose.select` and `WinogradDecision.settle` do, and where
+        objects are larger than addresses.
         """
         memory.check_tensors(graph, self.board)
         choice = self._chosen(graph, allowed, storage)

@@ -40,7 +40,7 @@ _HELIUM = ByteVectors("helium", 16, 16)
 _WORD = ByteVectors("dsp", 4, 13)
 _PLAIN = ByteVectors("portable", 1, 1)
 # Cycles of a byte that is loaded, looked up and stored, a quarter of the loop's end among them.
-# Sources: those of `algorithms.integer.cycles`; the loop in C counted as it is.
+# Sources: those of `kernels.algorithms.integer.cycles`; the loop in C counted as it is.
 _SINGLE, _DUAL, _OTHER, _NARROW = 4.75, 3.0, 6.0, 7.7
 
 

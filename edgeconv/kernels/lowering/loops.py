@@ -2,7 +2,8 @@
 stores, addresses, ends of loops, branches, and functions in place of an FPU.
 
 Counted under QEMU, see `PerCore`: ``python bench/firmware_cycles.py MODEL.onnx --board B --layers``
-prints what a network's layers execute.  Vector ISAs have the slots of `lowering.work` instead.
+prints what a network's layers execute.  Vector ISAs have the slots of `kernels.lowering.work`
+instead.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ class PerCore:
     7-1; the Cortex-M33, of which Arm publishes no timing, has its model in LLVM 19.
     ``instructions``: Cortex-M7 and M55, of which Arm publishes no timing of scalar instructions
     either: one a cycle, and on a Cortex-M7, which may begin two, as many as in the loop of
-    `algorithms.integer.cycles` that LLVM's model has 17.5 cycles for, of 20 instructions.
+    `kernels.algorithms.integer.cycles` that LLVM's model has 17.5 cycles for, of 20 instructions.
     """
 
     narrow: float

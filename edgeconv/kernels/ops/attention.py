@@ -1,7 +1,7 @@
 """Attention, softmax(scale q k' + mask) v, of which no more than a block of scores is in memory.
 
-Attention: inputs q, k, v and an additive mask or "".  It is what `choose.attention` makes of two
-products with a Softmax between them where that is cheaper.  Attributes:
+Attention: inputs q, k, v and an additive mask or "".  It is what `search.choose.attention` makes of
+two products with a Softmax between them where that is cheaper.  Attributes:
 
 ``batch``, ``sizes``: the stack of products and, of each, queries, keys, elements of a key, columns
 of v.  ``q``, ``k``, ``v``: where an operand lies in its tensor, which may be of any shape, in

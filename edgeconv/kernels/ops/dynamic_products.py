@@ -1,5 +1,6 @@
 """Integers by a scale and a zero point that the model computes, and their products with constants:
-what `choose.run_time_scales` makes of DynamicQuantizeLinear, MatMulInteger and ConvInteger.
+what `search.choose.dynamic_quantisation` makes of DynamicQuantizeLinear, MatMulInteger and
+ConvInteger.
 
 DynamicQuantise: inputs x, scale, zero point; saturate(round(x / scale) + zero point), 0 to 255;
 ``ranged``: the scale is that of the range of x.

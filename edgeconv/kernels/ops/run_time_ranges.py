@@ -1,4 +1,4 @@
-"""What a tensor is quantised by at run time: `choose.run_time_ranges` makes these of what
+"""What a tensor is quantised by at run time: `search.choose.run_time_ranges` makes these of what
 DynamicQuantizeLinear is spelt out as.
 
 DynamicRange: input x, output the smallest and the largest of its elements, 0 among them;

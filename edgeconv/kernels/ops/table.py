@@ -47,4 +47,4 @@ def lower(node: Node, graph: Graph, target: Target) -> Layer:
 
 
 OPERATOR = Operator(name="Table", onnx={}, lower=lower, layouts=layouts)
-"""Nothing is imported as one: ``passes.tabulate`` makes it."""
+"""Nothing is imported as one: ``model.passes.tabulate`` makes it."""

@@ -161,7 +161,8 @@ class Project:
         return str(self.report["program"].get("requantise", EXACT))
 
     def board(self) -> Board:
-        """The board it was compiled for, as seen from this machine; raises as ``board.load``."""
+        """The board it was compiled for, as seen from this machine; raises as
+        ``target.board.load``."""
         return boards.load(self.report["board"], ssh=self.ssh)
 
     def build(self, *, trace: bool = False, times: bool = False, run_here: bool = False) -> Binary:

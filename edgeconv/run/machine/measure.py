@@ -187,7 +187,7 @@ def others(stayed: Mapping[str, float], memory: float, cache: Cache, cycle: floa
 
     ``stayed``: seconds per byte that was read so many milliseconds ago, by "0ms", "1ms" ...;
     ``memory``: of one out of memory.  When half of what was read is lost, so much has passed as
-    `price.operands.lost` has it.
+    `target.price.operands.lost` has it.
     """
     waited = {int(name.removesuffix("ms")): seconds for name, seconds in stayed.items()}
     near = waited.pop(0)

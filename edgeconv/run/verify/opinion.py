@@ -87,7 +87,7 @@ def second_opinion(
 ) -> tuple[Opinion, dict[str, Values]]:
     """What float64 says of the program's outputs and of the ``reference``'s, and all its values.
 
-    ``ask``: has an engine of `frontend.reference_outputs` run the model on ``feeds``.
+    ``ask``: has an engine of `model.frontend.reference_outputs` run the model on ``feeds``.
     """
     try:
         found = ask(IN_FLOAT64)

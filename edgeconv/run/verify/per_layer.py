@@ -134,7 +134,7 @@ def compare_pieces(
     ``reference``: what the model computes of the same inputs, by ONNX name, for shapes and types.
     ``steps``: those of the report.  ``requantise``: whose arithmetic integers follow.
     ``beside``: what its pieces make of results, where a part of the largest magnitude is added to
-    whatever is rounded (``frontend.reference_beside``).
+    whatever is rounded (``model.frontend.reference_beside``).
     ``exactly``: what the model makes of results in exact arithmetic, as far as it is known; asked
     where a layer computes in integers.
     ``second``: what its pieces make of results in float64, asked where some differ.

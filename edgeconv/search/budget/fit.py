@@ -86,10 +86,10 @@ def fit(
 ) -> Fitted | Miss:
     """The best choice by ``objective`` within ``limits``; the least noise where that has none.
 
-    ``exact`` plans the choice that ``choose.select`` makes of a mapping of formats; ``measure``
-    gives the noise power of all its formats together.  What is returned was planned and keeps both
-    budgets, and was measured and keeps the noise limit where ``measure`` is given.  ``seconds``:
-    for one integer program.  Raises UnfinishedError when that ends without anything.
+    ``exact`` plans the choice that ``search.choose.select`` makes of a mapping of formats;
+    ``measure`` gives the noise power of all its formats together.  What is returned was planned and
+    keeps both budgets, and was measured and keeps the noise limit where ``measure`` is given.
+    ``seconds``: for one integer program.  Raises UnfinishedError when that ends without anything.
     """
     return _Fit(tables, limits, objective, exact, measure, seconds).run()
 

@@ -42,8 +42,8 @@ class Option:
 class Item:
     """What gets one format: the filters of a layer, or the activations that must share theirs.
 
-    ``keys``: what ``choose.select`` calls it in its ``storage``.  ``tensors``: of an activation,
-    the names in the choice, copies and views included.
+    ``keys``: what ``search.choose.select`` calls it in its ``storage``.  ``tensors``: of an
+    activation, the names in the choice, copies and views included.
     """
 
     name: str
@@ -141,7 +141,7 @@ class Tables:
         return not unknown.get(objective, False)
 
     def formats(self, picked: Sequence[int]) -> dict[str, str]:
-        """Format by key: what ``choose.select`` takes as its ``storage``."""
+        """Format by key: what ``search.choose.select`` takes as its ``storage``."""
         return {
             key: item.options[k].format
             for item, k in zip(self.items, picked, strict=True)

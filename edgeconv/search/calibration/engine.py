@@ -42,9 +42,9 @@ BOARDS = ("host", "generic-c")  # the second where the first cannot be built
 
 
 class Engine(Closing):
-    """A network in this process.  ``graph``: as ``passes.optimise`` leaves it; whatever storage it
-    names is ignored, all is float32.  ``truncate``: activations are rounded toward
-    zero.  One run at a time.
+    """A network in this process.  ``graph``: as ``model.passes.optimise`` leaves it; whatever
+    storage it names is ignored, all is float32.  ``truncate``: activations are rounded toward zero.
+    One run at a time.
 
     Raises EdgeconvError: no compiler (exit status 3), a network that cannot be compiled.
     """

@@ -1,7 +1,7 @@
 /* Called after every layer of a network that is being calibrated: rounds the layer's result in
    place, as if it had been stored in another format and read back.  Behind the runtime's headers
    for one float at a time; HOOK_FORMATS(f), HOOK_GRID and HOOK_TRACE come from
-   edgeconv/calibration. */
+   edgeconv/search/calibration. */
 
 /* Per layer: position among HOOK_FORMATS, HOOK_GRID for whole multiples of a spacing, -1 for
    float32. */

@@ -2,7 +2,7 @@
 
 Nothing is decided here: a layer is asked what it would be with all that the model rounds stored as
 integers, by those who decide (`form_of`, candidates), and where that is nothing, which condition
-of theirs does not hold (`algorithms.no_integers`).
+of theirs does not hold (`kernels.algorithms.no_integers`).
 """
 
 from __future__ import annotations

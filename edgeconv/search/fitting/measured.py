@@ -83,7 +83,7 @@ class Measured:
         return min(self._baseline.noise(), LOUDEST) if self._real else 0.0
 
     def noise(self, formats: Mapping[str, str]) -> float:
-        """Of a choice, by the keys that ``choose.select`` takes: what it adds."""
+        """Of a choice, by the keys that ``search.choose.select`` takes: what it adds."""
         noise = min(self._baseline.noise(*self._variant(formats)), LOUDEST)
         return max(noise - self.own, 0.0)
 

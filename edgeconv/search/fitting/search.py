@@ -69,8 +69,8 @@ class MissedError(UnfitError):
 class Wishes:
     """What the user asks of the formats.
 
-    ``storage``: formats that are given, by the keys of ``choose.select``.  ``min_sqnr`` in dB;
-    ``max_drop``: share of labels that may be lost.  ``truncate``: rather than round to nearest.
+    ``storage``: formats that are given, by the keys of ``search.choose.select``.  ``min_sqnr`` in
+    dB; ``max_drop``: share of labels that may be lost.  ``truncate``: rather than round to nearest.
     """
 
     storage: Mapping[str, str]

@@ -29,7 +29,8 @@ class LayerPrediction:
 
     ``bound_by``: "compute", "overhead" or the level of memory that takes the largest part of the
     time; None for a layer without code and where there is no time.  ``price``: seconds, of a board
-    that states too little those of a machine with nominal rates (`price.machine`): they compare.
+    that states too little those of a machine with nominal rates (`target.price.machine`): they
+    compare.
     """
 
     ms: float | None

@@ -44,7 +44,7 @@ def machine_with(board: Board, memory: MemoryMap, weights_bytes: int) -> Machine
 
 
 def unstated(board: Board, memory: MemoryMap, weights_bytes: int) -> tuple[str, ...]:
-    """The levels without a bandwidth, see `board.speed`."""
+    """The levels without a bandwidth, see `target.board.speed`."""
     found = [f"L{c.level}" for c in caches_of(board.target)[1:] if c.bandwidth is None]
     if board.target.memory_bytes_per_cycle:
         return tuple(found)

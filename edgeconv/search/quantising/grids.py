@@ -48,7 +48,7 @@ class Wanted:
     def of(
         cls, graph: Graph, storage: Mapping[str, str], kept: frozenset[str] = frozenset()
     ) -> Wanted:
-        """``storage``: by the keys of ``choose.select``, of a network as passes leave it."""
+        """``storage``: by the keys of ``search.choose.select``, of a network as passes leave it."""
         owner = {name: node.name for name, node in graph.producers().items()}
         return cls(*by_kind(graph, storage), owner, kept)
 

@@ -58,10 +58,11 @@ class Quantised:
 class Quantiser(Closing):
     """A float32 network on this machine, to be made int8 for ``target``.
 
-    ``graph``: as ``passes.optimise`` leaves it.  ``samples``: the user's, which rounding fits
+    ``graph``: as ``model.passes.optimise`` leaves it.  ``samples``: the user's, which rounding fits
     itself to; two at least.  ``storage``: formats that the user gives, by the keys of
-    ``choose.select``; what is to be something else than int8 is left alone, and so are the tensors
-    ``kept``.  Raises EdgeconvError: no compiler (exit status 3), outputs that are not finite.
+    ``search.choose.select``; what is to be something else than int8 is left alone, and so are the
+    tensors ``kept``.  Raises EdgeconvError: no compiler (exit status 3), outputs that are not
+    finite.
     """
 
     def __init__(

@@ -52,7 +52,7 @@ def pretended(
     kept: frozenset[str] = frozenset(),
 ) -> Graph:
     """``graph`` with grids and units of no meaning: what it takes as an int8 network does not
-    depend on them.  ``storage``: formats that the user gives, as `choose.select` takes them;
+    depend on them.  ``storage``: formats that the user gives, as `search.choose.select` takes them;
     ``kept``: tensors that stay float32."""
     plain, wanted = unfused(graph), Wanted.of(graph, storage, kept)
     found = places(plain, target, wanted)

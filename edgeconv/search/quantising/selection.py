@@ -1,8 +1,8 @@
 """Which layers are computed in integers where all of them would lose too much.
 
 Each filter and each grid alone adds so much noise at the outputs, and noises add up
-(`calibration.sensitivity`).  A layer is in integers where its filters are, and what it reads and
-writes.  So an integer program takes the layers that save the most time within an allowance.
+(`search.calibration.sensitivity`).  A layer is in integers where its filters are, and what it reads
+and writes.  So an integer program takes the layers that save the most time within an allowance.
 """
 
 from __future__ import annotations

@@ -14,8 +14,8 @@ def unfused(graph: Graph) -> Graph:
     """``graph`` with residuals added by nodes of their own, and with activations other than ReLU
     and Clip in nodes of their own behind all but Unary nodes.
 
-    Results of layers keep their names; what is new is called after them.  ``passes.optimise`` is
-    the way back.
+    Results of layers keep their names; what is new is called after them.  ``model.passes.optimise``
+    is the way back.
     """
     editor = Editor(graph)
     for position in editor:

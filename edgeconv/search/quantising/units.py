@@ -22,7 +22,7 @@ def settled(entry: Rounded, x: float, y: float) -> Rounded:
 
     ``x`` and ``y``: scales of the layer's input and result.  Kernels multiply sums by a word for
     each channel, unit * x / y times a power of two that all channels share; what a small unit's
-    word lacks in bits puts results on the wrong side of a threshold (`requantisation.fixed`).  A
+    word lacks in bits puts results on the wrong side of a threshold (`ir.requantisation.fixed`).  A
     unit is a float32 number, and one of its neighbours is nearer to a word.
     """
     assert entry.units is not None

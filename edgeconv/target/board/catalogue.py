@@ -25,7 +25,8 @@ class Catalogue:
 def load_all() -> Catalogue:
     """Every board of every folder.
 
-    Raises EdgeconvError (exit status 2) for the folders themselves, as ``board_folders.files``.
+    Raises EdgeconvError (exit status 2) for the folders themselves, as
+    ``target.board_folders.files``.
     """
     found, invalid = [], []
     for name in boards.names():

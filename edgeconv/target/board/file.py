@@ -83,7 +83,7 @@ def _quantities() -> FormatChecker:
 
 
 def _is_quantity(dimension: str, value: object) -> bool:
-    """Raises EdgeconvError as ``quantities.parse`` does, and for what no float holds."""
+    """Raises EdgeconvError as ``base.quantities.parse`` does, and for what no float holds."""
     try:
         found = parse(value, dimension)
     except OverflowError:

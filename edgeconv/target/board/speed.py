@@ -5,7 +5,7 @@ fast as what comes before it.  Before a cache comes the one nearer to the core; 
 one listed before it among those of its kind, flash or RAM; before the first region of either kind
 the last cache.  What has nothing before it answers a load in every cycle.  But no cache is slower
 than one behind it that states its bandwidth, since what comes from there comes through it.  Of the
-running machine it is measured (`board.own_rates`), in bytes per cycle, whatever the clock.
+running machine it is measured (`target.board.own_rates`), in bytes per cycle, whatever the clock.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def unstated_memory(target: Target) -> float:
 
 
 def region_costs(board: Board, regions: Sequence[Memory], line: int | None = None) -> list[float]:
-    """Seconds per byte out of regions of one kind, ``board.ram`` or ``board.flash``.
+    """Seconds per byte out of regions of one kind, ``target.board.ram`` or ``target.board.flash``.
 
     ``line``: each that many bytes wait for the latency that a region with a bandwidth states;
     None: nothing does.

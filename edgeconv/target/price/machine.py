@@ -1,8 +1,8 @@
 """A core and its memories as prices see them: seconds per instruction and per byte of each level.
 
 There is one rule for boards that state too little: a cycle takes `board.speed.NOMINAL`, a vector
-multiply-add a cycle, and memories what `board.speed` says.  Prices of such a machine compare, but
-predict no time.
+multiply-add a cycle, and memories what `target.board.speed` says.  Prices of such a machine
+compare, but predict no time.
 """
 
 from __future__ import annotations

@@ -50,9 +50,10 @@ class _Loops:
     beside: float = 0.0
 
 
-# Counted as those of `algorithms.integer.cycles` are, in functions that layers of different numbers
-# of filters share; where all have as many, GCC makes them take a third less.  Of a Cortex-M7 as
-# `lowering.loops.PerCore` counts instructions, of an M55 but for its products one a cycle.
+# Counted as those of `kernels.algorithms.integer.cycles` are, in functions that layers of different
+# numbers of filters share; where all have as many, GCC makes them take a third less.  Of a
+# Cortex-M7 as `lowering.loops.PerCore` counts instructions, of an M55 but for its products one a
+# cycle.
 _NARROW = _Loops(208, 1720, 400, 66, 145, 42, 14.5, 240, 150)
 _THUMB_2 = _Loops(81, 470, 175, 83, 21, 23, 6, 27, 24)
 _SINGLE = _Loops(31, 320, 180, 84, 20, 22, 9.5, 36, 42, beside=3.5)
