@@ -1,5 +1,4 @@
-"""What reading stored numbers costs on llvm-mca's models, beside what edgeconv/target/targets.py
-says.
+"""What reading stored numbers costs on llvm-mca's models, beside what the backends say.
 
     python bench/decoding.py [--isa ISA] [--cpu MODEL] [--compiler gcc|clang]
 
@@ -34,7 +33,8 @@ from innerloop.syntax import SYNTAXES
 from edgeconv.base.errors import EdgeconvError, Exit
 from edgeconv.kernels.storage.float32 import FORMAT as FLOAT32
 from edgeconv.search.choose.storage import tensor_formats, weight_formats
-from edgeconv.target.targets import TARGETS, Target
+from edgeconv.target.backends import TARGETS
+from edgeconv.target.targets import Target
 
 # A board's CPU (Rocket Lake) that the micro-kernels are not held against.
 _MORE: Mapping[str, tuple[Model, ...]] = MappingProxyType(

@@ -28,7 +28,7 @@ from innerloop.program import find_compiler, inner_loops, kernels
 from innerloop.syntax import SYNTAXES
 
 from edgeconv.base.errors import EdgeconvError, Exit
-from edgeconv.target.targets import TARGETS
+from edgeconv.target.backends import TARGETS
 
 COMPILERS = ("gcc", "clang")
 

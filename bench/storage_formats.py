@@ -15,7 +15,7 @@ from innerloop.program import find_compiler
 from innerloop.stored import FORMATS, costs
 
 from edgeconv.base.errors import EdgeconvError
-from edgeconv.target.targets import TARGETS
+from edgeconv.target.backends import TARGETS
 
 ISAS = [name for name, target in TARGETS.items() if target.lanes > 1]
 

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import posixpath
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from importlib import resources
-from importlib.resources.abc import Traversable
 
 from edgeconv.codegen.c_names import c_float
 from edgeconv.codegen.guarded import for_program, kinds_of, says_a_kind
 from edgeconv.ir.encoding import Encoding
 from edgeconv.ir.requantisation.scalings import FIXED, OFFSETS, TIES, TWICE
+from edgeconv.kernels import headers as runtime_headers
 from edgeconv.kernels.storage import format_of
+from edgeconv.target.backends import micro_kernels
 from edgeconv.target.cache import ASSUMED_LINE
-from edgeconv.target.micro_kernels import micro_kernels
 from edgeconv.target.targets import PANELS
 
 _INCLUDE = re.compile(r'^#include "([^"]+)"\n', re.MULTILINE)
@@ -75,30 +73,24 @@ def quantised_table(scaled: Sequence[Encoding]) -> str:
 def micro_kernel_list(headers: Iterable[str]) -> str:
     """What ec_micro_kernel.h must know where there are headers of others than float32's; else
     nothing."""
-    rows = [row for row in micro_kernels().values() if row.header and row.header in headers]
+    rows = [row for row in micro_kernels() if row.header and row.header in headers]
     prefixes = [PANELS, *dict.fromkeys(row.prefix for row in rows)]
     listed = " ".join(f"ROW({prefix}, {prefix.upper()})" for prefix in prefixes)
     return f"#define EC_MICRO_KERNELS(ROW) {listed} /* those in use */\n" if rows else ""
 
 
-def runtime() -> Traversable:
-    """The folder of the runtime headers inside the package."""
-    return resources.files("edgeconv.kernels.runtime_c")
-
-
-def _read(path: str, instead: Mapping[str, str], guarded: set[str]) -> str:
+def _read(name: str, instead: Mapping[str, str], guarded: set[str]) -> str:
     """A header with its own ``#include "..."`` lines replaced by what they name, or by what stands
     ``instead`` for it; nothing where it is ``guarded`` against a second time, and was read."""
-    folder, name = posixpath.split(path)
     name = next((other for start, other in instead.items() if name.startswith(start)), name)
     if name in guarded:
         return ""
-    text = (runtime() / folder / name).read_text(encoding="utf-8")
+    text = runtime_headers.find(name).read_text(encoding="utf-8")
     if _GUARD.search(text):
         guarded.add(name)
 
     def included(match: re.Match[str]) -> str:
-        return _read(posixpath.normpath(posixpath.join(folder, match.group(1))), instead, guarded)
+        return _read(match.group(1), instead, guarded)
 
     return _INCLUDE.sub(included, text)
 
@@ -126,10 +118,9 @@ def amalgamate(
 
     ``stored``: something is stored in another format than float32.  A program without has a header
     of a few lines where the ISA's loads and stores of such formats would be.  ``tensors``: tensors
-    are, not weights alone.  Headers for kernels of one ISA are in ``../isa``.  ``truncate``: stores
-    drop bits in place of rounding to nearest.  ``scaled``: the encodings of int8 results, each
-    once.  ``routines``: C on the ISA's vectors that kernels call (`routines_header`), and those on
-    vectors of integers.
+    are, not weights alone.  ``truncate``: stores drop bits in place of rounding to nearest.
+    ``scaled``: the encodings of int8 results, each once.  ``routines``: C on the ISA's vectors that
+    kernels call (`routines_header`), and those on vectors of integers.
     ``workers``: several share the layers.
     ``scaling``: of sums in integers, a row of ``SCALINGS``.
     ``line_bytes``: a line of the board's data cache, 0 where it has none and nothing is fetched.
@@ -143,22 +134,19 @@ def amalgamate(
         yield listed
     instead = {**SCALINGS[scaling], **({} if stored else NOTHING_STORED)}
     instead = instead if stored and tensors else instead | TENSORS_IN_FLOAT32
-    wanted = [("", "ec_common.h"), ("isa", isa_header)]
-    wanted += [("kernels", name) for name in names]
+    wanted = ["ec_common.h", isa_header, *names]
     guarded: set[str] = set()
-    paths = [posixpath.normpath(posixpath.join(folder, name)) for folder, name in wanted]
-    texts = [_read(path, instead, guarded) for path in paths]
+    texts = [_read(name, instead, guarded) for name in wanted]
     texts[0] = _LINE.sub(rf"\g<1>{line_bytes or ASSUMED_LINE}\n", texts[0])
     kinds = kinds_of(texts, workers=workers)
     sections = [*zip(wanted, texts, strict=True)]
     # Kernels whose own layers fetch nothing have the fetches too, in a program in which others do:
     # what says of which kind it is stands in front of all kernels.
     sections[2:] = sorted(sections[2:], key=lambda section: not says_a_kind(section[1]))
-    for (folder, name), whole in sections:
+    for name, whole in sections:
         text = for_program(whole, kinds)
-        own = posixpath.basename(name)
         if name == ON_INTEGERS:
             yield _banner("Begin", ROUTINES) + integer_routines + _banner("End", ROUTINES)
-        yield _banner("Begin", own) + text + _banner("End", own)
-        if routines and folder == "isa":
+        yield _banner("Begin", name) + text + _banner("End", name)
+        if routines and name == isa_header:
             yield _banner("Begin", ROUTINES) + routines + _banner("End", ROUTINES)

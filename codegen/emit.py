@@ -37,7 +37,7 @@ from edgeconv.ir.requantisation import TFLITE
 from edgeconv.ir.requantisation.scalings import FIXED, TWICE
 from edgeconv.ir.step import Step
 from edgeconv.kernels.lowering.calls import merge_headers
-from edgeconv.target.targets import TARGETS
+from edgeconv.target.backends import TARGETS
 
 
 @dataclass(frozen=True, slots=True)

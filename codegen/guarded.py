@@ -11,7 +11,8 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Mapping, Sequence
-from importlib import resources
+
+from edgeconv.kernels.headers import runtime
 
 WORKERS = "EC_WORKERS"  # several share the layers
 DISTANCES = "EC_DISTANCES"  # kernels fetch ahead by distances
@@ -84,7 +85,7 @@ def _rest(found: re.Match[str], kinds: Mapping[str, bool]) -> str:
 @functools.cache
 def _macros(kinds: frozenset[tuple[str, bool]]) -> Mapping[str, tuple[list[str], str]]:
     """Parameters and meaning of every macro that such programs have expanded, by name."""
-    common = resources.files("edgeconv.kernels.runtime_c") / "ec_common.h"
+    common = runtime() / "ec_common.h"
     guarded = list(_GUARDED.finditer(common.read_text(encoding="utf-8")))
     branches = [
         g["so" if so else "otherwise"] or ""

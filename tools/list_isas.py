@@ -1,10 +1,10 @@
 """Print the ISA rows of one CPU architecture for CMakeLists.txt, one a line.
 
     python3 tools/list_isas.py x86_64
-    avx512|-mavx512f,-mavx512dq|avx512f,avx512dq|14,2;9,3|14,2;6,4
+    avx512|-mavx512f,-mavx512dq|avx512f,avx512dq|14,2;9,3|14,2;6,4|edgeconv/target/backends/avx512
 
 Fields: name, compiler flags, words of /proc/cpuinfo that a CPU must have, register tiles (mr,nv),
-those of the outer product.
+those of the outer product, the folder of its headers.
 Needs nothing but Python.
 """
 
@@ -16,8 +16,9 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from edgeconv.target.micro_kernels.base import Tile
-from edgeconv.target.targets import PANELS, TARGETS
+from edgeconv.target.backends import TARGETS, folders
+from edgeconv.target.micro_kernel import Tile
+from edgeconv.target.targets import PANELS
 
 
 def rows(arch: str) -> list[str]:
@@ -28,8 +29,9 @@ def rows(arch: str) -> list[str]:
         sharing = [other for other in fits if other.header == row.header]
         tiles = (tile for other in sharing for tile in other.tiles)
         outer = (tile for other in sharing for tile in other.kernel(PANELS).tiles)
-        fields = (row.name, ",".join(row.flags), ",".join(row.cpu_flags), text(tiles), text(outer))
-        found.append("|".join(fields))
+        words = (",".join(row.flags), ",".join(row.cpu_flags))
+        where = str(folders()[row.name])
+        found.append("|".join((row.name, *words, text(tiles), text(outer), where)))
     return found
 
 

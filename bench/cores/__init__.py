@@ -5,12 +5,12 @@ from __future__ import annotations
 
 import statistics
 from dataclasses import dataclass
-from importlib import resources
 from pathlib import Path
 
 from convtime.program import MULTIPLY_ADDS
 
 from edgeconv.base.errors import EdgeconvError
+from edgeconv.kernels.headers import include_flags
 from edgeconv.run.build import compile_project, run_binary
 from edgeconv.target.board import Board
 
@@ -42,15 +42,13 @@ class Cores:
 
     def __init__(self, board: Board, threads: int, folder: Path) -> None:
         self.board, self.threads = board, threads
-        runtime = Path(str(resources.files("edgeconv.kernels.runtime_c")))
         self._binary = compile_project(
             Path(__file__).parent,
             board,
             sources=("cores.c",),
             out=folder / "cores",
             extra_flags=(
-                f"-I{runtime}",
-                f"-I{runtime / 'isa'}",
+                *include_flags(),
                 f"-I{MULTIPLY_ADDS.parent}",
                 f'-DEC_ISA_HEADER="{board.target.header}"',
                 "-pthread",

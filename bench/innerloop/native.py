@@ -15,14 +15,16 @@ from convtime.program import HERE as TIMING
 from convtime.program import MULTIPLY_ADDS, Arena, Floats, Library
 
 from edgeconv.base.errors import EdgeconvError
+from edgeconv.kernels.headers import include_flags
 from edgeconv.run.build import compile_project
 from edgeconv.run.build.toolchain import probe
 from edgeconv.target import board as boards
+from edgeconv.target.backends import TARGETS
 from edgeconv.target.board import Board
 from edgeconv.target.cache import ASSUMED
 from edgeconv.target.host import detect
-from edgeconv.target.targets import TARGETS, Target
-from innerloop.program import RUNTIME, Kernel, find_compiler, kernels, source
+from edgeconv.target.targets import Target
+from innerloop.program import Kernel, find_compiler, kernels, source
 
 ENOUGH = 0.90  # of independent multiply-adds
 ROUNDS = 15
@@ -176,7 +178,7 @@ def _build(board: Board, family: str, every: Sequence[Kernel], folder: Path) -> 
         board,
         sources=["kernels.c"],
         out=folder / "kernels.so",
-        extra_flags=("-fPIC", "-shared", "-w", f"-I{RUNTIME}"),
+        extra_flags=("-fPIC", "-shared", "-w", *include_flags()),
         compiler=compiler,
     )
     return Library(binary.path)

@@ -7,18 +7,17 @@ import shutil
 import subprocess
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 from edgeconv.base.errors import EdgeconvError, Exit
+from edgeconv.kernels.headers import include_flags
 from edgeconv.run.build.compile import BASE_FLAGS
 from edgeconv.run.build.toolchain import program_named
-from edgeconv.target.micro_kernels import of_isa
-from edgeconv.target.micro_kernels.base import Lies, MicroKernel, Tile
+from edgeconv.target.backends import TARGETS
+from edgeconv.target.micro_kernel import Lies, MicroKernel, Tile
 from edgeconv.target.targets import PANELS, STRIPS, Target
 from innerloop.assembly import Loop, functions, loops
 from innerloop.syntax import SYNTAXES
 
-RUNTIME = Path(__file__).resolve().parents[2] / "runtime_c"
 _TRIPLES = {
     "x86_64": "x86_64-linux-gnu",
     "aarch64": "aarch64-linux-gnu",
@@ -30,7 +29,7 @@ _TRIPLES = {
 # pixels of the direct tile lie one block of channels apart.
 _SOURCE = """\
 #include "ec_common.h"
-#include "isa/{header}"
+#include "{header}"
 {headers}
 EC_INLINE void store(const ec_vec *rows, float *out, ptrdiff_t out_row, int mr, int nv)
 {{
@@ -111,7 +110,7 @@ def kernels(target: Target) -> Iterator[Kernel]:
 
 def further(target: Target) -> Iterator[Kernel]:
     """Those of numbers other than float32, whatever cores of its ISA may lack."""
-    for row in of_isa(target.name):
+    for row in TARGETS[target.name].kernels:
         yield from (Kernel(row.prefix, tile) for tile in row.tiles if row.header)
 
 
@@ -142,7 +141,7 @@ def _compiles(command: tuple[str, ...]) -> bool:
 def source(
     target: Target, every: Iterable[Kernel], filters: str = "EC_F32", pixels: str = "EC_F32"
 ) -> str:
-    """C of one function per micro-kernel; ``RUNTIME`` is its include path.
+    """C of one function per micro-kernel; `include_flags` tells where headers are.
 
     ``filters``, ``pixels``: storage formats of the direct tiles' operands, as C names them.
     """
@@ -151,7 +150,7 @@ def source(
     more = ["ec_lanes.h", *(row.header for row in rows if row.header)]
     return _SOURCE.format(
         header=target.header,
-        headers="".join(f'#include "kernels/{name}"\n' for name in more),
+        headers="".join(f'#include "{name}"\n' for name in more),
         kernels="\n".join(kernel.macro(target) for kernel in every),
         filters=filters,
         pixels=pixels,
@@ -175,7 +174,7 @@ def inner_loops(
     own = dict.fromkeys(flag for kernel in every for flag in kernel.row(target).flags)
     if "clang" not in compiler[0]:
         own["-fno-ipa-icf"] = None  # rows may be alike
-    command = [*compiler, *BASE_FLAGS, *target.flags, *own, *flags, f"-I{RUNTIME}"]
+    command = [*compiler, *BASE_FLAGS, *target.flags, *own, *flags, *include_flags()]
     done = subprocess.run(
         [*command, "-S", "-x", "c", "-", "-o", "-"],
         input=source(target, every, filters, pixels),

@@ -6,10 +6,10 @@ import subprocess
 from dataclasses import dataclass
 
 from edgeconv.base.errors import EdgeconvError, Exit
+from edgeconv.kernels.headers import include_flags
 from edgeconv.run.build.compile import BASE_FLAGS
 from edgeconv.target.targets import Target
 from innerloop.assembly import Loop, functions, loops
-from innerloop.program import RUNTIME
 from innerloop.syntax import SYNTAXES
 
 INTEGERS = ("EC_I8", "EC_I4")  # nothing is stored as these
@@ -21,8 +21,8 @@ STORED = tuple(name for name in FORMATS if name not in INTEGERS)
 _SOURCE = """\
 #define EC_Q8_TABLE {{0.0235294122f, -3.0f}}
 #include "ec_common.h"
-#include "isa/{header}"
-#include "storage/{stored}"
+#include "{header}"
+#include "{stored}"
 
 #define READ(FMT)                                                                           \\
     void read_##FMT(const float *x, const char *p, float *out, int n)                       \\
@@ -66,7 +66,7 @@ class Cost:
 
 
 def source(target: Target) -> str:
-    """C of one function per format and direction; ``RUNTIME`` is its include path."""
+    """C of one function per format and direction; `include_flags` tells where headers are."""
     wanted = [f"READ({name})" for name in FORMATS] + [f"WRITE({name})" for name in STORED]
     header = target.header
     return _SOURCE.format(
@@ -95,7 +95,7 @@ def costs(
     target: Target, compiler: tuple[str, ...], flags: tuple[str, ...] = ()
 ) -> dict[str, Cost]:
     """Per format, compiled as emitted projects are.  Raises EdgeconvError where that fails."""
-    command = [*compiler, *BASE_FLAGS, *target.flags, *flags, f"-I{RUNTIME}"]
+    command = [*compiler, *BASE_FLAGS, *target.flags, *flags, *include_flags()]
     done = subprocess.run(
         [*command, "-S", "-x", "c", "-", "-o", "-"],
         input=source(target),

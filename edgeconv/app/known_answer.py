@@ -19,8 +19,8 @@ from edgeconv.ir.grids import spacings_of
 from edgeconv.run.build import Given, Made, compile_project, find_emulator, run_binary
 from edgeconv.run.build.places import Argument
 from edgeconv.target import board as boards
+from edgeconv.target.backends import TARGETS
 from edgeconv.target.board import Board
-from edgeconv.target.targets import TARGETS
 
 _PORTABLE_BOARD, ANY = "generic-c", "any"  # what runs on every machine
 

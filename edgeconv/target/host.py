@@ -14,18 +14,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from edgeconv.base import sizes
+from edgeconv.target.backends import TARGETS
 from edgeconv.target.cache import Cache
 
 # uname -m spells some architectures differently by operating system; armv8l is a 64-bit processor
-# that runs 32-bit programs.
+# that runs 32-bit programs, to which a 64-bit kernel describes the 64-bit state.
 _ARCH_ALIASES = {"arm64": "aarch64", "amd64": "x86_64", "AMD64": "x86_64", "armv8l": "armv7l"}
-# Mandatory there, by either name, and /proc/cpuinfo exists on Linux only; on a 64-bit kernel it
-# describes the 64-bit state to 32-bit programs too.
-_BASELINE_WORDS = {
-    "aarch64": frozenset({"asimd", "fp"}),
-    "armv8l": frozenset({"neon", "vfpv4"}),
-    "x86_64": frozenset({"sse2"}),
-}
+# Mandatory there, beside what backends say, and /proc/cpuinfo exists on Linux only.
+_BASELINE_WORDS = {"aarch64": frozenset({"fp"}), "x86_64": frozenset({"sse2"})}
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,11 +53,13 @@ def detect(root: Path = Path("/"), machine: str | None = None, cpu: int = 0) -> 
     arch = _ARCH_ALIASES.get(name, name)
     text = read(root / "proc/cpuinfo")
     words = frozenset(re.findall(r"[a-z0-9_.+-]+", text.lower()))
-    baseline = (_BASELINE_WORDS.get(key, frozenset()) for key in (arch, name))
+    baseline = _BASELINE_WORDS.get(arch, frozenset()).union(
+        *(row.cpu_flags for row in TARGETS.values() if row.mandatory in (arch, name))
+    )
     return Host(
         arch=arch,
         cpu=_cpu_name(text) or arch,
-        words=words.union(*baseline),
+        words=words | baseline,
         clock_hz=_clock(root, text, cpu),
         cores=max(1, len(re.findall(r"^processor\s*:", text, re.M))),
         caches=tuple(sorted(_caches(root, cpu), key=lambda cache: cache.level)),

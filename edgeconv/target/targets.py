@@ -1,23 +1,21 @@
-"""The instruction sets that kernels exist for: one frozen row each.
+"""An instruction set that kernels exist for: a frozen row, in the file of its backend.
 
-A row says what the emitter and the chooser must know of ``runtime_c/isa/ec_isa_<name>.h``; what a
+A row says what the emitter and the chooser must know of its header ``ec_isa_<name>.h``; what a
 *board* adds (compiler, clock, caches, memory) is in its TOML file.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from functools import cache
-from types import MappingProxyType
+from dataclasses import dataclass, field
 
 from edgeconv.ir.encoding import Encoding
+from edgeconv.target.byte_vectors import ByteVectors
 from edgeconv.target.cache import ASSUMED_LINE, Cache
-from edgeconv.target.micro_kernels import of_isa
-from edgeconv.target.micro_kernels.base import MicroKernel, Tile
+from edgeconv.target.dot_row import DotRow
+from edgeconv.target.micro_kernel import MicroKernel, Tile
 
 STRIPS, PANELS = "tile", "f32"  # the rows that every ISA has, over strips and over packed panels
-SCALAR = "scalar"  # the row of microcontrollers
+ANY = "any"  # of `arch`: portable C
 DSP = "dsp"  # of `features`: products of pairs of int16, and sums of them (Armv7E-M and later)
 DUAL_ISSUE = "dual issue"  # two instructions in a cycle, in order
 # The same: instructions of 16 bits alone, which reach eight registers; float32 in functions
@@ -30,6 +28,7 @@ HELIUM = (
 HALVES = "halves"
 _HALF_VECTORS = "-DEC_HALF_VECTORS"  # what ISA headers call it
 _SOFT_RATE = 0.00377  # of `__aeabi_fmul` and `__aeabi_fadd` on a Cortex-M0: boards/microbit.toml
+C_INTEGERS = "ec_integers_portable.h"  # vectors of int32 in C, of one element
 QUANTISED = "quantised"  # the int8 of quantised results, whatever their scale and zero point
 
 
@@ -58,7 +57,9 @@ class Target:
     the ending of its name for cores in order, whose register tiles differ.
     ``halvable``: its header has kernels for cores that compute a vector in two halves.
     ``flags``: what GCC and Clang need.  ``guard``: the macro they then define.
-    ``cpu_flags``: words of /proc/cpuinfo that tell that the running CPU has it.
+    ``cpu_flags``: words of /proc/cpuinfo that tell that the running CPU has it; ``mandatory``: the
+    machine, as it calls itself, on which every CPU has it.  ``fpus``: names of Arm's -mfpu that
+    include it, and those of the same unit without.
     ``flushes_subnormals``: its vector instructions may read a subnormal number as zero of its sign
     and write zero for a subnormal result; what the scalar unit does stays exact.
     ``caches``: those of the board, by level; ``line_bytes``: a line of the nearest, 0 of a core
@@ -78,6 +79,9 @@ class Target:
     one that is not there costs nothing.  ``workspaces``: kernels may take some for speed.
     ``workspace_price``: the part of a kernel's time that its workspace must save, beside one that
     does without: where the ISA is that of microcontrollers, RAM is worth more than a little time.
+    ``kernels``: its micro-kernels; the tile of strips (``ec_tile``), and what multiplies packed
+    panels.  ``byte_rows``, ``dots``: what it does with vectors of int8 and with words of depthwise
+    filters, what needs a feature first.  ``integers``: its header of vectors of int32.
     ``slack``: so much longer than its fastest plan, in parts of its time, a kernel that decodes
     element by element may take for less memory, code included.
     """
@@ -94,6 +98,8 @@ class Target:
     flags: tuple[str, ...] = ()
     guard: str = ""
     cpu_flags: tuple[str, ...] = ()
+    mandatory: str = ""
+    fpus: tuple[tuple[str, str], ...] = ()
     flushes_subnormals: bool = False
     caches: tuple[Cache, ...] = ()
     line_bytes: int = ASSUMED_LINE
@@ -114,6 +120,12 @@ class Target:
     workspace_price: float = 0.0
     slack: float = 0.0
     features: frozenset[str] = frozenset()
+    microcontroller: bool = False
+    # The name stands for these, which are many: they are neither compared nor hashed.
+    kernels: tuple[MicroKernel, ...] = field(default=(), compare=False, repr=False)
+    byte_rows: tuple[ByteVectors, ...] = field(default=(), compare=False, repr=False)
+    dots: tuple[DotRow, ...] = field(default=(), compare=False, repr=False)
+    integers: str = field(default=C_INTEGERS, compare=False, repr=False)
 
     def decoding(self, encoding: Encoding) -> Decoding:
         """What an encoding costs; nothing if the row does not say."""
@@ -123,14 +135,28 @@ class Target:
 
     @property
     def micro_kernels(self) -> tuple[MicroKernel, ...]:
-        """The rows of the table that the core runs."""
-        return tuple(
-            row for row in of_isa(self.name) if not row.feature or row.feature in self.features
-        )
+        """The micro-kernels that the core runs."""
+        return tuple(row for row in self.kernels if self._able(row.feature))
+
+    @property
+    def byte_vectors(self) -> ByteVectors:
+        """The first row that the core runs."""
+        return next(row for row in self.byte_rows if self._able(row.feature))
+
+    @property
+    def dot_row(self) -> DotRow | None:
+        """The first row that the core runs; None of a microcontroller, which has none."""
+        return next((row for row in self.dots if self._able(row.feature)), None)
+
+    def _able(self, feature: str) -> bool:
+        return not feature or feature in self.features
 
     def kernel(self, prefix: str) -> MicroKernel:
-        """The row of this name; KeyError where its ISA has none."""
-        return _by_prefix(self.name)[prefix]
+        """The micro-kernel of this name; KeyError where its ISA has none."""
+        for row in self.kernels:
+            if row.prefix == prefix:
+                return row
+        raise KeyError(prefix)
 
     def multiplying(self, elements: str) -> tuple[MicroKernel, ...]:
         """The rows for panels of these elements."""
@@ -193,8 +219,8 @@ class Target:
 
     @property
     def is_scalar(self) -> bool:
-        """Whether it is the row of microcontrollers: loops run as they are written."""
-        return self.name == SCALAR
+        """Whether it is a microcontroller: loops run as they are written."""
+        return self.microcontroller
 
     @property
     def slot_cycles(self) -> float:
@@ -221,25 +247,8 @@ class Target:
         return f"ec_isa_{self.runtime or self.name}{ending}.h"
 
 
-@cache
-def _by_prefix(isa: str) -> Mapping[str, MicroKernel]:
-    return {row.prefix: row for row in of_isa(isa)}
-
-
-# vector, element, write.  The first two are what the loop of a direct tile takes longer per vector
-# or element, in the middle of the tiles:
-#   avx512, avx2   timed on Zen 5, whose shuffles and shifts have units of their own.  Where they
-#                  share those of multiply-adds, llvm-mca 19 has 2.3 slots for a vector of any
-#                  format with AVX-512 (Skylake) and 1 to 1.3 with AVX2 (Haswell)
-#   neon           llvm-mca 19: Cortex-A57 and -A72; Neoverse N1 differs little
-#   neon_armv7     GCC's cortex-a15-neon.md (by Arm): a multiply-add takes both ports and two of
-#                  three places of a cycle's dispatch, a shift or a pair of table look-ups the ports
-#                  too; flyte24 reads pixels again for every vector of filters
-#   power10        llvm-mca 19
-#   portable       instructions of ec_get_as, one a cycle
-# Writes are counted: the instructions of bench/storage_formats.py beside the store.  Of those reads
-# too: int8's, a subtraction and a multiplication, of which AVX's do not share a port.
-_PORTABLE = (
+# Of portable C: instructions of ec_get_as, one a cycle.
+C_DECODINGS = (
     Decoding("flyte24", 4, 4, 8),
     Decoding("flyte16", 2, 2, 8),
     Decoding("flyte8", 2, 2, 8),
@@ -247,126 +256,3 @@ _PORTABLE = (
     Decoding("int4", 4, 0, 0),
     Decoding(QUANTISED, 4, 4, 7),
 )
-_ROWS = (
-    Target(
-        name="portable",
-        arch="any",
-        lanes=1,
-        align=16,
-        registers=128,
-        depthwise_rows=4,
-        decodings=_PORTABLE,
-        slack=1 / 16,
-    ),
-    Target(
-        name=SCALAR,  # a microcontroller: nothing is vectorised, and RAM is worth more than time
-        runtime="portable",
-        arch="any",
-        lanes=1,
-        align=16,
-        registers=32,
-        depthwise_rows=4,
-        decodings=_PORTABLE,
-        workspace_price=1 / 8,
-        slack=1 / 16,
-    ),
-    Target(
-        name="avx512",
-        arch="x86_64",
-        lanes=16,
-        align=64,
-        registers=32,
-        depthwise_rows=14,
-        decodings=(
-            Decoding("flyte24", 1.4, 1.1, 11),
-            Decoding("flyte16", 0.25, 0.15, 11),
-            Decoding("flyte8", 0.25, 0.2, 8),
-            Decoding("int8", 0.25, 0, 0),
-            Decoding("int4", 0.8, 0, 0),
-            Decoding(QUANTISED, 1.2, 1.2, 4),
-        ),
-        halvable=True,
-        flags=("-mavx512f", "-mavx512dq", "-mavx512vl", "-mavx512bw", "-mfma"),
-        guard="__AVX512F__",
-        cpu_flags=("avx512f", "avx512dq", "avx512vl", "avx512bw", "fma"),
-    ),
-    Target(
-        name="avx2",
-        arch="x86_64",
-        lanes=8,
-        align=32,
-        registers=16,
-        depthwise_rows=10,
-        decodings=(
-            Decoding("flyte24", 0.6, 0.5, 16),
-            Decoding("flyte16", 0.2, 0.1, 14),
-            Decoding("flyte8", 0.2, 0.1, 11),
-            Decoding("int8", 0.2, 0, 0),
-            Decoding("int4", 0.4, 0, 0),
-            Decoding(QUANTISED, 1.2, 1.2, 6),
-        ),
-        flags=("-mavx2", "-mfma"),
-        guard="__AVX2__",
-        cpu_flags=("avx2", "fma"),
-    ),
-    Target(
-        name="neon",
-        in_order_runtime="_in_order",
-        arch="aarch64",
-        lanes=4,
-        align=16,
-        registers=32,
-        depthwise_rows=8,
-        decodings=(
-            Decoding("flyte24", 2.5, 0.7, 12),
-            Decoding("flyte16", 0.6, 0.15, 11),
-            Decoding("flyte8", 1.4, 0.3, 8),
-            Decoding("int8", 2, 0, 0),
-            Decoding("int4", 3, 0, 0),
-            Decoding(QUANTISED, 4, 2.5, 4),
-        ),
-        guard="__ARM_NEON",
-        cpu_flags=("asimd",),
-    ),
-    Target(
-        name="neon_armv7",
-        arch="armv7l",
-        lanes=4,
-        align=16,
-        registers=16,
-        depthwise_rows=6,
-        decodings=(
-            Decoding("flyte24", 2.7, 1, 15),
-            Decoding("flyte16", 1, 0.3, 11),
-            Decoding("flyte8", 2, 0.5, 10),
-            Decoding("int8", 4, 0, 0),
-            Decoding("int4", 5, 0, 0),
-            Decoding(QUANTISED, 6, 2, 6),
-        ),
-        flags=("-march=armv7-a", "-mfpu=neon-vfpv4", "-mfloat-abi=hard"),
-        guard="__ARM_FEATURE_FMA",
-        cpu_flags=("neon", "vfpv4"),
-        flushes_subnormals=True,
-    ),
-    Target(
-        name="power10",
-        arch="ppc64le",
-        lanes=4,
-        align=16,
-        registers=64,
-        depthwise_rows=8,
-        decodings=(
-            Decoding("flyte24", 2, 4.5, 11),
-            Decoding("flyte16", 2.5, 4, 11),
-            Decoding("flyte8", 2.5, 4, 8),
-            Decoding("int8", 5, 0, 0),
-            Decoding("int4", 6.5, 0, 0),
-            Decoding(QUANTISED, 7, 6, 3),
-        ),
-        flags=("-mcpu=power10",),
-        guard="__MMA__",
-        cpu_flags=("power10",),
-    ),
-)
-
-TARGETS: Mapping[str, Target] = MappingProxyType({row.name: row for row in _ROWS})

@@ -9,11 +9,11 @@
 #define EC_INT16_TILE_H
 
 #if defined(__ARM_FEATURE_MVE)
-#include "../isa/ec_int16_helium.h"
+#include "ec_int16_helium.h"
 #else
 #if defined(__ARM_FEATURE_DSP) && defined(__thumb2__)
 #define EC_INT16_DSP
-#include "../isa/ec_int16_dsp.h"
+#include "ec_int16_dsp.h"
 #endif
 enum { EC_INT16_PIXELS = 3, EC_INT16_FILTERS = 2, EC_INT16_TOGETHER = 4 };
 

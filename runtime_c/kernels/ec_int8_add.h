@@ -11,7 +11,7 @@
 #define EC_INT8_ADD_H
 
 #ifdef EC_INT8_HELIUM
-#include "../isa/ec_int8_helium.h"
+#include "ec_int8_helium.h"
 #endif
 
 EC_INLINE int ec_int8_sum(ec_int8_result result, int a, int b, int32_t by_a, int32_t by_b, int ties)

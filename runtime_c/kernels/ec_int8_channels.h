@@ -7,7 +7,7 @@
 /* Armv7E-M and Armv8-M with DSP; Thumb of Armv7-A runs the same loops. */
 #if defined(__ARM_FEATURE_DSP) && defined(__thumb2__)
 #define EC_INT8_DSP
-#include "../isa/ec_int8_dsp.h"
+#include "ec_int8_dsp.h"
 #endif
 #if defined(__ARM_FEATURE_MVE)
 #define EC_INT8_HELIUM

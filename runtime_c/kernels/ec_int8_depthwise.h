@@ -13,7 +13,7 @@
 #define EC_INT8_DEPTHWISE_H
 
 #ifdef EC_INT8_DSP
-#include "../isa/ec_int8_dsp_depthwise.h"
+#include "ec_int8_dsp_depthwise.h"
 #endif
 
 enum { EC_INT8_PAIR_NUMBERS = 8, EC_INT8_LONE_NUMBERS = 4 }; /* int16 of a column of four channels */

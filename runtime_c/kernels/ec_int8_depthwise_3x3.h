@@ -11,7 +11,7 @@
 #define EC_INT8_DEPTHWISE_3X3_H
 
 #ifdef EC_INT8_DSP
-#include "../isa/ec_int8_dsp_depthwise_3x3.h"
+#include "ec_int8_dsp_depthwise_3x3.h"
 #endif
 
 enum { EC_INT8_COLUMN_NUMBERS = 12, EC_INT8_FOUR_CHANNELS = 18 + 4 * EC_INT8_WORDS }; /* int16 of a column, words of four channels */

@@ -11,7 +11,7 @@
 #define EC_INT8_DEPTHWISE_TWO_H
 
 #ifdef EC_INT8_DSP
-#include "../isa/ec_int8_dsp_two.h"
+#include "ec_int8_dsp_two.h"
 #endif
 
 /* Pairs of a window, those that its second row of the output needs included. */

@@ -8,7 +8,7 @@
 #define EC_INT8_DEPTHWISE_TWO_3X3_H
 
 #ifdef EC_INT8_DSP
-#include "../isa/ec_int8_dsp_two_3x3.h"
+#include "ec_int8_dsp_two_3x3.h"
 #endif
 
 enum { EC_INT8_TWO_COLUMN = 16, EC_INT8_TWO_CHANNEL = 6 + EC_INT8_WORDS }; /* int16 of a column, words of a channel */

@@ -9,7 +9,7 @@
 #define EC_INT8_DOT_H
 
 #ifdef EC_INT8_DSP
-#include "../isa/ec_int8_dsp_dot.h"
+#include "ec_int8_dsp_dot.h"
 #endif
 
 /* `fours` of filters: out[filter] of one row of `n` numbers. */

@@ -11,7 +11,7 @@
 #define EC_INT8_EIGHTS_H
 
 #ifdef EC_INT8_HELIUM
-#include "../isa/ec_int8_helium.h"
+#include "ec_int8_helium.h"
 #endif
 
 /* Columns of the windows of eight output channels, from channel `first` of pixel (y, x) on, `read` of them. */

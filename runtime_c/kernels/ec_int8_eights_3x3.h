@@ -9,7 +9,7 @@
 #define EC_INT8_EIGHTS_3X3_H
 
 #ifdef EC_INT8_HELIUM
-#include "../isa/ec_int8_helium.h"
+#include "ec_int8_helium.h"
 #endif
 
 enum { EC_INT8_COLUMN_BYTES = 24, EC_INT8_EIGHT_CHANNELS = 18 + 8 * EC_INT8_WORDS }; /* of a column, words of eight channels */

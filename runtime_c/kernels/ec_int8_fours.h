@@ -9,7 +9,7 @@
 #define EC_INT8_FOURS_H
 
 #ifdef EC_INT8_HELIUM
-#include "../isa/ec_int8_helium.h"
+#include "ec_int8_helium.h"
 #endif
 
 /* Bytes of four filters. */

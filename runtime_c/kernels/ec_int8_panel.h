@@ -10,7 +10,7 @@
 #define EC_INT8_PANEL_H
 
 #ifdef EC_INT8_DSP
-#include "../isa/ec_int8_dsp_tile.h"
+#include "ec_int8_dsp_tile.h"
 #endif
 
 enum { EC_INT8_PIXELS = 3, EC_INT8_QUAD_NUMBERS = 4 * EC_INT8_PIXELS };

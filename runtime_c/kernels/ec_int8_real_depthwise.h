@@ -9,7 +9,7 @@
 #define EC_INT8_REAL_DEPTHWISE_H
 
 #ifdef EC_INT8_DSP
-#include "../isa/ec_int8_dsp_depthwise_sums.h"
+#include "ec_int8_dsp_depthwise_sums.h"
 #endif
 
 /* Sums of `count` windows of 3 x 3, `stride` columns apart, four of each. */

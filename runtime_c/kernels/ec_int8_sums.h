@@ -4,9 +4,9 @@
 #define EC_INT8_SUMS_H
 
 #ifdef EC_INT8_HELIUM
-#include "../isa/ec_int8_helium_sums.h"
+#include "ec_int8_helium_sums.h"
 #elif defined(EC_INT8_DSP)
-#include "../isa/ec_int8_dsp_sums.h"
+#include "ec_int8_dsp_sums.h"
 #endif
 
 /* A panel by two filters, quad by quad: sums[filter * EC_INT8_PIXELS + pixel]. */

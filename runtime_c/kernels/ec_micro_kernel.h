@@ -1,4 +1,4 @@
-/* Micro-kernels behind one contract.  Each row of the table in edgeconv/target/micro_kernels has a type for
+/* Micro-kernels behind one contract.  Each row that a backend has is a type for
    its sums and functions of these names and meanings, of which f32 (float32 by float32) is in the
    ISA's header and others in headers of their own:
 

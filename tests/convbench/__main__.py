@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from edgeconv.kernels.algorithms import algorithms
-from edgeconv.target.targets import TARGETS
+from edgeconv.target.backends import TARGETS
 from tests.convbench.sweep import Report, Scope, sweep
 from tests.convbench.table import SAMPLE, VARIABLE, read, whole_table
 from tests.kernels import builds

@@ -14,7 +14,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from edgeconv.target.targets import TARGETS, Target
+from edgeconv.target.backends import TARGETS
+from edgeconv.target.targets import Target
 from tests.convbench import table
 from tests.convbench.reference import convolve
 from tests.convbench.sweep import (

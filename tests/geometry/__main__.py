@@ -8,7 +8,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from edgeconv.target.targets import TARGETS
+from edgeconv.target.backends import TARGETS
 from tests.geometry.sweep import KINDS, find_build, skipped, sweep
 from tests.kernels import once
 

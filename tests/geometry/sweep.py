@@ -10,8 +10,8 @@ from types import MappingProxyType
 import pytest
 
 from edgeconv.target import host
-from edgeconv.target.micro_kernels import of_isa
-from edgeconv.target.targets import TARGETS, Target
+from edgeconv.target.backends import TARGETS
+from edgeconv.target.targets import Target
 from tests.geometry import (
     binaries,
     convolutions,
@@ -63,7 +63,11 @@ def find_build(name: str) -> Build:
     emulator stands for it; skips, by name, what is missing."""
     row = TARGETS[name]
     emulated = not builds.is_native(row)
-    kernels = [kernel for kernel in of_isa(name) if emulated or host.detect().has(kernel.cpu_flags)]
+    kernels = [
+        kernel
+        for kernel in TARGETS[name].kernels
+        if emulated or host.detect().has(kernel.cpu_flags)
+    ]
     row = replace(row, features=frozenset(kernel.feature for kernel in kernels))
     return builds.find(replace(row, flags=(*row.flags, *row.feature_flags)), "gcc")
 

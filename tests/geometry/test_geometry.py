@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from edgeconv.target.targets import TARGETS
+from edgeconv.target.backends import TARGETS
 from tests.geometry.sweep import KINDS, find_build, sweep
 from tests.kernels.cases import Build
 

@@ -17,7 +17,8 @@ import pytest
 
 from edgeconv.run.build.toolchain import program_named
 from edgeconv.target import host
-from edgeconv.target.targets import TARGETS, Target
+from edgeconv.target.backends import TARGETS
+from edgeconv.target.targets import Target
 from tests.kernels import by_turns
 from tests.kernels.cases import Build
 

@@ -2,10 +2,10 @@
    against comparisons.  Writes how many differ, how many were compared, and how many numbers were next to the middle
    between two integers. */
 #include "ec_common.h"
-#include "isa/ec_isa_portable.h"
-#include "kernels/ec_lanes.h"
-#include "kernels/ec_dynamic_range.h"
-#include "kernels/ec_quantise.h"
+#include "ec_isa_portable.h"
+#include "ec_lanes.h"
+#include "ec_dynamic_range.h"
+#include "ec_quantise.h"
 
 int printf(const char *format, ...); /* declared, since freestanding C has no headers for it */
 

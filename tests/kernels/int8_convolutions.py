@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from edgeconv.target.micro_kernels.base import MicroKernel, Tile
+from edgeconv.target.micro_kernel import MicroKernel, Tile
 from tests.kernels.cases import Array
 
 

@@ -3,16 +3,16 @@
 #include "ec_common.h"
 #include ISA
 #include INT8
-#include "kernels/ec_lanes.h"
-#include "kernels/ec_activation.h"
-#include "kernels/ec_epilogue.h"
-#include "kernels/ec_decode.h"
-#include "kernels/ec_window.h"
-#include "kernels/ec_pack_rows.h"
-#include "kernels/ec_micro_kernel.h"
-#include "kernels/ec_requantise.h"
-#include "kernels/ec_gemm_spec.h"
-#include "kernels/ec_gemm.h"
+#include "ec_lanes.h"
+#include "ec_activation.h"
+#include "ec_epilogue.h"
+#include "ec_decode.h"
+#include "ec_window.h"
+#include "ec_pack_rows.h"
+#include "ec_micro_kernel.h"
+#include "ec_requantise.h"
+#include "ec_gemm_spec.h"
+#include "ec_gemm.h"
 #include <stdio.h>
 #include <stdlib.h>
 

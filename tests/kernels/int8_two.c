@@ -2,15 +2,15 @@
    and that header's function of one sum.  Writes how many results differ, how many were compared, and how many of these lie
    between the bounds of int8. */
 #include "ec_common.h"
-#include "kernels/ec_window.h"
-#include "kernels/ec_int8_channels.h"
-#include "kernels/ec_int8_panel.h"
-#include "kernels/ec_int8_rows.h"
-#include "kernels/ec_int8_depthwise.h"
-#include "kernels/ec_int8_two.h"
-#include "kernels/ec_int8_depthwise_two.h"
-#include "kernels/ec_int8_depthwise_two_3x3.h"
-#include "kernels/ec_int8_fours.h"
+#include "ec_window.h"
+#include "ec_int8_channels.h"
+#include "ec_int8_panel.h"
+#include "ec_int8_rows.h"
+#include "ec_int8_depthwise.h"
+#include "ec_int8_two.h"
+#include "ec_int8_depthwise_two.h"
+#include "ec_int8_depthwise_two_3x3.h"
+#include "ec_int8_fours.h"
 #include "int8_layers.h"
 
 #ifndef IN_SHIFTS

@@ -25,9 +25,11 @@ from pathlib import Path
 
 from edgeconv.codegen.amalgamate import amalgamate
 from edgeconv.codegen.guarded import WORKERS, for_program, says_a_kind
-from edgeconv.target.targets import TARGETS, Target
+from edgeconv.kernels import headers
+from edgeconv.target.backends import TARGETS
+from edgeconv.target.targets import Target
 
-KERNELS = Path(__file__).resolve().parents[2] / "runtime_c" / "kernels"
+KERNELS = headers.runtime() / "kernels"
 
 STORE: Path | None = None  # where compiled kernels are kept; None: in a folder of this process
 # An unrolled loop is one whose trip count is constant, which none is here.
@@ -73,10 +75,9 @@ OWN_TABLE = "const ec_q8 ec_q8_table[] = {EC_Q8_TABLE};\n"
 
 _FUNCTION = re.compile(r"^(?:EC_INLINE|EC_SHARED|EC_NEST|EC_MATH)\s+([^;{}]*?)\s*\{", re.MULTILINE)
 _DEFINED = re.compile(r"^#define (\w+)|^\} (\w+);|(\bec_\w+)\([^;{}]*\)\s*\{", re.MULTILINE)
-_INSIDE = re.compile(r'^#include "(ec_\w+\.h)"\n', re.MULTILINE)
+_INCLUDED = re.compile(r'^#include "(ec_\w+\.h)"\n', re.MULTILINE)
 HALF_VECTORS = "EC_HALF_VECTORS"
-_CONDITIONAL = re.compile(r'^#include "(/.*/isa/\w+\.h)"', re.MULTILINE)
-_OF_ISA = "../isa/"
+_CONDITIONAL = re.compile(r'^#include "(/.*\.h)"', re.MULTILINE)
 _FEATURE = re.compile(r"^#define (EC_\w+)(?: /\*.*)?$", re.MULTILINE)
 _COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
 _OPTIONAL = re.compile(r"^#ifdef (\w+).*?^#endif", re.MULTILINE | re.DOTALL)
@@ -84,7 +85,7 @@ _OPTIONAL = re.compile(r"^#ifdef (\w+).*?^#endif", re.MULTILINE | re.DOTALL)
 
 def as_functions(source: str, target: Target) -> str:
     """A program that includes kernels which are not everywhere: they exist once, in it."""
-    header = f'#include "isa/{target.header}"'
+    header = f'#include "{target.header}"'
     before, found, after = source.partition(header)
     assert found
     return f"{before}{_ROLLED}{header}\n{_STATIC}{after}"
@@ -169,7 +170,7 @@ def _primitives(target: Target, names: tuple[str, ...]) -> tuple[str, Mapping[st
     assert found
     own = "".join([*texts[: at - 1], _ROLLED, before, _FOREIGN_TABLE, after])
     # Found by their first line: what says of which kind a program is comes before the others.
-    titled = {name: f" {name.removeprefix(_OF_ISA)} " for name in names if name.startswith(_OF_ISA)}
+    titled = {name: f" {name} " for name in names if not (KERNELS / name).exists()}
     return own, {
         name: next(text for text in texts[at:] if title in text.partition("\n")[0])
         for name, title in titled.items()
@@ -180,16 +181,18 @@ def _primitives(target: Target, names: tuple[str, ...]) -> tuple[str, Mapping[st
 def _kernel_texts() -> Mapping[str, str]:
     """The kernel headers, as they are compiled in another folder and for a single thread, with
     those that they include."""
-    beside = f'#include "{KERNELS.parent}/'
     texts = {
-        path.name: for_program(path.read_text(), {WORKERS: False}).replace('#include "../', beside)
+        path.name: for_program(path.read_text(), {WORKERS: False})
         for path in sorted(KERNELS.glob("*.h"))
     }
-    inside = {name for text in texts.values() for name in _INSIDE.findall(text)}
+    inside = {name for text in texts.values() for name in _INCLUDED.findall(text)}
+
+    def included(found: re.Match[str]) -> str:
+        name = found[1]
+        return texts[name] if name in texts else f'#include "{headers.find(name)}"\n'
+
     return {
-        name: _INSIDE.sub(lambda found: texts[found[1]], text)
-        for name, text in texts.items()
-        if name not in inside
+        name: _INCLUDED.sub(included, text) for name, text in texts.items() if name not in inside
     }
 
 
@@ -234,8 +237,8 @@ def _is_a_kind(text: str) -> bool:
 def _features() -> frozenset[str]:
     """Macros by which the header of an ISA says what it has, or a compiler's option what a core
     has."""
-    headers = (KERNELS.parent / "isa" / target.header for target in TARGETS.values())
-    said = (name for header in headers for name in _FEATURE.findall(header.read_text()))
+    of_isas = (headers.find(target.header) for target in TARGETS.values())
+    said = (name for header in of_isas for name in _FEATURE.findall(header.read_text()))
     return frozenset((*said, HALF_VECTORS))
 
 

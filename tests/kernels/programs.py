@@ -21,10 +21,10 @@ from edgeconv.ir.choice import Alias, ArgKind, Layer, tensor_bytes
 from edgeconv.ir.encoding import FLOAT32, Encoding
 from edgeconv.ir.requantisation.scalings import FIXED
 from edgeconv.ir.straight_line import Routine
+from edgeconv.kernels import headers
 from edgeconv.kernels.lowering.calls import merge_headers
 from edgeconv.kernels.storage import format_of
 from edgeconv.target.targets import Target
-from tests import ROOT
 from tests.kernels import once
 from tests.kernels.cases import Build, Case
 from tests.shared_objects import intrinsics
@@ -158,13 +158,13 @@ class Program:
             self._table(),
             micro_kernel_list(headers),
             '#include "ec_common.h"',
-            f'#include "isa/{target.header}"',
+            f'#include "{target.header}"',
             routines_header(environment(), self.routines),
         ]
         for name in headers:
             if name == ON_INTEGERS:
                 text.append(routines_header(environment(), self.routines, integers=True))
-            text.append(f'#include "kernels/{name}"')
+            text.append(f'#include "{name}"')
         return "\n".join([*text, self._own(target)])
 
     def calling(self, target: Target) -> str:
@@ -228,9 +228,9 @@ def compile_program(
             source.write_text(once.as_functions(program.including(target), target))
         else:
             source.write_text(program.emitted(target))
-        isa = (ROOT / "runtime_c" / "isa" / build.target.header).read_text()
+        isa = headers.find(build.target.header).read_text()
         known = intrinsics(command, isa, once.STORE) if once.STORE else []
-        command += [*known, f"-I{ROOT / 'runtime_c'}", str(source)]
+        command += [*known, *headers.include_flags(), str(source)]
     compiled = subprocess.run(
         [*command, "-o", str(binary)], capture_output=True, text=True, check=False
     )

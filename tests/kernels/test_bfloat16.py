@@ -19,9 +19,8 @@ from edgeconv.kernels.algorithms.problem import problem_of
 from edgeconv.kernels.algorithms.rows.plan import BLOCK
 from edgeconv.kernels.storage import formats
 from edgeconv.target import host
+from edgeconv.target.backends import TARGETS, micro_kernels
 from edgeconv.target.cache import Cache
-from edgeconv.target.micro_kernels import micro_kernels
-from edgeconv.target.targets import TARGETS
 from tests.kernels import builds
 from tests.kernels.cases import Build, Case, Spec
 from tests.kernels.harness import check
@@ -32,7 +31,7 @@ SMALL = (Cache(1, 4096, 64), Cache(2, 16384, 64))  # of which several panels are
 CLIP = Activation("clip", -1.0, 1.5)
 
 
-ROWS = {row.isa: row for row in micro_kernels().values() if row.feature == "bfloat16"}
+ROWS = {row.isa: row for row in micro_kernels() if row.feature == "bfloat16"}
 
 
 @pytest.fixture(params=sorted(ROWS))

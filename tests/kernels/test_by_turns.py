@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from edgeconv.target.targets import TARGETS
+from edgeconv.target.backends import TARGETS
 from tests.kernels import by_turns
 from tests.kernels.test_conv import conv
 

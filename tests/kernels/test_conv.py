@@ -12,7 +12,8 @@ from pathlib import Path
 import numpy as np
 
 from edgeconv.ir.activation import NONE, Activation
-from edgeconv.target.targets import TARGETS, Target
+from edgeconv.target.backends import TARGETS
+from edgeconv.target.targets import Target
 from tests.kernels import builds
 from tests.kernels.cases import Array, Build, Spec
 from tests.kernels.harness import check

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from tests import ROOT
+from edgeconv.kernels.headers import include_flags
 from tests.compilers import SANITIZERS
 
 PROGRAM = Path(__file__).parent / "dynamic_quantise.c"
-STRICT = ("-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-I", str(ROOT / "runtime_c"))
+STRICT = ("-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Werror", *include_flags())
 ARM = ("arm-linux-gnueabihf-gcc", "-O3", "-ffp-contract=fast", "-mthumb", "-static")
 RUNS = {
     "sanitized": (("gcc", *SANITIZERS), ()),

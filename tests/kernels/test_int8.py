@@ -21,17 +21,16 @@ import pytest
 from edgeconv.codegen.amalgamate import micro_kernel_list
 from edgeconv.kernels.algorithms.cut import Cut
 from edgeconv.kernels.algorithms.filter_order import FilterOrder, multiplied, start_of
+from edgeconv.kernels.headers import include_flags
 from edgeconv.target import host
-from edgeconv.target.micro_kernels import micro_kernels
-from edgeconv.target.micro_kernels.base import Lies, MicroKernel, Tile
-from edgeconv.target.targets import TARGETS
-from tests import ROOT
+from edgeconv.target.backends import TARGETS, micro_kernels
+from edgeconv.target.micro_kernel import Lies, MicroKernel, Tile
 from tests.kernels import builds, once
 from tests.kernels.cases import Array, Build
 from tests.kernels.int8_convolutions import Conv, convs, drawn, int8_of, sums_of
 
 PROGRAM = Path(__file__).parent / "int8_gemm.c"
-ROWS = {row.name: row for row in micro_kernels().values() if row.sums == "int32"}
+ROWS = {row.name: row for row in micro_kernels() if row.sums == "int32"}
 HERE = Path(__file__).parent
 
 
@@ -250,8 +249,8 @@ def compiled(build: Build, row: MicroKernel, cases: str, runs: str, folder: Path
     (folder / "cases.h").write_text(cases)
     (folder / "runs.h").write_text(f"{listed}#define RUNS {runs}\n")
     command += ["-include", str(folder / "runs.h")]
-    command += ["-I", str(ROOT / "runtime_c"), f'-DISA="isa/{build.target.header}"']
-    command += [f'-DINT8="isa/{Path(row.header).name}"', f'-DCASES="{folder}/cases.h"']
+    command += [*include_flags(), f'-DISA="{build.target.header}"']
+    command += [f'-DINT8="{row.header}"', f'-DCASES="{folder}/cases.h"']
     binary = folder / "int8"
     subprocess.run([*command, str(PROGRAM), *objects, "-o", str(binary)], check=True)
     return [*build.runner, str(binary)]

@@ -11,9 +11,10 @@ import numpy.typing as npt
 import pytest
 
 from edgeconv.kernels.algorithms.int8_depthwise import candidate as planning
-from edgeconv.kernels.algorithms.int8_depthwise.rows import ROWS, DotRow, row_of
 from edgeconv.target import host
-from edgeconv.target.targets import TARGETS
+from edgeconv.target.backends import TARGETS
+from edgeconv.target.dot_row import DotRow
+from edgeconv.target.targets import Target
 from tests.kernels import builds
 from tests.kernels.cases import Build, Case, Spec
 from tests.kernels.harness import check
@@ -25,10 +26,13 @@ Window = dict[str, Any]
 SAME: Window = {"pads": (1, 1, 1, 1)}
 
 
-def built_for(row: DotRow) -> Build:
+ROWS = [(target, row) for target in TARGETS.values() for row in target.dots]
+
+
+def built_for(isa: Target, row: DotRow) -> Build:
     """Runs the kernels of ``row``, compiled for all sizes; skipped, by name, where nothing here
     does."""
-    plain = replace(TARGETS[row.isa], features=frozenset({row.feature} - {""}))
+    plain = replace(isa, features=frozenset({row.feature} - {""}))
     target = replace(plain, flags=(*plain.flags, *plain.feature_flags))
     if not builds.is_native(target):
         return replace(builds.find(target, "gcc"), compiled_once=True)
@@ -38,9 +42,9 @@ def built_for(row: DotRow) -> Build:
     return replace(builds.find(target, "gcc"), compiled_once=True)
 
 
-@pytest.fixture(params=ROWS, ids=lambda row: f"{row.isa}-{row.name}")
+@pytest.fixture(params=ROWS, ids=lambda each: f"{each[0].name}-{each[1].name}")
 def build(request: pytest.FixtureRequest) -> Build:
-    return built_for(request.param)
+    return built_for(*request.param)
 
 
 def depthwise(made: tuple[Spec, npt.NDArray[np.float32]], build: Build) -> list[Case]:
@@ -116,7 +120,7 @@ def test_extremes(build: Build, folder: Path) -> None:
 
     Where two products are added in 16 bits -128 is in each filter once."""
     cases = []
-    row = row_of(build.target)
+    row = build.target.dot_row
     most = 127 if row and row.pairs else 128
     for zero in (-128, 0, 127):
         n = build.target.lanes * 4 + 1

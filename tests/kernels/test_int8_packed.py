@@ -14,9 +14,8 @@ import pytest
 from edgeconv.ir.activation import grid
 from edgeconv.ir.encoding import int8
 from edgeconv.target import host
+from edgeconv.target.backends import TARGETS, micro_kernels
 from edgeconv.target.cache import Cache
-from edgeconv.target.micro_kernels import micro_kernels, of_isa
-from edgeconv.target.targets import TARGETS
 from tests.kernels import builds
 from tests.kernels.cases import Build, Case, Spec
 from tests.kernels.harness import check
@@ -24,7 +23,7 @@ from tests.kernels.test_int8 import OTHER_ENCODING
 from tests.kernels.test_integer_layers import DENSE, Shaped, added_to, layer, real_cases
 
 MATRICES = "int8_matrix"  # Arm's products of matrices, which are chosen where a core has them
-ISAS = sorted({row.isa for row in micro_kernels().values() if row.sums == "int32"})
+ISAS = sorted({row.isa for row in micro_kernels() if row.sums == "int32"})
 Shape = tuple[int, ...]
 Window = dict[str, Any]
 SMALL = (Cache(1, 4096, 64), Cache(2, 16384, 64))  # of which several panels are made
@@ -34,7 +33,7 @@ def able(name: str, *, matrices: bool = False) -> Build:
     """Runs what multiplies int8 on an ISA, by products of matrices or by others, compiled for all
     sizes; skips, by name, where nothing here does."""
     plain = TARGETS[name]
-    rows = [row for row in of_isa(name) if row.sums == "int32"]
+    rows = [row for row in TARGETS[name].kernels if row.sums == "int32"]
     rows = [row for row in rows if (row.feature == MATRICES) == matrices]
     if builds.is_native(plain):  # those of features that this CPU has
         rows = [row for row in rows if host.detect().has(row.cpu_flags)] or rows

@@ -11,7 +11,6 @@ from edgeconv.ir.activation import Activation, grid
 from edgeconv.ir.encoding import FLOAT32, int8
 from edgeconv.ir.graph import Graph, Node, Tensor
 from edgeconv.ir.pointwise import Applied, Combined, Pointwise
-from edgeconv.kernels.lowering.byte_vectors import byte_vectors
 from edgeconv.kernels.lowering.calls import constants_as_blobs
 from edgeconv.kernels.lowering.lookups import looked_up, looked_up_as_floats
 from edgeconv.kernels.lowering.work import Call
@@ -66,7 +65,7 @@ def spelled_out(build: Build) -> list[Case]:
 def test_every_byte_and_lengths_around_vectors(build: Build, folder: Path) -> None:
     """Also of numbers that memory holds as float32, on one side or both, and of what models spell
     out."""
-    n = byte_vectors(build.target).count
+    n = build.target.byte_vectors.count
     counts = {1, 3, n - 1, n, n + 1, 4 * n - 1, 4 * n, 4 * n + 1, 6 * n + 5, 256, 1031} - {0}
     cases = [lookup(count, build) for count in sorted(counts)]
     cases += [lookup(n, build, wide=wide) for n in (1, 7, 256) for wide in ("x", "out", "x out")]

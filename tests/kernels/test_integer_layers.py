@@ -16,7 +16,8 @@ from edgeconv.ir.activation import NONE, Activation, grid
 from edgeconv.ir.candidate import REAL
 from edgeconv.ir.encoding import int8
 from edgeconv.kernels.storage import format_called
-from edgeconv.target.targets import DSP, HELIUM, TARGETS
+from edgeconv.target.backends import TARGETS
+from edgeconv.target.targets import DSP, HELIUM
 from tests.kernels.builds import WAYS
 from tests.kernels.cases import Build, Case, Spec
 from tests.kernels.harness import check

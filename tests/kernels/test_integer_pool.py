@@ -12,7 +12,6 @@ import numpy.typing as npt
 
 from edgeconv.ir.activation import NONE, grid
 from edgeconv.ir.encoding import Encoding, int8, int16
-from edgeconv.kernels.lowering.byte_vectors import byte_vectors
 from tests.kernels.cases import Build, Case, Spec
 from tests.kernels.harness import check
 
@@ -95,7 +94,7 @@ def of_16_bits(build: Build) -> list[Case]:
     """Channels around vectors, borders that make windows differ, one, two and three dimensions, all
     of the input; one side of eight bits; halves of a step.  `test_int16_function` runs them."""
     found, lanes = list[Case](), build.target.lanes
-    half = max(1, byte_vectors(build.target).count // 2)
+    half = max(1, build.target.byte_vectors.count // 2)
     pads: dict[str, Any] = {"pads": (1, 1, 1, 1)}
     for c in sorted({1, half - 1, half, 2 * half + 3} - {0}):
         found += cases(build, (1, c, 4, 5), "max", x=WIDE, **pads)
@@ -116,7 +115,7 @@ def of_16_bits(build: Build) -> list[Case]:
 def test_against_rationals(build: Build, folder: Path) -> None:
     """Channels around vectors; borders, strides, dilations, images; one, two and three dimensions;
     windows that are all of the input; halves of a step, which go to the even one."""
-    found, lanes, wide = list[Case](), build.target.lanes, byte_vectors(build.target).count
+    found, lanes, wide = list[Case](), build.target.lanes, build.target.byte_vectors.count
     for c in sorted({1, wide - 1, wide, wide + 1, 2 * wide + 3} - {0}):
         found += cases(build, (1, c, 4, 5), "max", pads=(1, 1, 1, 1))
     for c in sorted({1, 3, lanes, 4 * lanes + 1, 6 * lanes, 5 * lanes + 3}):

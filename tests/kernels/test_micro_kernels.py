@@ -12,9 +12,8 @@ from innerloop.program import find_compiler, further, inner_loops, kernels
 from innerloop.syntax import SYNTAXES, Instruction
 
 from edgeconv.search.choose.storage import weight_formats
-from edgeconv.target.micro_kernels import of_isa
-from edgeconv.target.micro_kernels.base import Tile
-from edgeconv.target.targets import TARGETS
+from edgeconv.target.backends import TARGETS
+from edgeconv.target.micro_kernel import Tile
 from tests.compilers import is_earlier_clang
 
 VECTOR_ISAS = [name for name, target in TARGETS.items() if target.lanes > 1]
@@ -67,7 +66,7 @@ def test_inner_loops_neither_spill_nor_move_accumulators(isa: str, family: str) 
     every = (*kernels(target), *further(target))
     found = inner_loops(target, compiler_for(isa, family), only=every)
     rows = {kernel.row(target) for kernel in every}
-    assert rows == set(of_isa(isa)), "a row of the table is not looked at"
+    assert rows == set(TARGETS[isa].kernels), "a row of the table is not looked at"
     for kernel, of_kernel in found.items():
         assert of_kernel, f"{kernel}: no loop multiplies and adds"
         assert of_kernel[0].multiply_adds >= kernel.products(target), str(kernel)

@@ -6,11 +6,11 @@ import os
 import subprocess
 import sys
 
-from edgeconv.target.targets import TARGETS
+from edgeconv.target.backends import TARGETS
 from tests.kernels import once
 
 _PRINTED = """\
-from edgeconv.target.targets import TARGETS
+from edgeconv.target.backends import TARGETS
 from tests.kernels import once
 print([list(once._everywhere(target)) for target in TARGETS.values()])
 """

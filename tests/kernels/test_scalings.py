@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pytest
 
 from edgeconv.ir.requantisation.scalings import OFFSETS, TIES
-from edgeconv.target.targets import TARGETS
+from edgeconv.target.backends import TARGETS
 from tests.kernels.builds import WAYS, unsanitized
 from tests.kernels.cases import Build, Case, Spec
 from tests.kernels.harness import check

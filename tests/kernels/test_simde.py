@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from edgeconv.ir.activation import Activation
-from edgeconv.target.targets import TARGETS
-from tests import ROOT
+from edgeconv.kernels.headers import include_flags
+from edgeconv.target.backends import TARGETS
 from tests.kernels import builds
 from tests.kernels.cases import Array, Build, Spec
 from tests.kernels.harness import check
@@ -78,7 +78,7 @@ def test_kernels(folder: Path) -> None:
 def printed(build: Build, folder: Path) -> bytes:
     """What ``print_ops`` writes in this build."""
     binary = folder / build.name.replace(" ", "-")
-    command = [*build.compiler, *build.target.flags, "-I", str(ROOT / "runtime_c"), str(PROGRAM)]
+    command = [*build.compiler, *build.target.flags, *include_flags(), str(PROGRAM)]
     command += ["-o", str(binary)]
     compiled = subprocess.run(command, capture_output=True, text=True, check=False)
     assert compiled.returncode == 0, compiled.stderr[:4000]

@@ -12,9 +12,10 @@ import pytest
 from innerloop.program import find_compiler
 from innerloop.stored import costs
 
+from edgeconv.kernels.headers import include_flags
 from edgeconv.kernels.storage import formats
 from edgeconv.target import host
-from edgeconv.target.targets import TARGETS
+from edgeconv.target.backends import TARGETS
 from tests import ROOT, stored_values
 from tests.compilers import is_earlier_clang
 from tests.kernels import builds
@@ -51,9 +52,9 @@ def program(build: Build, source: Path, folder: Path, options: Sequence[str] = (
     unrounded."""
     binary = folder / source.stem
     header = build.target.header
-    command = [*build.compiler, *build.target.flags, "-I", str(ROOT / "runtime_c"), *options]
-    command += [f'-DEC_ISA_HEADER="isa/{header}"', "-ffp-contract=fast"]
-    command += [f'-DEC_STORED_HEADER="storage/{header.replace("_isa_", "_stored_")}"']
+    command = [*build.compiler, *build.target.flags, *include_flags(), *options]
+    command += [f'-DEC_ISA_HEADER="{header}"', "-ffp-contract=fast"]
+    command += [f'-DEC_STORED_HEADER="{header.replace("_isa_", "_stored_")}"']
     done = subprocess.run(
         [*command, str(source), "-o", str(binary)], capture_output=True, text=True, check=False
     )

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from edgeconv.kernels.headers import include_flags
 from edgeconv.run.build.toolchain import program_named
-from edgeconv.target.targets import TARGETS
+from edgeconv.target.backends import TARGETS
 from tests import ROOT
 
 NEON = replace(TARGETS["neon"], in_order=True)
@@ -26,7 +27,7 @@ def test_every_tile(compiler: tuple[str, ...], tmp_path: Path) -> None:
     shapes = {*largest, *((rows // 2 + 1, vectors) for rows, vectors in largest), (3, 2), (1, 8)}
     tiles = " ".join(f"X({rows}, {vectors})" for rows, vectors in sorted(shapes))
     command = [name, *compiler[1:], "-O2", "-Wall", "-Wextra", "-Werror", "-mcpu=cortex-a53"]
-    command += [f"-I{ROOT / 'runtime_c'}", f'-DEC_ISA_HEADER="isa/{NEON.header}"']
+    command += [*include_flags(), f'-DEC_ISA_HEADER="{NEON.header}"']
     source = [f"-DEC_TILES={tiles}", str(ROOT / "tests" / "kernels" / "tile_in_order.c")]
     subprocess.run([*command, *source, "-static", "-o", "tile"], cwd=tmp_path, check=True)
     done = subprocess.run(

@@ -12,8 +12,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from edgeconv.target.targets import TARGETS, Target
-from tests import ROOT
+from edgeconv.kernels.headers import include_flags
+from edgeconv.target.backends import TARGETS
+from edgeconv.target.targets import Target
 from tests.kernels import builds
 from tests.kernels.cases import Array
 
@@ -47,8 +48,8 @@ ISAS = [target for target in TARGETS.values() if not target.runtime]  # those wi
 def test_lanes(target: Target, folder: Path) -> None:
     build = builds.find(target, "gcc", builds.SHIPPED)
     binary = folder / "vector_ops"
-    command = [*build.compiler, *build.target.flags, "-I", str(ROOT / "runtime_c")]
-    command += [f'-DISA="isa/{target.header}"', str(PROGRAM), "-o", str(binary)]
+    command = [*build.compiler, *build.target.flags, *include_flags()]
+    command += [f'-DISA="{target.header}"', str(PROGRAM), "-o", str(binary)]
     subprocess.run(command, check=True)
     done = subprocess.run([*build.runner, binary], capture_output=True, check=True)
     found = np.frombuffer(done.stdout, np.float32)

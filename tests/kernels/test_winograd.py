@@ -21,7 +21,7 @@ from edgeconv.kernels.algorithms.winograd.bound import UNIT, error_bound, roundi
 from edgeconv.kernels.algorithms.winograd.forms import forms_for
 from edgeconv.kernels.algorithms.winograd.phases import of_filters
 from edgeconv.target.cache import Cache
-from edgeconv.target.micro_kernels.base import Lies
+from edgeconv.target.micro_kernel import Lies
 from edgeconv.target.targets import PANELS, Target
 from tests.kernels.cases import Build, Spec
 from tests.kernels.harness import ULP, check

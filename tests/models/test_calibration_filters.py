@@ -16,9 +16,9 @@ from edgeconv.kernels.algorithms.sconv.candidate import candidates
 from edgeconv.search.calibration import engine as engines
 from edgeconv.search.calibration.engine import Engine
 from edgeconv.target import board as boards
+from edgeconv.target.backends import TARGETS
 from edgeconv.target.board import Board
 from edgeconv.target.cache import Cache
-from edgeconv.target.targets import TARGETS
 from tests.kernels.builds import runs_here
 
 pytestmark = pytest.mark.usefixtures("unoptimised")

@@ -18,7 +18,7 @@ from edgeconv.run.build.project import Port
 from edgeconv.run.verify.compare import compare
 from edgeconv.run.verify.inputs import seeded
 from edgeconv.search import choose, memory
-from edgeconv.target.targets import TARGETS
+from edgeconv.target.backends import TARGETS
 from tests.ir_interpreter import evaluate
 from tests.tools import available
 

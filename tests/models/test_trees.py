@@ -15,7 +15,7 @@ from edgeconv.kernels.ops.complete_trees import complete_trees
 from edgeconv.kernels.ops.tree_tables import Ensemble, tables_of
 from edgeconv.model import frontend
 from edgeconv.search.options import CompileOptions
-from edgeconv.target.targets import TARGETS
+from edgeconv.target.backends import TARGETS
 from tests.learned_models import Array, Call, learned_model, random_features, random_forest
 from tests.onnx_suite import emulated, programs
 from tests.onnx_suite.cases import Case

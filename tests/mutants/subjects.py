@@ -101,7 +101,10 @@ SUBJECTS = (
         Subject(f"runtime_c/kernels/{name}.h", _of_kernel(test), kind)
         for name, (test, kind) in _KERNELS.items()
     ),
-    Subject("runtime_c/isa/ec_isa_avx2.h", ("tests/kernels/test_vector_ops.py", "-k", "avx2")),
+    Subject(
+        "edgeconv/target/backends/avx2/ec_isa_avx2.h",
+        ("tests/kernels/test_vector_ops.py", "-k", "avx2"),
+    ),
     *(
         Subject(
             f"edgeconv/search/memory/{name}.py",

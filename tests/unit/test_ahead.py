@@ -21,10 +21,11 @@ from edgeconv.kernels.algorithms.winograd.forms import forms_for
 from edgeconv.kernels.algorithms.winograd.plan import make_plans
 from edgeconv.kernels.lowering.calls import merge_headers
 from edgeconv.target import board as boards
+from edgeconv.target.backends import TARGETS
 from edgeconv.target.price.duration import EXPOSED, IN_ORDER, duration_of
 from edgeconv.target.price.flows import Flow
 from edgeconv.target.price.machine import machine_of
-from edgeconv.target.targets import PANELS, TARGETS, Target
+from edgeconv.target.targets import PANELS, Target
 from tests.unit.test_direct_plan import FAR
 
 ASKED = ("raspberry-pi-3", "quartz64-a", "odroid-xu3-a7")

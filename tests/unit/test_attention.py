@@ -15,7 +15,7 @@ from edgeconv.ir.graph import Graph, Node
 from edgeconv.kernels.ops.attention import ATTENTION, plan_of
 from edgeconv.model import frontend, passes
 from edgeconv.search.choose.attention import as_decided, with_attention
-from edgeconv.target.targets import TARGETS
+from edgeconv.target.backends import TARGETS
 from tests.attention_models import ONE_WAY, STYLES, TIMM, transformer
 from tests.imported_models import node_model
 from tests.ir_interpreter import evaluate

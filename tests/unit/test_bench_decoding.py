@@ -9,7 +9,7 @@ from decoding import machines
 from innerloop.mca import VERSION, find_mca
 
 from edgeconv.kernels.storage import formats
-from edgeconv.target.targets import TARGETS
+from edgeconv.target.backends import TARGETS
 
 
 @pytest.mark.slow

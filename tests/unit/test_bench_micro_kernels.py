@@ -12,7 +12,7 @@ from innerloop.native import ENOUGH, runnable
 from innerloop.program import find_compiler, kernels
 
 from edgeconv.base.errors import Exit
-from edgeconv.target.targets import TARGETS
+from edgeconv.target.backends import TARGETS
 from tests import ROOT
 
 pytestmark = pytest.mark.skipif(

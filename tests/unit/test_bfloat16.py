@@ -20,9 +20,8 @@ from edgeconv.kernels.algorithms.rows.traffic import traffic
 from edgeconv.search.choose import select
 from edgeconv.target import board as boards
 from edgeconv.target import host
+from edgeconv.target.backends import TARGETS, micro_kernels
 from edgeconv.target.host import Host
-from edgeconv.target.micro_kernels import micro_kernels
-from edgeconv.target.targets import TARGETS
 from tests.command import Command
 
 pytestmark = pytest.mark.usefixtures("compiled_lightly")
@@ -30,7 +29,7 @@ pytestmark = pytest.mark.usefixtures("compiled_lightly")
 ZEN4 = boards.load("zen4")
 HOST_WORDS = frozenset({*TARGETS["avx512"].cpu_flags, "sse2"})
 EVERY = {"*": "bfloat16"}
-MULTIPLYING = sorted(row.isa for row in micro_kernels().values() if row.feature == "bfloat16")
+MULTIPLYING = sorted(row.isa for row in micro_kernels() if row.feature == "bfloat16")
 
 
 def graph(in_c: int = 64, out_c: int = 64, groups: int = 1, size: int = 14) -> Graph:

@@ -8,11 +8,12 @@ import pytest
 
 from edgeconv.base.errors import EdgeconvError, Exit
 from edgeconv.target import board as boards
+from edgeconv.target.backends import TARGETS
 from edgeconv.target.board import Board, Run, RunKind
 from edgeconv.target.board_folders import FOLDERS_VARIABLE
 from edgeconv.target.cache import Cache
 from edgeconv.target.host import Host
-from edgeconv.target.targets import HALVES, TARGETS
+from edgeconv.target.targets import HALVES
 
 SHIPPED = boards.names()
 X86 = Host("x86_64", "Example CPU", frozenset({"sse2"}), None, 4, (Cache(1, 32768, 64),))

@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from edgeconv.base.errors import EdgeconvError
+from edgeconv.target.backends import TARGETS
 from edgeconv.target.board.features import core_features, vector_features
 from edgeconv.target.board.own_rates import OwnRates
-from edgeconv.target.targets import DSP, DUAL_ISSUE, HALVES, HELIUM, SOFT_FLOAT, TARGETS, THUMB_1
+from edgeconv.target.targets import DSP, DUAL_ISSUE, HALVES, HELIUM, SOFT_FLOAT, THUMB_1
 
 
 @pytest.mark.parametrize(

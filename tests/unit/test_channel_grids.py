@@ -25,7 +25,7 @@ from edgeconv.model.passes.channel_grids import rescale
 from edgeconv.run.verify.exact import expected
 from edgeconv.search import choose
 from edgeconv.search.choose.storage import EVERY_RESULT
-from edgeconv.target.targets import TARGETS
+from edgeconv.target.backends import TARGETS
 from tests import onnx_models
 from tests.models.in_integers import held_to_file
 from tests.quantised_models import Network, Values

@@ -19,7 +19,7 @@ from edgeconv.search.choose.cheapest import cheapest
 from edgeconv.search.choose.layouts import assign
 from edgeconv.search.choose.pbqp import Optimum
 from edgeconv.search.choose.prices import Prices, Way
-from edgeconv.target.targets import TARGETS
+from edgeconv.target.backends import TARGETS
 
 AVX512 = TARGETS["avx512"]
 

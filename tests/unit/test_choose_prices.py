@@ -16,11 +16,11 @@ from edgeconv.model import frontend, passes
 from edgeconv.search import choose
 from edgeconv.search.choose.prices import Prices
 from edgeconv.target import board as boards
+from edgeconv.target.backends import TARGETS
 from edgeconv.target.board import Energy
 from edgeconv.target.cache import Cache
 from edgeconv.target.price import Machine, machine_of, price, streaming
 from edgeconv.target.price.operands import Touched, Use
-from edgeconv.target.targets import TARGETS
 
 CACHES = (Cache(1, 1 << 12, 64), Cache(2, 1 << 14, 64))
 TARGET = replace(TARGETS["avx2"], caches=CACHES, clock_hz=10**9)

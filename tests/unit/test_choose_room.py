@@ -17,7 +17,7 @@ from edgeconv.search.choose.layouts import _Inserter
 from edgeconv.search.choose.prices import Known, Prices, Way
 from edgeconv.search.choose.room import Room
 from edgeconv.search.choose.select import lowered
-from edgeconv.target.targets import TARGETS
+from edgeconv.target.backends import TARGETS
 
 AVX512 = TARGETS["avx512"]
 GRAPHS = 4

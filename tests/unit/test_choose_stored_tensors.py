@@ -21,7 +21,7 @@ from edgeconv.kernels.storage import formats
 from edgeconv.model.passes import optimise
 from edgeconv.search.choose.storage import by_kind, storable, store_tensors, tensor_formats
 from edgeconv.search.memory.program import of_choice
-from edgeconv.target.targets import TARGETS
+from edgeconv.target.backends import TARGETS
 from tests import onnx_models
 from tests.command import BOARD, Command
 from tests.ir_builder import GraphBuilder

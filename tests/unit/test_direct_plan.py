@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from edgeconv.codegen.amalgamate import runtime
 from edgeconv.ir.encoding import FLOAT32, INT8, Encoding
 from edgeconv.ir.layout import CHANNELS_LAST, ROW_MAJOR, Layout, blocked
 from edgeconv.ir.work import Crossing
+from edgeconv.kernels import headers
 from edgeconv.kernels.algorithms.direct.band import band_bytes, band_elements
 from edgeconv.kernels.algorithms.direct.packing import pack_filters, packed_elements
 from edgeconv.kernels.algorithms.direct.plan import channels_per_chunk, make_plan, sums_bytes
@@ -22,8 +22,9 @@ from edgeconv.kernels.algorithms.direct.traffic import traffic
 from edgeconv.kernels.algorithms.problem import ConvProblem
 from edgeconv.kernels.algorithms.strips import segments, widths
 from edgeconv.target import board as boards
+from edgeconv.target.backends import TARGETS
 from edgeconv.target.cache import Cache
-from edgeconv.target.targets import TARGETS, Target
+from edgeconv.target.targets import Target
 
 COMPLETE = list(TARGETS.values())
 
@@ -127,7 +128,7 @@ def test_pointwise_rows_are_regrouped() -> None:
 @pytest.mark.parametrize("target", COMPLETE, ids=lambda t: t.name)
 def test_tiles_fit_the_registers(target: Target) -> None:
     """The accumulators that EC_TILE_VECS of the ISA header allows."""
-    text = (runtime() / "isa" / target.header).read_text()
+    text = headers.find(target.header).read_text()
     most = int(text.partition("#define EC_TILE_VECS ")[2].split()[0])
     assert max(t.rows * t.vectors for t in target.tiles) <= most
 

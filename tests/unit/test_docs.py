@@ -11,7 +11,7 @@ import click
 import pytest
 
 from edgeconv.app.cli import program
-from edgeconv.target.targets import TARGETS
+from edgeconv.target.backends import TARGETS
 from tests import ROOT
 from tests.command import parse
 

@@ -21,8 +21,9 @@ from edgeconv.kernels.algorithms.sconv.search import ceil_div
 from edgeconv.kernels.algorithms.sconv.slicing import Schedule
 from edgeconv.report.movement_text import brief
 from edgeconv.target import board as boards
+from edgeconv.target.backends import TARGETS
 from edgeconv.target.cache import Cache
-from edgeconv.target.targets import TARGETS, Target
+from edgeconv.target.targets import Target
 from tests.command import Command
 
 pytestmark = pytest.mark.usefixtures("compiled_lightly")

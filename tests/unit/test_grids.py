@@ -22,7 +22,7 @@ from edgeconv.kernels.storage import format_called, format_of, formats
 from edgeconv.model import frontend, passes
 from edgeconv.search import choose
 from edgeconv.search.choose.storage import EVERY_RESULT, lossless, storable, store_tensors
-from edgeconv.target.targets import TARGETS
+from edgeconv.target.backends import TARGETS
 from tests import onnx_models
 from tests.ir_builder import GraphBuilder
 from tests.onnx_models import Values

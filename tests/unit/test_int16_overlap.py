@@ -18,7 +18,8 @@ from edgeconv.kernels.algorithms.candidate import ConvCandidate
 from edgeconv.kernels.algorithms.int16.candidate import Int16Plan, candidates, is_plain
 from edgeconv.kernels.algorithms.int16.overlap import overlapping
 from edgeconv.kernels.algorithms.problem import ConvProblem, Finish
-from edgeconv.target.targets import HELIUM, TARGETS
+from edgeconv.target.backends import TARGETS
+from edgeconv.target.targets import HELIUM
 from tests.unit.test_integer_overlap import problems, reads
 
 Q8, Q16 = int8(0.5, 0), int16(0.5, 0)

@@ -18,7 +18,8 @@ from edgeconv.kernels.algorithms.integer.candidate import IntegerPlan, candidate
 from edgeconv.kernels.algorithms.integer.overlap import overlapping
 from edgeconv.kernels.algorithms.integer.two_rows import TwoRows
 from edgeconv.kernels.algorithms.problem import ConvProblem
-from edgeconv.target.targets import DSP, HELIUM, TARGETS
+from edgeconv.target.backends import TARGETS
+from edgeconv.target.targets import DSP, HELIUM
 
 Q8 = int8(0.5, 0)
 

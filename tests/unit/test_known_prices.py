@@ -11,7 +11,7 @@ import pytest
 from edgeconv.ir.graph import Graph
 from edgeconv.model import frontend, passes
 from edgeconv.search.choose.prices import Known, Prices
-from edgeconv.target.targets import TARGETS
+from edgeconv.target.backends import TARGETS
 
 TARGET = TARGETS["avx512"]
 

@@ -10,7 +10,8 @@ from edgeconv.ir.encoding import FLOAT32, Encoding
 from edgeconv.kernels.algorithms.direct.plan import make_plan as direct_plan
 from edgeconv.kernels.algorithms.sconv.plan import make_plan as sconv_plan
 from edgeconv.kernels.ops.matmul import tile_of
-from edgeconv.target.targets import HALVES, PANELS, STRIPS, TARGETS, Target
+from edgeconv.target.backends import TARGETS
+from edgeconv.target.targets import HALVES, PANELS, STRIPS, Target
 from tests.unit.test_direct_plan import FAR
 
 AVX512 = TARGETS["avx512"]

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from edgeconv.base.errors import EdgeconvError, Exit
+from edgeconv.kernels import headers
 from edgeconv.report.boards import new_board as printed
 from edgeconv.run.machine import NewBoard, new_board
 from edgeconv.run.machine import probe as probing
@@ -25,10 +26,11 @@ from edgeconv.run.machine.measure import Level, Measured, fastest, others
 from edgeconv.run.machine.probe import Machine
 from edgeconv.run.machine.programs import NAMES, Programs, medians
 from edgeconv.target import board as boards
+from edgeconv.target.backends import TARGETS
 from edgeconv.target.board import RunKind
 from edgeconv.target.cache import Cache
 from edgeconv.target.host import Host
-from edgeconv.target.targets import HALVES, PANELS, TARGETS
+from edgeconv.target.targets import HALVES, PANELS
 from tests.command import Command
 from tests.tools import available
 
@@ -344,7 +346,7 @@ def test_programs_of_other_architectures(name: str, tmp_path: Path) -> None:
 
 def test_filters_are_fetched_as_winograds_products_fetch_them() -> None:
     measured = Path(str(resources.files("edgeconv.run.machine") / "fetch.c")).read_text()
-    kernel = Path(str(resources.files("edgeconv.kernels.runtime_c") / "kernels/ec_winograd_spec.h"))
+    kernel = headers.find("ec_winograd_spec.h")
     ahead, few = re.findall(r"EC_WINOGRAD_(?:AHEAD|FEW) = (\d+)", kernel.read_text())
     assert re.findall(r"#define (?:AHEAD|FEW) (\d+)", measured) == [ahead, few]
 

@@ -6,7 +6,8 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator
 
-from edgeconv.codegen.amalgamate import SCALINGS, runtime
+from edgeconv.codegen.amalgamate import SCALINGS
+from edgeconv.kernels.headers import runtime
 
 _COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
 # Functions, enumerations, structures and types; a macro of another header's name may be meant.

@@ -106,12 +106,16 @@ def test_wheel_holds_every_source_and_data_file(wheel: Path) -> None:
         for path in (ROOT / "edgeconv" / "run" / "machine").iterdir()
         if path.suffix in (".c", ".h")
     }
+    headers = {
+        str(path.relative_to(ROOT))
+        for path in (ROOT / "edgeconv" / "target" / "backends").rglob("*.h")
+    }
     others = {
         "edgeconv/py.typed",
         "edgeconv/report/schema.json",
         "edgeconv/search/calibration/hook.c",
     }
-    assert packed - expected == others | page | measuring
+    assert packed - expected == others | page | measuring | headers
 
 
 def test_wheel_has_one_top_level_name_and_the_licence(wheel: Path) -> None:

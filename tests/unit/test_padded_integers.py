@@ -16,7 +16,7 @@ from edgeconv.kernels.algorithms.sums import form_of
 from edgeconv.model import frontend, passes
 from edgeconv.search import choose
 from edgeconv.search.choose.storage import EVERY_RESULT
-from edgeconv.target.targets import TARGETS
+from edgeconv.target.backends import TARGETS
 from tests.tflite_models import Sketch
 
 SCALE, ZERO = 0.0235, 5

@@ -12,7 +12,7 @@ from edgeconv.model.passes.remove_requantisation import run as remove_requantisa
 from edgeconv.model.passes.requantised_movement import run
 from edgeconv.search import choose
 from edgeconv.search.choose.storage import EVERY_RESULT
-from edgeconv.target.targets import TARGETS
+from edgeconv.target.backends import TARGETS
 from tests import onnx_models
 from tests.ir_builder import GraphBuilder, assert_same_results, ops
 from tests.quantised_models import joined

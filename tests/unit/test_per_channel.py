@@ -19,7 +19,7 @@ from edgeconv.ir.requantisation.exact import Integers
 from edgeconv.ir.requantisation.pair import Affine, added, pair_sum
 from edgeconv.ir.requantisation.per_channel import NO_TIE
 from edgeconv.ir.requantisation.scalings import FIXED, OFFSETS, TIES, scaled_as, scaling_for
-from edgeconv.target.targets import TARGETS
+from edgeconv.target.backends import TARGETS
 from tests.unit.test_requantisation import layers, sums_of
 
 _STORED = np.arange(-128, 128)
@@ -137,7 +137,7 @@ def test_kernels_compute_the_form(scaling: str, tmp_path: Path) -> None:
     target = TARGETS["portable"]
     kernels = amalgamate(
         target.header,
-        ("ec_int8_channels.h", "../isa/ec_integers_portable.h", "ec_scaling.h"),
+        ("ec_int8_channels.h", "ec_integers_portable.h", "ec_scaling.h"),
         scaling=scaling,
     )
     source = tmp_path / "forms.c"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import replace
-from importlib import resources
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -21,6 +20,7 @@ from edgeconv.app import pipeline
 from edgeconv.app.pipeline import CompileOptions
 from edgeconv.ir.choice import ArgKind, Choice
 from edgeconv.ir.memory import MemoryMap
+from edgeconv.kernels import headers
 from edgeconv.kernels.lowering.activations import FUNCTIONS
 from edgeconv.model import frontend, passes
 from edgeconv.search import choose, memory
@@ -419,7 +419,7 @@ def test_an_input_that_is_the_residual_too_is_one_operand(tmp_path: Path) -> Non
 
 
 def test_every_activation_has_a_cost() -> None:
-    header = resources.files("edgeconv.kernels.runtime_c") / "kernels" / "ec_activation.h"
+    header = headers.find("ec_activation.h")
     (names,) = re.findall(r"enum ec_act \{(.*?)\}", header.read_text(), re.S)
     kinds = {name.strip().removeprefix("EC_ACT_").lower() for name in names.split(",")}
     assert set(FUNCTIONS) == kinds

@@ -22,9 +22,10 @@ from edgeconv.search import choose, memory
 from edgeconv.search.predict import Prediction, predict
 from edgeconv.search.predict.traffic import precision_of
 from edgeconv.target import board as boards
+from edgeconv.target.backends import TARGETS
 from edgeconv.target.board import Board, Energy, Memory
 from edgeconv.target.cache import Cache
-from edgeconv.target.targets import QUANTISED, TARGETS, Target
+from edgeconv.target.targets import QUANTISED, Target
 from tests import onnx_models
 
 CACHES = (Cache(1, 32 << 10, 64, 4, 8, 32.0), Cache(2, 256 << 10, 64, 12, 8, 16.0))

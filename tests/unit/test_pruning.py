@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from edgeconv.codegen.pruning import pruned
-from tests import ROOT
+from edgeconv.kernels.headers import folders
 
-HEADERS = ROOT / "runtime_c"
+HEADERS = [path for folder in folders() for path in sorted(folder.glob("*.h"))]
 
 RUNTIME = """\
 /*** Begin ec_one.h ***/
@@ -148,7 +148,7 @@ def test_of_a_header_without_anything_in_use_nothing_is_left() -> None:
     assert "EC_TWO_H" not in text
 
 
-@pytest.mark.parametrize("path", sorted(HEADERS.rglob("*.h")), ids=lambda path: path.name)
+@pytest.mark.parametrize("path", HEADERS, ids=lambda path: path.name)
 def test_remarks_of_headers_do_not_lean_on_the_function_before(path: Path) -> None:
     """It may be left out."""
     leaning = r"^/\* (The same|Likewise|Ditto|As (above|before)|Those of)\b.*"

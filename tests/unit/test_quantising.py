@@ -21,7 +21,7 @@ from edgeconv.search.quantising.ranges import Seen, between, nearest, widest
 from edgeconv.search.quantising.selection import Noises, select
 from edgeconv.search.quantising.unfused import unfused
 from edgeconv.search.quantising.units import settled, whole_bias
-from edgeconv.target.targets import TARGETS
+from edgeconv.target.backends import TARGETS
 from tests.onnx_models import model, residual, save
 from tests.quantised_models import Network
 

@@ -14,7 +14,7 @@ from edgeconv.model import frontend, passes
 from edgeconv.search.quantising import pretended
 from edgeconv.search.quantising.by_price import Costs, border, cheapest, kept_real
 from edgeconv.search.quantising.unfused import unfused
-from edgeconv.target.targets import TARGETS
+from edgeconv.target.backends import TARGETS
 from tests.onnx_models import model, save
 
 TARGET = TARGETS["avx2"]

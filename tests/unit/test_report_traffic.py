@@ -31,9 +31,10 @@ from edgeconv.search.memory.sizes import Budgets, planned_sizes
 from edgeconv.search.predict import predict
 from edgeconv.search.predict.traffic import precision_of
 from edgeconv.target import board as boards
+from edgeconv.target.backends import TARGETS
 from edgeconv.target.bounds import Precision, sequential_bound
 from edgeconv.target.cache import Cache
-from edgeconv.target.targets import TARGETS, Target
+from edgeconv.target.targets import Target
 from tests.command import BOARD
 
 FACTS = Facts("net", "net.onnx", weights_as_c=False)

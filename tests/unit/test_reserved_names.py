@@ -11,6 +11,7 @@ import pytest
 
 from edgeconv.codegen.c_names import prefix
 from edgeconv.codegen.reserved_names import is_reserved
+from edgeconv.kernels import headers
 from edgeconv.search.options import CompileOptions
 from edgeconv.target import board as boards
 from tests.command import BOARD, Command
@@ -24,7 +25,7 @@ SUFFIX = ".h"
 def includes() -> list[str]:
     """The headers of C and of compilers that kernels and emitted programs ask for."""
     found: set[str] = set()
-    for folder in (ROOT / "runtime_c", ROOT / "codegen" / "templates"):
+    for folder in (*headers.folders(), ROOT / "codegen" / "templates"):
         for path in (*folder.rglob("*.h"), *folder.rglob("*.j2")):
             found.update(re.findall(r"^\s*#\s*include <([^>]+)>", path.read_text(), re.MULTILINE))
     return sorted(found)

@@ -7,7 +7,7 @@ import pytest
 
 from edgeconv.ir.graph import Graph, Node, Tensor
 from edgeconv.search import choose
-from edgeconv.target.targets import TARGETS
+from edgeconv.target.backends import TARGETS
 
 
 @pytest.mark.parametrize("name", ["portable", "avx512"])

@@ -10,6 +10,7 @@ import pytest
 from edgeconv.base.errors import UsageError
 from edgeconv.codegen.guarded import WORKERS, for_program
 from edgeconv.ir.choice import Choice
+from edgeconv.kernels import headers
 from edgeconv.kernels.lowering import splits
 from edgeconv.kernels.lowering.splits import splits_of
 from edgeconv.model import frontend, passes
@@ -91,7 +92,7 @@ def test_teams_of_boards() -> None:
 
 
 def test_kernels_are_of_one_kind_once_emitted() -> None:
-    for header in (resources.files("edgeconv.kernels.runtime_c") / "kernels").iterdir():
+    for header in (headers.runtime() / "kernels").iterdir():
         text = header.read_text(encoding="utf-8")
         one, several = (for_program(text, {WORKERS: workers}) for workers in (False, True))
         assert "EC_WORKER" not in one + several

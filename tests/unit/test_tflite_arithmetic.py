@@ -21,6 +21,7 @@ from edgeconv.ir.requantisation.pair import Affine
 from edgeconv.ir.requantisation.tflite_averages import interpolated, mean, places
 from edgeconv.ir.requantisation.tflite_wide import tflite_wide
 from edgeconv.ir.requantisation.twice import Twice, multiplied, quantised_multiplier, twice
+from edgeconv.kernels.headers import include_flags
 from edgeconv.model.frontend import load
 from edgeconv.run.verify.exact import expected
 from edgeconv.search.options import CompileOptions
@@ -98,12 +99,12 @@ def test_sums_that_have_no_form() -> None:
 
 _PROGRAM = """
 #include "ec_common.h"
-#include "isa/ec_isa_portable.h"
-#include "isa/ec_integers_portable.h"
-#include "kernels/ec_scaling_twice.h"
+#include "ec_isa_portable.h"
+#include "ec_integers_portable.h"
+#include "ec_scaling_twice.h"
 typedef struct ec_int8_result { int32_t offset, right, low, high; } ec_int8_result;
-#include "kernels/ec_int8_scaling_twice.h"
-#include "kernels/ec_int8_average.h"
+#include "ec_int8_scaling_twice.h"
+#include "ec_int8_average.h"
 #include <stdio.h>
 static const struct { int32_t sum, words[2]; } cases[] = { %s };
 int main(void)
@@ -137,7 +138,7 @@ def test_kernels_compute_that(tmp_path: Path) -> None:
     source.write_text(_PROGRAM % rows)
     options = ["-std=c11", "-Wall", "-Wextra", "-Werror", "-Wno-unused-function"]
     checks = ["-fsanitize=undefined", "-fno-sanitize-recover"]
-    command = ["gcc", *options, *checks, f"-I{RUNTIME}", str(source), "-o", str(program)]
+    command = ["gcc", *options, *checks, *include_flags(), str(source), "-o", str(program)]
     subprocess.run(command, check=True)
     printed = subprocess.run([str(program)], check=True, capture_output=True, text=True).stdout
     wanted = [divided_by_power_of_two(doubling_high_mul(v, m), s) - 7 for v, m, s in cases]

@@ -25,8 +25,9 @@ from edgeconv.kernels.algorithms.traffic import Runs, lost
 from edgeconv.kernels.algorithms.winograd.forms import forms_for
 from edgeconv.target import board as boards
 from edgeconv.target import host
+from edgeconv.target.backends import TARGETS
 from edgeconv.target.cache import Cache
-from edgeconv.target.targets import TARGETS, Target
+from edgeconv.target.targets import Target
 from tests import ROOT
 
 SCRIPT = ROOT / "bench" / "traffic.py"

@@ -37,7 +37,7 @@ from edgeconv.kernels.algorithms.winograd.toom_cook import matrices
 from edgeconv.search.choose import select
 from edgeconv.search.choose.winograd import Forms, forms_within
 from edgeconv.target import board as boards
-from edgeconv.target.targets import TARGETS
+from edgeconv.target.backends import TARGETS
 from tests import onnx_models, winograd_numbers
 from tests.command import Command
 from tests.winograd_numbers import FLOAT64, is_exact, one_ulp_off

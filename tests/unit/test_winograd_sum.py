@@ -14,7 +14,8 @@ from edgeconv.kernels.algorithms.winograd.forms import accurate, forms_for
 from edgeconv.kernels.algorithms.winograd.plan import WinogradPlan
 from edgeconv.search.choose import select
 from edgeconv.target import board as boards
-from edgeconv.target.targets import PANELS, TARGETS
+from edgeconv.target.backends import TARGETS
+from edgeconv.target.targets import PANELS
 from tests.unit.test_winograd import network, weights
 
 POINTS = (0, 1, -1, 2, -2, "1/2", "-1/2")

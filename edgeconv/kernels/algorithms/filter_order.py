@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from edgeconv.ir.encoding import FLOAT32, Encoding
 from edgeconv.kernels.algorithms.packing import row_elements
-from edgeconv.target.micro_kernels.base import Interleave, MicroKernel
+from edgeconv.target.micro_kernel import Interleave, MicroKernel
 
 Floats = npt.NDArray[np.float32]
 Ints = npt.NDArray[np.integer[Any]]

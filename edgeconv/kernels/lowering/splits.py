@@ -12,7 +12,8 @@ from types import MappingProxyType
 
 from edgeconv.ir.choice import Layer, Param
 from edgeconv.ir.step import WHOLE, Axis, Splits
-from edgeconv.target.targets import TARGETS, Target
+from edgeconv.target.backends import TARGETS
+from edgeconv.target.targets import Target
 
 LINE_ELEMENTS = 64  # of one byte in a line of cache: no two workers write to one
 

@@ -28,7 +28,7 @@ from edgeconv.kernels.lowering.options import Stored
 from edgeconv.kernels.lowering.work import Call
 from edgeconv.kernels.ops.base import Operator
 from edgeconv.target.cache import ASSUMED
-from edgeconv.target.micro_kernels.base import Lies, MicroKernel, Tile
+from edgeconv.target.micro_kernel import Lies, MicroKernel, Tile
 from edgeconv.target.targets import PANELS, Target
 
 ATTENTION = "Attention"

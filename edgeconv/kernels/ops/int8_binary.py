@@ -18,7 +18,6 @@ from edgeconv.ir.requantisation.pair import Affine, PairSum
 from edgeconv.ir.requantisation.scalings import TIES
 from edgeconv.ir.requantisation.twice import Twice
 from edgeconv.ir.work import Work
-from edgeconv.kernels.algorithms.int8_depthwise.rows import integers_header
 from edgeconv.kernels.algorithms.sums import bounds_in, rounds_to
 from edgeconv.kernels.lowering.calls import in_place, kernel_layer
 from edgeconv.kernels.lowering.images import pixels
@@ -148,7 +147,7 @@ def lower(node: Node, graph: Graph, target: Target) -> Layer:
             "elements": graph[node.output].elements,
             **_images(graph[operands.b].shape, shape, room),
         },
-        headers=(integers_header(target), "ec_int8_pair.h"),
+        headers=(target.integers, "ec_int8_pair.h"),
         work=_work(form, call),
         aliases=in_place(node, graph, dict.fromkeys((operands.a, operands.b))),
         workspace_bytes=workspace,

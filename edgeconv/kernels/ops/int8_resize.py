@@ -18,7 +18,6 @@ from edgeconv.ir.requantisation.averages import Average
 from edgeconv.ir.requantisation.pair import Affine
 from edgeconv.ir.requantisation.tflite_averages import ONE, places
 from edgeconv.ir.work import Work
-from edgeconv.kernels.algorithms.int8_depthwise.rows import integers_header
 from edgeconv.kernels.algorithms.sums import bounds_in, rounds_to
 from edgeconv.kernels.lowering.calls import kernel_layer
 from edgeconv.kernels.lowering.integers import all_int8, in_integers
@@ -132,7 +131,7 @@ def lower(node: Node, graph: Graph, target: Target, sizes: Mapping[str, Param]) 
         },
         params={**sizes, **numbers_of(form), "outer": shape[0], "inner": shape[1]},
         headers=("ec_resize_sizes.h", "ec_int8_resize.h"),
-        functions=(integers_header(target), "ec_int8_average.h"),
+        functions=(target.integers, "ec_int8_average.h"),
         work=_work(call, math.prod(len(index) for index in taps.index)),
         epilogue=False,
     )

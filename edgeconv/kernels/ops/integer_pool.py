@@ -20,10 +20,8 @@ from edgeconv.ir.requantisation.tflite_averages import Away, Doubled
 from edgeconv.ir.requantisation.wide import Wide
 from edgeconv.ir.step import Divides
 from edgeconv.ir.work import Work
-from edgeconv.kernels.algorithms.int8_depthwise.rows import integers_header
 from edgeconv.kernels.algorithms.sums import bounds_in, rounds_to
 from edgeconv.kernels.algorithms.wide_functions import wide_averages
-from edgeconv.kernels.lowering.byte_vectors import byte_vectors
 from edgeconv.kernels.lowering.calls import kernel_layer
 from edgeconv.kernels.lowering.integers import all_int8, in_int16, in_integers, with_int16
 from edgeconv.kernels.lowering.loops import PerCore
@@ -144,7 +142,7 @@ def lower(
             result = (form.shift, form.tie, form.zero, form.low, form.high, out.element_bytes)
             numbers["wide"] = result
     scaling = ("ec_int16_scaling.h",) if wide else ()
-    header = byte_vectors(target).header if maximum else integers_header(target)
+    header = target.byte_vectors.header if maximum else target.integers
     layer = kernel_layer(
         call,
         "int16_pool" if wide else "int8_pool",
@@ -200,7 +198,7 @@ def words_of(form: Average | Wide, counts: tuple[int, ...]) -> Words:
 def _work(call: Call, maximum: bool) -> Work:
     shape, bytes_each = call.output.shape, call.inputs[0].element_bytes
     windows, taps = shape[0] * math.prod(shape[2:]), math.prod(call.node.attrs["kernel"])
-    wide = max(1, byte_vectors(call.target).count // bytes_each) if maximum else call.target.lanes
+    wide = max(1, call.target.byte_vectors.count // bytes_each) if maximum else call.target.lanes
     vectors = -(-shape[1] // wide)
     moved = float(taps * windows * shape[1] * bytes_each + call.out_bytes)
     finished = _NARROW_EACH if THUMB_1 in call.target.features else _EACH

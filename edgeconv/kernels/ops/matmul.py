@@ -16,7 +16,7 @@ from edgeconv.kernels.lowering.nest import broadcast_strides, collapse, dense_st
 from edgeconv.kernels.lowering.options import LayoutOption, row_major_only
 from edgeconv.kernels.lowering.work import Call
 from edgeconv.kernels.ops.base import Operator
-from edgeconv.target.micro_kernels.base import Tile
+from edgeconv.target.micro_kernel import Tile
 from edgeconv.target.targets import STRIPS, Target
 
 RATE = 0.5  # of multiply-adds, the share that matrices of any size reach

@@ -11,11 +11,12 @@ from types import MappingProxyType
 from edgeconv.base.errors import EdgeconvError
 from edgeconv.run.build.compile import Binary
 from edgeconv.run.build.elf import Identity, build_attributes, identity, read_sections
+from edgeconv.target.backends import TARGETS
 from edgeconv.target.board import Board
 from edgeconv.target.board.arch import Architecture, find
 
 # Tag_FP_arch of the code that a floating-point unit runs: 2 VFPv2, 3 VFPv3, 4 VFPv3-D16, 5 VFPv4,
-# 6 VFPv4-D16, 7 FPv5 (Armv8), 8 FPv5-D16.  By -mfpu; 0, none used, runs on all.
+# 6 VFPv4-D16, 7 FPv5 (Armv8), 8 FPv5-D16.  By -mfpu without vectors; 0, none used, runs on all.
 _FPUS = MappingProxyType(
     {
         "none": {0},
@@ -23,20 +24,17 @@ _FPUS = MappingProxyType(
         "vfpv2": {0, 2},
         "vfpv3": {0, 2, 3, 4},
         "vfpv3-d16": {0, 2, 4},
-        "neon": {0, 2, 3, 4},
         "vfpv4": {0, 2, 3, 4, 5, 6},
         "vfpv4-d16": {0, 2, 4, 6},
-        "neon-vfpv4": {0, 2, 3, 4, 5, 6},
         "fpv4-sp-d16": {0, 6},
         "fpv5-sp-d16": {0, 6, 8},
         "fpv5-d16": {0, 6, 8},
         "fp-armv8": {0, 2, 3, 4, 5, 6, 7, 8},
-        "neon-fp-armv8": {0, 2, 3, 4, 5, 6, 7, 8},
     }
 )
 # Tag_ABI_VFP_args: 0 in core registers, 1 in those of the FPU, 3 there are none to pass.
 _ARGUMENTS = MappingProxyType({"soft": {0, 3}, "softfp": {0, 3}, "hard": {1, 3}})
-_ARMV8, _ARMV8_FPU = "armv8l", "neon-fp-armv8"
+_ARMV8, _ARMV8_FPU = "armv8l", "fp-armv8"
 _ARMV7_CORES = frozenset(f"cortex-a{number}" for number in (5, 7, 8, 9, 12, 15, 17))
 _HINTS = MappingProxyType(
     {
@@ -123,8 +121,8 @@ def _arm(path: Path, board: _Expected) -> Iterator[str]:
         return
     yield from _architecture(attributes, board)
     unit = attributes.get("TAG_FP_ARCH", 0)
-    if board.fpu in _FPUS:
-        if unit not in _FPUS[board.fpu]:
+    if (scalar_unit := _without_vectors(board.fpu)) in _FPUS:
+        if unit not in _FPUS[scalar_unit]:
             yield f"uses a floating-point unit (Tag_FP_arch {unit}), the board's is {board.fpu}"
         double = attributes.get("TAG_ABI_HARDFP_USE", 0) != _SINGLE_ONLY
         if unit and double and "-sp-" in board.fpu:
@@ -136,6 +134,12 @@ def _arm(path: Path, board: _Expected) -> Iterator[str]:
             f"passes floating-point arguments another way (Tag_ABI_VFP_args {arguments}), "
             f"the board's float_abi is {board.float_abi}"
         )
+
+
+def _without_vectors(fpu: str) -> str:
+    """The unit of that name without vectors, whose registers and instructions it has."""
+    rows = (row for target in TARGETS.values() for row in target.fpus)
+    return dict(rows).get(fpu, fpu)
 
 
 def _architecture(attributes: Mapping[str, int], board: _Expected) -> Iterator[str]:

@@ -10,9 +10,9 @@ import os
 import tempfile
 from dataclasses import dataclass
 from functools import cache
-from importlib import resources
 from pathlib import Path
 
+from edgeconv.kernels.headers import include_flags
 from edgeconv.run.build.firmware import FIRMWARE_FLAGS, FIRMWARE_LIBRARIES, FIRMWARE_LINK, RESET
 from edgeconv.run.build.output import first_error, output_of
 from edgeconv.target.board import Board
@@ -64,7 +64,7 @@ class Sample:
     @property
     def text(self) -> str:
         """The program in C."""
-        names = ("ec_common.h", f"isa/{self.header}") if self.header else ()
+        names = ("ec_common.h", self.header) if self.header else ()
         includes = "\n".join(f'#include "{name}"' for name in names)
         return (_BARE if self.bare else _HOSTED).format(includes=includes, reset=RESET)
 
@@ -100,10 +100,9 @@ def try_build(command: tuple[str, ...], sample: Sample) -> str:
 
 @cache
 def _try_build(command: tuple[str, ...], sample: Sample, _changed: int) -> str:
-    runtime = resources.files("edgeconv.kernels.runtime_c")
-    with resources.as_file(runtime) as include, tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder:
         out = str(Path(folder) / "sample")
-        whole = (*command, f"-I{include}", *sample.arguments, "-o", out)
+        whole = (*command, *include_flags(), *sample.arguments, "-o", out)
         done = output_of(whole, sample.text)
     if done.status == 0:
         return ""

@@ -14,7 +14,6 @@ from edgeconv.run.machine.probe import Machine, printable
 from edgeconv.target.board.features import detected
 from edgeconv.target.board.own_rates import FETCHING_PAYS
 from edgeconv.target.cache import Cache
-from edgeconv.target.micro_kernels import of_isa
 from edgeconv.target.targets import HALVES, Target
 
 NATIVE_CC = ("cc", "gcc", "clang")
@@ -61,7 +60,7 @@ def render(
     toolchain += [("install", _text(INSTALL), "")]
     run: list[Row] = [("kind", _text("native"), "")]
     features = detected(target, machine.host)
-    more = (row.cpu_flags for row in of_isa(target.name) if row.feature in features)
+    more = (row.cpu_flags for row in target.kernels if row.feature in features)
     words = tuple(dict.fromkeys((*target.cpu_flags, *chain.from_iterable(more))))
     if words:
         run += [("native_if", _list(words), "needed in /proc/cpuinfo")]

@@ -19,10 +19,11 @@ from edgeconv.run.machine.measure import Measured, measure
 from edgeconv.run.machine.probe import Machine, probe
 from edgeconv.run.machine.programs import accepts
 from edgeconv.target import board as boards
+from edgeconv.target.backends import TARGETS
 from edgeconv.target.board import Board
 from edgeconv.target.board_folders import FOLDERS_VARIABLE
 from edgeconv.target.host import Host
-from edgeconv.target.targets import TARGETS, Target
+from edgeconv.target.targets import Target
 
 # Those with an instruction of known latency in rate.c.
 _LONGEST_NAME = 100  # characters: a file of this name has to fit, with what is added to it

@@ -10,6 +10,7 @@ from statistics import median
 from types import MappingProxyType
 
 from edgeconv.base.errors import EdgeconvError
+from edgeconv.kernels.headers import include_flags
 from edgeconv.run.build import Compiler, compile_project, find_compiler, run_binary
 from edgeconv.target.board import Board
 from edgeconv.target.targets import PANELS
@@ -43,12 +44,10 @@ class Programs:
     ) -> None:
         self.board = board
         self.compiler: Compiler = find_compiler(board)
-        runtime = Path(str(resources.files("edgeconv.kernels.runtime_c")))
         shapes = board.target.kernel(PANELS).tiles
         tiles = " ".join(f"EC_TILE({tile.rows}, {tile.vectors})" for tile in shapes)
         flags = (
-            f"-I{runtime}",
-            f"-I{runtime / 'isa'}",
+            *include_flags(),
             f'-DEC_ISA_HEADER="{board.target.header}"',
             f"-DEC_TILES={tiles}",
             f"-DEC_TILE_ROWS={shapes[0].rows}",

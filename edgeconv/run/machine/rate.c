@@ -26,7 +26,7 @@
 #define EC_CHAIN "add %0, %0, %1\n"
 #define EC_CHAIN_CYCLES 1
 #elif defined(__powerpc64__)
-/* Two cycles since POWER8 (GCC, rs6000/power10.md, power10-alu; LLVM, the model of pwr10 likewise).
+/* Two cycles since POWER8 (GCC's description of the core, alu; LLVM, the model of pwr10 likewise).
    Not add: POWER10 joins two that depend on each other. */
 #define EC_CHAIN "extsw %0, %0\n"
 #define EC_CHAIN_CYCLES 2

@@ -10,14 +10,11 @@ from importlib.resources.abc import Traversable
 
 from edgeconv.ir.choice import Layer, Number, Param
 from edgeconv.ir.graph import Tensor
+from edgeconv.kernels import headers
 from edgeconv.target.board import Board
 
 _METHOD = b"inputs are written right before"
-_KERNELS = (
-    ("edgeconv.kernels.runtime_c", ""),
-    ("edgeconv.codegen", "templates/conv"),
-    ("edgeconv.codegen", "templates/ops"),
-)
+_TEMPLATES = ("templates/conv", "templates/ops")
 
 
 def kernel_key(layer: Layer) -> str:
@@ -67,17 +64,14 @@ def kernel_version() -> str:
     """Of all kernels, and of how they are timed, 16 hexadecimal digits: what was measured of
     another version says nothing."""
     digest = hashlib.sha256(_METHOD)
-    for package, folder in _KERNELS:
-        root = resources.files(package)
-        for name, data in _files(root.joinpath(folder) if folder else root, ""):
+    templates = resources.files("edgeconv.codegen")
+    for folder in (*headers.folders(), *(templates.joinpath(name) for name in _TEMPLATES)):
+        for name, data in _files(folder):
             digest.update(name.encode() + b"\0" + data)
     return digest.hexdigest()[:16]
 
 
-def _files(folder: Traversable, path: str) -> Iterator[tuple[str, bytes]]:
+def _files(folder: Traversable) -> Iterator[tuple[str, bytes]]:
     for entry in sorted(folder.iterdir(), key=lambda each: each.name):
-        name = f"{path}/{entry.name}"
-        if entry.is_dir():
-            yield from _files(entry, name)
-        elif entry.name.endswith((".h", ".j2", ".c", ".S")):
-            yield name, entry.read_bytes()
+        if entry.name.endswith((".h", ".j2")):
+            yield entry.name, entry.read_bytes()

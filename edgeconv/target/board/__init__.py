@@ -14,6 +14,7 @@ from typing import Any
 from edgeconv.base.names import did_you_mean
 from edgeconv.base.quantities import parse
 from edgeconv.target import board_folders
+from edgeconv.target.backends import TARGETS
 from edgeconv.target.board import own_rates
 from edgeconv.target.board.checks import BARE_METAL
 from edgeconv.target.board.features import core_features, features_of, vector_features
@@ -35,7 +36,7 @@ from edgeconv.target.board.tables import (
 from edgeconv.target.board_folders import FOLDERS_VARIABLE
 from edgeconv.target.cache import ASSUMED_LINE, Cache
 from edgeconv.target.host import Host, detect
-from edgeconv.target.targets import TARGETS, Target
+from edgeconv.target.targets import Target
 
 __all__ = [
     "Board",

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from edgeconv.target.backends import micro_kernels
 from edgeconv.target.board.arch import (
     DSP_ARCHITECTURES,
     DSP_OPTIONAL,
@@ -15,7 +16,6 @@ from edgeconv.target.board.arch import (
 from edgeconv.target.board.file import invalid
 from edgeconv.target.board.own_rates import OwnRates
 from edgeconv.target.host import Host
-from edgeconv.target.micro_kernels import micro_kernels, of_isa
 from edgeconv.target.targets import DSP, DUAL_ISSUE, HALVES, HELIUM, SOFT_FLOAT, THUMB_1, Target
 
 _INTEGER_VECTORS = "+nomve.fp"
@@ -25,7 +25,7 @@ _WITH_DSP = ("-mcpu=cortex-m33", "-mcpu=cortex-m35p", "-mcpu=star-mc1")
 
 def detected(row: Target, host: Host) -> frozenset[str]:
     """Those of ``host`` for which there are micro-kernels."""
-    return frozenset(k.feature for k in of_isa(row.name) if k.feature and host.has(k.cpu_flags))
+    return frozenset(k.feature for k in row.kernels if k.feature and host.has(k.cpu_flags))
 
 
 def features_of(
@@ -36,9 +36,9 @@ def features_of(
     Raises EdgeconvError (exit status 2) where the file says so of an instruction set for which
     there are no such kernels.
     """
-    stated = {kernel.feature for kernel in micro_kernels().values()} & data.keys()
+    stated = {kernel.feature for kernel in micro_kernels()} & data.keys()
     wanted = frozenset(name for name in stated if data[name])
-    for name in sorted(wanted - {kernel.feature for kernel in of_isa(row.name)}):
+    for name in sorted(wanted - {kernel.feature for kernel in row.kernels}):
         raise invalid(path, name, "true", f"no kernel for {row.name} multiplies {name}")
     return wanted | (detected(row, host) - stated if host else frozenset())
 

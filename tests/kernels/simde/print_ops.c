@@ -1,7 +1,7 @@
 /* Every vector function of the ISA header but the tile, on ordinary and special values; the results
    go to stdout as they lie in memory, so that two builds can be compared bit by bit. */
 #include "ec_common.h"
-#include "isa/ec_isa_avx512.h"
+#include "ec_isa_avx512.h"
 #include <stdio.h>
 
 static void put(ec_vec v)

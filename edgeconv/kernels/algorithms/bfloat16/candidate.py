@@ -11,7 +11,7 @@ from edgeconv.kernels.algorithms.rows.candidate import RowsCandidate, rows_candi
 from edgeconv.kernels.algorithms.rows.plan import RowsPlan, make_plan
 from edgeconv.kernels.algorithms.work import encoding, taps_met, tiled
 from edgeconv.kernels.lowering.work import width
-from edgeconv.target.micro_kernels.base import Lies
+from edgeconv.target.micro_kernel import Lies
 from edgeconv.target.targets import Target
 
 COMPUTE = "bfloat16"

@@ -12,8 +12,8 @@ from edgeconv.kernels.algorithms.candidate import ConvCandidate
 from edgeconv.kernels.algorithms.integer.cycles import FOURS_BLOCK
 from edgeconv.kernels.algorithms.integer.packing import padded
 from edgeconv.kernels.algorithms.problem import ConvProblem
-from edgeconv.target.micro_kernels.base import Lies, MicroKernel
-from edgeconv.target.micro_kernels.int16 import PREFIX
+from edgeconv.target.micro_kernel import INT16_PREFIX as PREFIX
+from edgeconv.target.micro_kernel import Lies, MicroKernel
 from edgeconv.target.targets import DSP, DUAL_ISSUE, HELIUM, THUMB_1, Target
 
 PIXELS, FILTERS, QUAD = 3, 2, 4  # of a tile without vectors, and numbers that lie side by side

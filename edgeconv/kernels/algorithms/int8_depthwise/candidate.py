@@ -10,7 +10,7 @@ from edgeconv.ir.candidate import INTEGERS
 from edgeconv.ir.work import Work
 from edgeconv.kernels.algorithms.candidate import ConvCandidate
 from edgeconv.kernels.algorithms.int8_depthwise.packing import has_zero_points, word_count
-from edgeconv.kernels.algorithms.int8_depthwise.rows import WORD_BYTES, DotRow, row_of, together
+from edgeconv.kernels.algorithms.int8_depthwise.stretches import together
 from edgeconv.kernels.algorithms.int8_depthwise.words import (
     Sharing,
     WordShape,
@@ -19,6 +19,7 @@ from edgeconv.kernels.algorithms.int8_depthwise.words import (
 )
 from edgeconv.kernels.algorithms.int8_packed.candidate import AGAIN_SLOTS, RESIDUAL_SLOTS
 from edgeconv.kernels.algorithms.problem import ConvProblem
+from edgeconv.target.dot_row import WORD_BYTES, DotRow
 from edgeconv.target.targets import Target
 
 PANEL_BYTES = (
@@ -45,7 +46,7 @@ class DepthwisePlan:
 def candidates(problem: ConvProblem, target: Target) -> tuple[ConvCandidate[DepthwisePlan], ...]:
     """One, where the layer is one of whole numbers: words of the shape that takes the fewest
     slots."""
-    row = row_of(target)
+    row = target.dot_row
     if row is None or not problem.is_depthwise or not problem.whole_sums:
         return ()
     if row.pairs and not problem.two_fit:

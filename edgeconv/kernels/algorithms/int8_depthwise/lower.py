@@ -54,7 +54,7 @@ def lower(
         headers=(
             *(("ec_zero_points.h",) if around else ()),
             "ec_window.h",  # pools too have it in front of vectors of integers
-            *plan.row.headers,
+            *(target.integers, plan.row.header),
             *("ec_requantise.h", "ec_conv_depthwise_int8.h"),
         ),
         words=(word_count(seen, plan.row, plan.shape, lanes, each, four=once), words),

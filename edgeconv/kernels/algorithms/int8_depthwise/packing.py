@@ -6,9 +6,10 @@ import numpy as np
 import numpy.typing as npt
 
 from edgeconv.ir.requantisation import Form
-from edgeconv.kernels.algorithms.int8_depthwise.rows import DotRow, channel_order, together
+from edgeconv.kernels.algorithms.int8_depthwise.stretches import channel_order, together
 from edgeconv.kernels.algorithms.int8_depthwise.words import WordShape
 from edgeconv.kernels.algorithms.problem import ConvProblem
+from edgeconv.target.dot_row import DotRow
 
 PAIR = 2
 Words = npt.NDArray[np.int32]

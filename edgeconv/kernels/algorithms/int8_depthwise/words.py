@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from edgeconv.kernels.algorithms.int8_depthwise.rows import DotRow
 from edgeconv.kernels.algorithms.problem import ConvProblem, Triple
+from edgeconv.target.dot_row import DotRow
 
 MOST_SETS = 8  # whose word rows serve further output rows: EC_DEPTHWISE_SETS
 

@@ -12,8 +12,8 @@ from edgeconv.kernels.algorithms.problem import ConvProblem
 from edgeconv.kernels.algorithms.rows.candidate import RowsCandidate, rows_candidate
 from edgeconv.kernels.algorithms.rows.plan import WORD_BYTES, RowsPlan, make_plan
 from edgeconv.kernels.algorithms.work import encoding, epilogue
-from edgeconv.target.micro_kernels.base import MicroKernel
-from edgeconv.target.micro_kernels.int16 import PREFIX as INT16
+from edgeconv.target.micro_kernel import INT16_PREFIX as INT16
+from edgeconv.target.micro_kernel import MicroKernel
 from edgeconv.target.targets import Target
 
 # Slots from a vector of sums to bytes: two products, merged, offset, shift, bounds, load and store.

@@ -35,8 +35,8 @@ from edgeconv.kernels.lowering.calls import (
     storage_of,
 )
 from edgeconv.kernels.lowering.work import Call
-from edgeconv.target.micro_kernels.base import MicroKernel
-from edgeconv.target.micro_kernels.int16 import PREFIX as INT16
+from edgeconv.target.micro_kernel import INT16_PREFIX as INT16
+from edgeconv.target.micro_kernel import MicroKernel
 from edgeconv.target.targets import Target
 
 _LINE = 16  # words

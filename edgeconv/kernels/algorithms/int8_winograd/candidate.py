@@ -11,8 +11,8 @@ from edgeconv.kernels.algorithms.int8_winograd.forms import FORMS, fits, shift_o
 from edgeconv.kernels.algorithms.problem import ConvProblem
 from edgeconv.kernels.algorithms.winograd.candidate import WinogradCandidate, candidate_of
 from edgeconv.kernels.algorithms.winograd.plan import each_group, make_plans
-from edgeconv.target.micro_kernels.base import MicroKernel
-from edgeconv.target.micro_kernels.int16 import PREFIX
+from edgeconv.target.micro_kernel import INT16_PREFIX as PREFIX
+from edgeconv.target.micro_kernel import MicroKernel
 from edgeconv.target.targets import Target
 
 

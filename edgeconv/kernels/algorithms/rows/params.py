@@ -8,7 +8,7 @@ from edgeconv.kernels.algorithms.cut import Cut
 from edgeconv.kernels.algorithms.problem import ConvProblem, Geometry
 from edgeconv.kernels.algorithms.rows.candidate import RowsCandidate
 from edgeconv.kernels.algorithms.rows.plan import RowsPlan
-from edgeconv.target.micro_kernels.base import Lies
+from edgeconv.target.micro_kernel import Lies
 
 # What ec_gemm.h needs for packed rows, beside the micro-kernel's own header.
 HEADERS = ("ec_decode.h", "ec_window.h", "ec_pack_rows.h", "ec_micro_kernel.h")

@@ -12,7 +12,7 @@ from edgeconv.kernels.algorithms.direct.plan import STRIP_OVERHEAD, row_shapes
 from edgeconv.kernels.algorithms.filter_order import FilterOrder
 from edgeconv.kernels.algorithms.problem import ConvProblem
 from edgeconv.target.cache import ASSUMED
-from edgeconv.target.micro_kernels.base import Lies, MicroKernel
+from edgeconv.target.micro_kernel import Lies, MicroKernel
 from edgeconv.target.targets import Target
 
 WORD_BYTES = 4

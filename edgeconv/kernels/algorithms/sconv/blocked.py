@@ -20,7 +20,7 @@ from edgeconv.kernels.algorithms.sconv.shape import Shape
 from edgeconv.kernels.algorithms.sconv.slicing import Slicing, sliced_as
 from edgeconv.kernels.algorithms.sconv.traffic import traffic
 from edgeconv.target.bounds import Precision
-from edgeconv.target.micro_kernels.base import Tile
+from edgeconv.target.micro_kernel import Tile
 from edgeconv.target.targets import Target
 
 # The share of the plan's cycles below which the blocked one wins: traffic is predicted no better.

@@ -18,7 +18,7 @@ from edgeconv.kernels.algorithms.sconv.slicing import (
     slice_convolution,
 )
 from edgeconv.target.cache import ASSUMED, Cache
-from edgeconv.target.micro_kernels.base import MicroKernel, Tile
+from edgeconv.target.micro_kernel import MicroKernel, Tile
 from edgeconv.target.targets import Target
 
 # Slots that one micro-kernel call costs beside its multiply-adds: start, epilogue and store.

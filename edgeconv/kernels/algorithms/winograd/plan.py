@@ -16,7 +16,7 @@ from edgeconv.kernels.algorithms.winograd.equations import routine
 from edgeconv.kernels.algorithms.winograd.phases import PLAIN, Both
 from edgeconv.kernels.algorithms.winograd.toom_cook import matrices
 from edgeconv.target.cache import ASSUMED
-from edgeconv.target.micro_kernels.base import Lies, MicroKernel
+from edgeconv.target.micro_kernel import Lies, MicroKernel
 from edgeconv.target.price.duration import EXPOSED
 from edgeconv.target.price.machine import machine_of
 from edgeconv.target.targets import PANELS, Target

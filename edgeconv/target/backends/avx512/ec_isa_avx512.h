@@ -208,7 +208,7 @@ EC_INLINE float ec_reduce_min(ec_vec a)
                      "zmm24", "zmm25", "zmm26", "zmm27", "zmm28", "zmm29", "zmm30", "zmm31")
 #endif
 
-#include "../storage/ec_stored_avx512.h"
+#include "ec_stored_avx512.h"
 #include "ec_tile_lanes.h"
 #include "ec_tile_broadcast.h"
 #include "ec_f32_lanes.h"

@@ -3,7 +3,7 @@
 
    An instruction multiplies two pixels by two filters, eight channels of each.  So four words of two
    pixels are two vectors once their halves are exchanged, filters lie by twos (`_BY_TWOS` of
-   edgeconv/target/micro_kernels/rows.py), and a vector of sums has two filters of one pixel and of the next:
+   edgeconv/target/backends/neon/backend.py), and a vector of sums has two filters of one pixel and of the next:
    halves are exchanged as sums are set and read, too. */
 #ifndef EC_INT8_MATRIX_H
 #define EC_INT8_MATRIX_H

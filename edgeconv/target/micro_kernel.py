@@ -1,4 +1,4 @@
-"""What planners and the emitter must know of a micro-kernel: a frozen row each.
+"""What planners and the emitter must know of a micro-kernel: a frozen row, in its backend's file.
 
 A micro-kernel sums products into a register tile of ``mr`` rows by ``nv`` vectors.  What its
 functions do is in ``runtime_c/kernels/ec_micro_kernel.h``.
@@ -113,3 +113,95 @@ class MicroKernel:
     def shift(self) -> int:
         """What rows of it are packed more."""
         return 128 if self.unsigned else 0
+
+
+def tiles(*shapes: tuple[int, int]) -> tuple[Tile, ...]:
+    """Register tiles of these rows and vectors."""
+    return tuple(Tile(rows, vectors) for rows, vectors in shapes)
+
+
+def int8_row(
+    isa: str,
+    lies: Lies,
+    largest: tuple[Tile, ...],
+    *,
+    prefix: str = "s8",
+    latency: int = 8,
+    rate: float = 1.0,
+    k: int = 4,
+    row_multiple: int = 1,
+    unsigned: bool = False,
+    largest_pair: int = 0,
+    pack: float = 1.0,
+    two_fit: bool = False,
+    interleaves: tuple[Interleave, ...] = (),
+    header: str = "",
+    feature: str = "",
+    flags: tuple[str, ...] = (),
+    cpu_flags: tuple[str, ...] = (),
+    groups_per_load: int = 1,
+) -> MicroKernel:
+    """A row of int8, which is widened where ``k`` is 2, summed in int32; of ``header``, if not the
+    ISA's own of int8.  ``pack``: counted; bytes are copied by vectors, if nothing else is said."""
+    stored = "int8" if k == 4 else "int16"
+    return MicroKernel(
+        isa,
+        prefix,
+        lies,
+        largest,
+        latency,
+        stored,
+        stored,
+        "int32",
+        k,
+        row_multiple,
+        rate,
+        unsigned=unsigned,
+        largest_pair=largest_pair,
+        pack=pack,
+        two_fit=two_fit,
+        interleaves=interleaves,
+        header=f"ec_int8_{header or isa}.h",
+        feature=feature,
+        flags=flags,
+        cpu_flags=cpu_flags,
+        groups_per_load=groups_per_load,
+    )
+
+
+INT16_PREFIX = "s16"  # of the rows that multiply pairs of int16; those of int8 may have it, too
+
+
+def int16_row(
+    isa: str,
+    lies: Lies,
+    *shapes: tuple[int, int],
+    rate: float,
+    latency: int = 8,
+    row_multiple: int = 1,
+    interleaves: tuple[Interleave, ...] = (),
+    header: str = "",
+    feature: str = "",
+    flags: tuple[str, ...] = (),
+    cpu_flags: tuple[str, ...] = (),
+) -> MicroKernel:
+    """A row that multiplies pairs of int16, summed modulo 2^32: a word holds two channels.  Its
+    largest register tiles have these rows and vectors."""
+    return MicroKernel(
+        isa,
+        INT16_PREFIX,
+        lies,
+        tiles(*shapes),
+        latency,
+        "int16",
+        "int16",
+        "int32",
+        2,
+        row_multiple,
+        rate,
+        interleaves=interleaves,
+        header=f"ec_int16_{header or isa}.h",
+        feature=feature,
+        flags=flags,
+        cpu_flags=cpu_flags,
+    )

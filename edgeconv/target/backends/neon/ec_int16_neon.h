@@ -2,7 +2,7 @@
    of these.  Meanings: see ec_int16_portable.h.  Included after ec_isa_neon.h or ec_isa_neon_armv7.h.
 
    Four filters are multiplied by one channel of a pixel: a vector of filters holds four of them at the first
-   channel of a word, then at the second (`_BY_CHANNEL` of edgeconv/target/micro_kernels/int16.py).  Lanes of 16 bits
+   channel of a word, then at the second (`BY_CHANNEL` of edgeconv/target/advanced_simd.py).  Lanes of 16 bits
    are those of the lower half of the registers, of which compilers know by the letter x. */
 #ifndef EC_INT16_H
 #define EC_INT16_H

@@ -21,7 +21,7 @@ EC_INLINE float ec_reduce_add(ec_vec a) { return vaddvq_f32(a); }
 EC_INLINE float ec_reduce_max(ec_vec a) { return vmaxvq_f32(a); }
 EC_INLINE float ec_reduce_min(ec_vec a) { return vminvq_f32(a); }
 
-#include "../storage/ec_stored_neon.h"
+#include "ec_stored_neon.h"
 #include "ec_tile_lanes.h"
 
 /* One channel: a pixel is loaded into every lane. */

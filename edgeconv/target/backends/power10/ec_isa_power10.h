@@ -102,7 +102,7 @@ EC_INLINE float ec_reduce_min(ec_vec a)
     return ec_minimum(half, vec_sld(half, half, 4))[0];
 }
 
-#include "../storage/ec_stored_power10.h"
+#include "ec_stored_power10.h"
 #include "ec_tile_lanes.h"
 #include "ec_tile_broadcast.h"
 

@@ -103,7 +103,7 @@ EC_INLINE float ec_reduce_min(ec_vec a)
                      "d11", "d12", "d13", "d14", "d15", "d16", "d17", "d18", "d19", "d20", "d21",  \
                      "d22", "d23", "d24", "d25", "d26", "d27", "d28", "d29", "d30", "d31")
 
-#include "../storage/ec_stored_neon_armv7.h"
+#include "ec_stored_neon_armv7.h"
 #include "ec_tile_lanes.h"
 
 /* sum + f * lane n of x, n = 0 or 1.  ARMv7 multiplies by lane in the unfused form only: the

@@ -5,7 +5,7 @@
    pairs of these sums to the accumulators, of which each lane is a filter (sadalp).  So a pair of
    channels of a pixel must lie under the pair of each filter.  Four words of a pixel are a vector of
    eight pairs: every filter meets all of them while it turns three times, by a pair at a time.  The
-   filters lie in the order in which that comes about (`_ROTATED` of edgeconv/target/micro_kernels/rows.py).
+   filters lie in the order in which that comes about (`_ROTATED` of edgeconv/target/advanced_simd.py).
    A word alone is repeated instead, and turned for the upper half (`_SWAPPED`). */
 #ifndef EC_INT8_PAIRS_H
 #define EC_INT8_PAIRS_H

@@ -109,7 +109,7 @@ EC_INLINE float ec_reduce_add(ec_vec a) { return a; }
 EC_INLINE float ec_reduce_max(ec_vec a) { return a; }
 EC_INLINE float ec_reduce_min(ec_vec a) { return a; }
 
-#include "../storage/ec_stored_portable.h"
+#include "ec_stored_portable.h"
 #include "ec_tile_lanes.h"
 
 /* tile[p][j] += sum over k < kc of a[p * a_row + k * a_k] * b[(k * nv + j) * EC_VL ...], for the rows

@@ -164,7 +164,7 @@ EC_INLINE float ec_reduce_min(ec_vec a)
     __asm__ volatile("" ::: "memory", "ymm0", "ymm1", "ymm2", "ymm3", "ymm4", "ymm5", "ymm6",      \
                      "ymm7", "ymm8", "ymm9", "ymm10", "ymm11", "ymm12", "ymm13", "ymm14", "ymm15")
 
-#include "../storage/ec_stored_avx2.h"
+#include "ec_stored_avx2.h"
 #include "ec_tile_lanes.h"
 #include "ec_tile_broadcast.h"
 #include "ec_f32_lanes.h"

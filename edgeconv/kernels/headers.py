@@ -1,0 +1,55 @@
+"""The C headers of the runtime: where they lie, and how programs of ours are told.
+
+``runtime_c`` has those of all instruction sets; what one alone has is in the folder of its backend.
+A header is named without its folder, so that names are unique: its include guard says so too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from importlib import resources
+from pathlib import Path
+
+from edgeconv.base.errors import UsageError
+from edgeconv.target import backends
+
+_SHARED = ("", "isa", "kernels", "storage")  # folders of runtime_c
+
+
+def runtime() -> Path:
+    """The folder of the headers that all instruction sets share."""
+    return Path(str(resources.files("edgeconv.kernels.runtime_c")))
+
+
+def folders() -> tuple[Path, ...]:
+    """All that have headers.  Raises as `backends.folders`."""
+    return (*(runtime() / name for name in _SHARED), *backends.folders().values())
+
+
+def find(name: str) -> Path:
+    """The file of a header; KeyError where there is none.
+
+    Raises UsageError where two have one name, and as `folders`.
+    """
+    return _files(folders())[name]
+
+
+def include_flags() -> tuple[str, ...]:
+    """What tells a C compiler where headers are."""
+    return tuple(f"-I{folder}" for folder in folders())
+
+
+@cache
+def _files(within: tuple[Path, ...]) -> Mapping[str, Path]:
+    found: dict[str, Path] = {}
+    for folder in within:
+        for path in sorted(folder.glob("*.h")):
+            if found.setdefault(path.name, path) != path:
+                raise UsageError(
+                    "two headers of one name",
+                    where=str(path),
+                    rule=f"{found[path.name]} has it too",
+                    hint="rename one of them, and its include guard",
+                )
+    return found

@@ -1,0 +1,140 @@
+"""A backend from a folder of its own, none of it in the package, is used everywhere."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from edgeconv.base.errors import UsageError
+from edgeconv.target import backends, board_folders
+from edgeconv.target.backends import FOLDERS_VARIABLE, TARGETS
+from edgeconv.target.targets import Target
+from tests import ROOT, onnx_models, toy
+from tests.command import Command
+
+SCONV = ("--algorithm", "conv=sconv")
+# Instruction sets whose names are no words of English, which headers and remarks could mean.
+NAMED = ("avx512", "avx2", "neon", "neon_armv7", "power10")
+SOURCES = [
+    path
+    for folder in ("edgeconv", "codegen", "runtime_c")
+    for path in sorted((ROOT / folder).rglob("*"))
+    if path.suffix in (".py", ".h", ".c", ".S", ".j2") and path.is_file()
+]
+
+
+@pytest.fixture
+def added(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Its folder is named, and one of boards that have it."""
+    monkeypatch.setenv(FOLDERS_VARIABLE, str(toy.FOLDER / "backends"))
+    boards = tmp_path / "boards"
+    boards.mkdir()
+    for name, usual, isa in (
+        ("toy-c", "generic-c", "toy"),
+        ("toy-pi", "raspberry-pi-4", "toy_neon"),
+    ):
+        text = board_folders.files()[usual].read_text()
+        text = text.replace(f'name = "{usual}"', f'name = "{name}"')
+        own = "".join(
+            f'isa = "{isa}"\n' if line.startswith("isa =") else line
+            for line in text.splitlines(keepends=True)
+        )
+        (boards / f"{name}.toml").write_text(own)
+    monkeypatch.setenv(board_folders.FOLDERS_VARIABLE, str(boards))
+
+
+def model_in(folder: Path) -> Path:
+    """Filters and pixels that are no multiples of its tile."""
+    return onnx_models.save(onnx_models.convolution(5, 7, (2, 5, 9, 7)), folder / "net.onnx")
+
+
+def layer_of(report: Any) -> Any:
+    (layer,) = (entry for entry in report["layers"] if entry["op"] == "Conv")
+    return layer
+
+
+@pytest.mark.usefixtures("added")
+def test_a_network_runs_with_it(edgeconv: Command, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    asked = (model_in(tmp_path), "--board", "toy-c", *SCONV)
+    edgeconv.ok("compile", *asked, "-o", out, "--build", "--verify")
+    assert ".micro_kernel = EC_ROW_TOY" in (out / "net.c").read_text()
+    assert "ROW(f32, F32) ROW(toy, TOY)" in (out / "net_runtime.h").read_text()
+
+
+@pytest.mark.usefixtures("added")
+def test_it_is_priced_and_explained(edgeconv: Command, tmp_path: Path) -> None:
+    command = ("explain", model_in(tmp_path), *SCONV, "--json", "--board")
+    usual = layer_of(edgeconv.ok(*command, "raspberry-pi-4").json())
+    faster = layer_of(edgeconv.ok(*command, "toy-pi").json())
+    assert (usual["plan"]["n_f"], faster["plan"]["n_f"]) == (8, 5)
+    assert faster["predicted_ms"] < usual["predicted_ms"]
+
+
+def test_the_table_follows_the_variable(monkeypatch: pytest.MonkeyPatch) -> None:
+    shipped = list(TARGETS)
+    monkeypatch.setenv(FOLDERS_VARIABLE, str(toy.FOLDER / "backends"))
+    assert list(TARGETS) == [*shipped, "toy", "toy_neon"]
+    assert backends.folders()["toy"] == toy.FOLDER / "backends" / "toy"
+    assert isinstance(TARGETS["toy"], Target)
+    monkeypatch.delenv(FOLDERS_VARIABLE)
+    assert list(TARGETS) == shipped
+
+
+WRONG = {
+    "a backend cannot be read": "def TARGET(:\n",
+    "a backend without a target": "TARGET = 'avx2'\n",
+    "two backends of one name": "from edgeconv.target.backends.avx2.backend import TARGET\n",
+}
+
+
+@pytest.mark.parametrize("what", WRONG)
+def test_what_is_no_backend_is_named(
+    what: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "backend.py").write_text(WRONG[what])
+    monkeypatch.setenv(FOLDERS_VARIABLE, str(tmp_path))
+    with pytest.raises(UsageError, match=what) as error:
+        list(TARGETS)
+    assert str(tmp_path / "mine") in str(error.value)
+
+
+def test_a_folder_that_is_not_there_is_named(
+    edgeconv: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv(FOLDERS_VARIABLE, str(tmp_path / "none"))
+    done = edgeconv("explain", model_in(tmp_path), "--board", "generic-c")
+    assert done.status == 2
+    assert "no such folder of backends" in done.stderr
+
+
+def test_two_headers_of_one_name_are_named(
+    edgeconv: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    folder = tmp_path / "backends" / "mine"
+    folder.mkdir(parents=True)
+    (folder / "backend.py").write_text(
+        "from dataclasses import replace\n"
+        "from edgeconv.target.backends.avx2.backend import TARGET as AVX2\n"
+        "TARGET = replace(AVX2, name='mine', runtime='avx2')\n"
+    )
+    (folder / "ec_gemm.h").write_text("")
+    monkeypatch.setenv(FOLDERS_VARIABLE, str(folder.parent))
+    done = edgeconv("compile", model_in(tmp_path), "--board", "generic-c", "-o", tmp_path / "out")
+    assert done.status == 2
+    assert "two headers of one name" in done.stderr
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("isa", NAMED)
+def test_what_an_instruction_set_is_stands_in_its_folder_alone(isa: str) -> None:
+    """As a word, in what computes; manuals, boards and tests may name it."""
+    word = re.compile(rf"\b{isa}\b")
+    found = {path for path in SOURCES if word.search(path.read_text(encoding="utf-8"))}
+    folder = str(ROOT / "edgeconv" / "target" / "backends" / isa)  # NEON's begin alike, and share
+    assert found
+    assert [path for path in found if not str(path).startswith(folder)] == []
