@@ -18,6 +18,7 @@ from edgeconv.codegen.cross import Cross
 from edgeconv.codegen.functions import MANY, Function, FunctionTable, environment
 from edgeconv.codegen.ports import run_parameters
 from edgeconv.codegen.pruning import pruned
+from edgeconv.codegen.results import CHECKS, SCALABLE, SELFTEST, THREADS, results
 from edgeconv.codegen.routines import routines_header
 from edgeconv.codegen.sbom import Bill
 from edgeconv.codegen.selftest import SEED, Answer
@@ -166,6 +167,17 @@ class _Emitter:
         run = f"{self.name}_threads_run({shared.function}, &given, {len(turns.shares) - 1});"
         return replace(turns, calls=(*others, replace(last, shared=replace(shared, call=run))))
 
+    def _has(self) -> set[str]:
+        """What decides which results there are."""
+        checks = any(node.op == CHECK for node in self.choice.graph.nodes)
+        found = {
+            SELFTEST: bool(self.options.selftest),
+            THREADS: self.threads > 1,
+            CHECKS: checks,
+            SCALABLE: self.target.scalable,
+        }
+        return {name for name, has in found.items() if has}
+
     def _context(self) -> dict[str, object]:
         """The variables of every project template."""
         steps = self._steps()
@@ -193,7 +205,8 @@ class _Emitter:
             "typed": any(port.c_type != "float" for port in (*self.inputs, *self.outputs)),
             "run_parameters": self.run_parameters,
             "threads": self.threads,
-            "checks": any(node.op == CHECK for node in self.choice.graph.nodes),
+            "checks": CHECKS in self._has(),
+            "results": results(self._has()),
             "any_layout": self.options.any_layout,
             "cpus": self.options.cpus,
             "init_parameters": [

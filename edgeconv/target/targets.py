@@ -59,7 +59,9 @@ class Target:
     ``flags``: what GCC and Clang need.  ``guard``: the macro they then define.
     ``cpu_flags``: words of /proc/cpuinfo that tell that the running CPU has it; ``mandatory``: the
     machine, as it calls itself, on which every CPU has it.  ``fpus``: names of Arm's -mfpu that
-    include it, and those of the same unit without.
+    include it, and those of the same unit without.  ``emulated``: options of QEMU's user mode under
+    which its CPU has it.  ``scalable``: the core decides how long its vectors are, and its header
+    has ``ec_vector_bytes`` to ask; programs refuse to run where they are not of ``lanes``.
     ``flushes_subnormals``: its vector instructions may read a subnormal number as zero of its sign
     and write zero for a subnormal result; what the scalar unit does stays exact.
     ``caches``: those of the board, by level; ``line_bytes``: a line of the nearest, 0 of a core
@@ -100,6 +102,8 @@ class Target:
     cpu_flags: tuple[str, ...] = ()
     mandatory: str = ""
     fpus: tuple[tuple[str, str], ...] = ()
+    emulated: tuple[str, ...] = ()
+    scalable: bool = False
     flushes_subnormals: bool = False
     caches: tuple[Cache, ...] = ()
     line_bytes: int = ASSUMED_LINE

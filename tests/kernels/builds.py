@@ -34,7 +34,6 @@ _TRAPPING = (
     "-fsanitize-undefined-trap-on-error",
     *("--param", "asan-instrumentation-with-call-threshold=0"),
 )
-_QEMU_CPU = {"power10": ("-cpu", "power10"), "neon_armv7": ("-cpu", "cortex-a15")}
 # What the toolchain and the emulator of an architecture are called, where not by its own name.
 _TRIPLES = {"ppc64le": "powerpc64le-linux-gnu", "armv7l": "arm-linux-gnueabihf"}
 _QEMU_NAMES = {"armv7l": "arm"}
@@ -90,7 +89,7 @@ def emulated(target: Target, options: tuple[str, ...] = ()) -> Build:
         f"{target.name} under QEMU",
         target,
         (compiler, *(options or ("-O2",)), "-static", *_STRICT),
-        (qemu, *_QEMU_CPU.get(target.name, ())),
+        (qemu, *target.emulated),
     )
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import shutil
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -35,9 +37,11 @@ def added(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     for name, usual, isa in (
         ("toy-c", "generic-c", "toy"),
         ("toy-pi", "raspberry-pi-4", "toy_neon"),
+        ("toy-sve256", "raspberry-pi-4", "sve256"),
     ):
         text = board_folders.files()[usual].read_text()
         text = text.replace(f'name = "{usual}"', f'name = "{name}"')
+        text = text.replace("-mcpu=", "-mtune=")  # which would take the place of -march
         own = "".join(
             f'isa = "{isa}"\n' if line.startswith("isa =") else line
             for line in text.splitlines(keepends=True)
@@ -74,10 +78,29 @@ def test_it_is_priced_and_explained(edgeconv: Command, tmp_path: Path) -> None:
     assert faster["predicted_ms"] < usual["predicted_ms"]
 
 
+@pytest.mark.usefixtures("added")
+def test_vectors_of_another_length_than_was_compiled_for_are_refused(
+    edgeconv: Command, tmp_path: Path
+) -> None:
+    """Kernels of a fixed length, which would compute something else: of SVE the core decides."""
+    compiler, emulator = "aarch64-linux-gnu-gcc", "qemu-aarch64"
+    if not shutil.which(compiler) or not shutil.which(emulator):
+        pytest.skip(f"{compiler} or {emulator} is not installed")
+    out = tmp_path / "out"
+    edgeconv.ok("compile", model_in(tmp_path), "--board", "toy-sve256", "-o", out, "--build")
+    assert "NET_E_VECTORS = 13 " in (out / "net.h").read_text()
+    program, ran = out / "build" / "net", {}
+    for length in (32, 64):
+        command = [emulator, "-cpu", f"max,sve-default-vector-length={length}", str(program)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        ran[length] = (done.returncode, "vectors have another length" in done.stderr)
+    assert ran == {32: (0, False), 64: (2, True)}
+
+
 def test_the_table_follows_the_variable(monkeypatch: pytest.MonkeyPatch) -> None:
     shipped = list(TARGETS)
     monkeypatch.setenv(FOLDERS_VARIABLE, str(toy.FOLDER / "backends"))
-    assert list(TARGETS) == [*shipped, "toy", "toy_neon"]
+    assert {"toy", "toy_neon", "vectors256"} <= set(TARGETS) - set(shipped)
     assert backends.folders()["toy"] == toy.FOLDER / "backends" / "toy"
     assert isinstance(TARGETS["toy"], Target)
     monkeypatch.delenv(FOLDERS_VARIABLE)

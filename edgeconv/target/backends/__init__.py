@@ -2,8 +2,9 @@
 
 They are found by scanning this folder and those that EDGECONV_BACKENDS names, which the variable
 separates as PATH is; adding one is adding a folder.  ``backend.py`` defines ``TARGET``, a
-`targets.Target`.  What a backend of another folder says is run as Python, as what PYTHONPATH names
-is.  CMake reads the rows too, so that this package needs nothing but Python.
+`targets.Target`, or a tuple of such (of one instruction set by lengths of vectors, say).  What a
+backend of another folder says is run as Python, as what PYTHONPATH names is.  CMake reads the rows
+too, so that this package needs nothing but Python.
 """
 
 from __future__ import annotations
@@ -64,25 +65,25 @@ def _found(named: str) -> Mapping[str, tuple[Target, Path]]:
                 "no such folder of backends", where=str(root), hint=f"correct {FOLDERS_VARIABLE}"
             )
         for folder in sorted(path.parent for path in root.glob(f"*/{_ROWS}")):
-            target = _read(folder)
-            if target.name in found:
-                raise UsageError(
-                    "two backends of one name",
-                    where=str(folder),
-                    got=repr(target.name),
-                    rule=f"{found[target.name][1]} has it too",
-                    hint="rename one of them",
-                )
-            found[target.name] = target, folder
+            for target in _read(folder):
+                if target.name in found:
+                    raise UsageError(
+                        "two backends of one name",
+                        where=str(folder),
+                        got=repr(target.name),
+                        rule=f"{found[target.name][1]} has it too",
+                        hint="rename one of them",
+                    )
+                found[target.name] = target, folder
     return found
 
 
-def _read(folder: Path) -> Target:
+def _read(folder: Path) -> tuple[Target, ...]:
     """What the file of a folder defines, or a UsageError that says what is wrong with it."""
     path = folder / _ROWS
     if folder.parent == _SHIPPED:
         module = importlib.import_module(f"{__name__}.{folder.name}.backend")
-        return _target(module, path)
+        return _targets(module, path)
     spec = importlib.util.spec_from_file_location(f"{__name__}.of.{folder.name}", path)
     assert spec is not None
     assert spec.loader is not None  # of a file whose name ends in .py
@@ -96,16 +97,18 @@ def _read(folder: Path) -> Target:
             got=f"{type(error).__name__}: {error}",
             hint="correct it, or leave its folder out of " + FOLDERS_VARIABLE,
         ) from error
-    return _target(module, path)
+    return _targets(module, path)
 
 
-def _target(module: object, path: Path) -> Target:
-    target = getattr(module, "TARGET", None)
-    if not isinstance(target, Target):
-        raise UsageError(
-            "a backend without a target",
-            where=str(path),
-            got=type(target).__name__,
-            rule="TARGET is an edgeconv.target.targets.Target",
-        )
-    return target
+def _targets(module: object, path: Path) -> tuple[Target, ...]:
+    stated = getattr(module, "TARGET", None)
+    targets = stated if isinstance(stated, tuple) else (stated,)
+    for target in targets:
+        if not isinstance(target, Target):
+            raise UsageError(
+                "a backend without a target",
+                where=str(path),
+                got=type(target).__name__,
+                rule="TARGET is an edgeconv.target.targets.Target, or a tuple of them",
+            )
+    return targets

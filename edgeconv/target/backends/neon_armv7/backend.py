@@ -59,6 +59,7 @@ TARGET = Target(
     cpu_flags=("neon", "vfpv4"),
     mandatory="armv8l",
     fpus=(("neon", "vfpv3"), ("neon-vfpv4", "vfpv4"), ("neon-fp-armv8", "fp-armv8")),
+    emulated=("-cpu", "cortex-a15"),
     flushes_subnormals=True,
     kernels=_KERNELS,
     byte_rows=(ByteVectors("neon", 16, 40),),

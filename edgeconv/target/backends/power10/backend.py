@@ -65,6 +65,7 @@ TARGET = Target(
     flags=("-mcpu=power10",),
     guard="__MMA__",
     cpu_flags=("power10",),
+    emulated=("-cpu", "power10"),
     kernels=_KERNELS,
     byte_rows=(ByteVectors(_NAME, 16, 17),),
     dots=(DotRow(_NAME, 4, 2.0, 4.5, shift=128),),

@@ -1,0 +1,2 @@
+/* Loads and stores of stored numbers on vectors of 512 bits. */
+#include "ec_stored_vectors.h"
