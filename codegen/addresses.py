@@ -21,7 +21,7 @@ class Bank:
     """The part of the arena in one memory.
 
     ``symbol``: the array that firmware has for it; ``pointer``: parameter and member, and the array
-    in a hosted main.c; ``size``: the constant in the header; ``macro``: from offset to address.
+    in a hosted main.c; ``size``: the constant in the header; ``function``: from offset to address.
     """
 
     name: str
@@ -30,7 +30,7 @@ class Bank:
     symbol: str
     pointer: str
     size: str
-    macro: str
+    function: str
 
 
 class Addresses:
@@ -71,7 +71,7 @@ class Addresses:
             own = workers > 1 and self.choice.graph[name].ring
             behind = f" + worker * {place.bytes // workers}" if own else ""
             at = f"{self.upper}_AT_{self.idents[name].upper()}"
-            return f"{self._bank_of(place).macro}({at}{behind})"
+            return f"{self._bank_of(place).function}(model, {at}{behind})"
         port = self._port_of(place)
         prefix = "input" if place.region is Region.INPUT else "output"
         element = place.offset // port.tensor.element_bytes
@@ -81,20 +81,17 @@ class Addresses:
         """An argument of layer ``index``; of ``workers`` each has a workspace of his own."""
         if arg.kind is ArgKind.WORKSPACE:
             place = self.memory.workspaces[index]
-            macro, own = self._bank_of(place).macro, place.bytes // workers
-            behind = f" + worker * {own}" if workers > 1 else ""
-            address = f"{macro}({self._workspace(index)}{behind})"
-            return address if arg.c_type == "float" else f"({arg.c_type} *)(void *){address}"
+            behind = f" + worker * {place.bytes // workers}" if workers > 1 else ""
+            return f"{self._bank_of(place).function}(model, {self._workspace(index)}{behind})"
         if arg.kind is not ArgKind.WEIGHTS:
             address = self.of_tensor(arg.ref, workers)
             place = self.memory.places[arg.ref]
-            if place.region is Region.ARENA:  # whose macro points to floats
-                return address if arg.c_type == "float" else f"({arg.c_type} *)(void *){address}"
+            if place.region is Region.ARENA:  # a pointer to void
+                return address
             const = "const " if place.region is Region.INPUT else ""
             same = arg.c_type == self._port_of(place).c_type
             return address if same else f"({const}{arg.c_type} *)({address})"
-        address = f"WT({self.weights.enumerators[index, arg.ref]})"
-        return address if arg.c_type == "float" else f"(const {arg.c_type} *){address}"
+        return f"{self.name}_weights_at(model, {self.weights.enumerators[index, arg.ref]})"
 
     def described(self, tensor: Tensor) -> str:
         """Shape, layout, type and place of a tensor, for a comment."""
@@ -161,7 +158,7 @@ class Addresses:
             symbol=f"{self.name}_arena{suffix}",
             pointer=f"arena{suffix}",
             size=f"{self.upper}_ARENA{upper}_BYTES",
-            macro=f"AT{upper}",
+            function=f"{self.name}_at{suffix}",
         )
 
     def _bank_of(self, place: Place) -> Bank:

@@ -200,20 +200,41 @@ static void tiny_softmax_1(const float *x, float *out)
    and bench --layers build with it. */
 #ifdef TINY_TRACE
 void tiny_trace(int layer, const void *result, size_t bytes);
-#define TRACED(layer, result, bytes) tiny_trace(layer, result, bytes)
-#else
-#define TRACED(layer, result, bytes) ((void)0)
 #endif
 /* With -DTINY_WATCHDOG: a function of yours, called after every layer, to feed a watchdog or to yield
    to other tasks. */
 #ifdef TINY_WATCHDOG
 void tiny_watchdog(int layer);
-#define DONE(layer, result, bytes) (TRACED(layer, result, bytes), tiny_watchdog(layer))
-#else
-#define DONE(layer, result, bytes) TRACED(layer, result, bytes)
 #endif
-#define AT(offset) ((float *)(void *)(model->arena + (offset)))
-#define WT(offset) ((const float *)(const void *)(model->weights + (offset)))
+
+/* After rows of a layer. */
+EC_INLINE void tiny_made(int layer, const void *result, size_t bytes)
+{
+#ifdef TINY_TRACE
+    tiny_trace(layer, result, bytes);
+#else
+    (void)layer, (void)result, (void)bytes;
+#endif
+}
+
+/* After a layer. */
+EC_INLINE void tiny_done(int layer, const void *result, size_t bytes)
+{
+    tiny_made(layer, result, bytes);
+#ifdef TINY_WATCHDOG
+    tiny_watchdog(layer);
+#endif
+}
+
+/* What lies so many bytes behind the start of the arena and of the weights. */
+EC_INLINE void *tiny_at(const tiny_model *model, size_t offset)
+{
+    return model->arena + offset;
+}
+EC_INLINE const void *tiny_weights_at(const tiny_model *model, size_t offset)
+{
+    return model->weights + offset;
+}
 
 int tiny_run(const tiny_model *model, const float *input_image, float *output_p)
 {
@@ -224,52 +245,51 @@ int tiny_run(const tiny_model *model, const float *input_image, float *output_p)
        1x3x12x12 NCHW float32 @input -> 1x4x6x6 NCHW float32 @0
        3888 MACs; direct (mr 3, nr 4, row 6, rows_per_pass 6, channels_per_pass 3);
        448 bytes of weights */
-    tiny_conv_3x3_s2_1(input_image, WT(TINY_WT_R0_FILTERS), WT(TINY_WT_R0_BIAS), AT(TINY_AT_R0));
-    DONE(0, AT(TINY_AT_R0), 576);
+    tiny_conv_3x3_s2_1(input_image, tiny_weights_at(model, TINY_WT_R0_FILTERS),
+                       tiny_weights_at(model, TINY_WT_R0_BIAS), tiny_at(model, TINY_AT_R0));
+    tiny_done(0, tiny_at(model, TINY_AT_R0), 576);
 
     /* 1: Conv "depthwise, depthwise_relu" + relu
        1x4x6x6 NCHW float32 @0 -> 1x4x6x6 NCHW float32 @576
        1296 MACs; depthwise (mr 3, nr 1); 160 bytes of weights */
-    tiny_depthwise_3x3_1(AT(TINY_AT_R0), WT(TINY_WT_R1_FILTERS), WT(TINY_WT_R1_BIAS),
-                         AT(TINY_AT_R1));
-    DONE(1, AT(TINY_AT_R1), 576);
+    tiny_depthwise_3x3_1(tiny_at(model, TINY_AT_R0), tiny_weights_at(model, TINY_WT_R1_FILTERS),
+                         tiny_weights_at(model, TINY_WT_R1_BIAS), tiny_at(model, TINY_AT_R1));
+    tiny_done(1, tiny_at(model, TINY_AT_R1), 576);
 
     /* 2: Conv "pointwise, add, add_relu" + residual + relu
        1x4x6x6 NCHW float32 @576, 1x4x6x6 NCHW float32 @0 -> 1x4x6x6 NCHW float32 @0
        576 MACs; sconv (n_win 4, n_f 4, nc 4, k1 9, k2 1, k3 9, schedule IS);
        80 bytes of weights */
-    tiny_conv_1x1_1(AT(TINY_AT_R1), WT(TINY_WT_R2_FILTERS), WT(TINY_WT_R2_BIAS), AT(TINY_AT_R0),
-                    AT(TINY_AT_R2), AT(TINY_WORKSPACE_2));
-    DONE(2, AT(TINY_AT_R2), 576);
+    tiny_conv_1x1_1(tiny_at(model, TINY_AT_R1), tiny_weights_at(model, TINY_WT_R2_FILTERS),
+                    tiny_weights_at(model, TINY_WT_R2_BIAS), tiny_at(model, TINY_AT_R0),
+                    tiny_at(model, TINY_AT_R2), tiny_at(model, TINY_WORKSPACE_2));
+    tiny_done(2, tiny_at(model, TINY_AT_R2), 576);
 
     /* 3: Pool "pool"
        1x4x6x6 NCHW float32 @0 -> 1x4x3x3 NCHW float32 @576
        pool_rows */
-    tiny_max_pool_2x2_s2_1(AT(TINY_AT_R2), AT(TINY_AT_POOLED), AT(TINY_WORKSPACE_3));
-    DONE(3, AT(TINY_AT_POOLED), 144);
+    tiny_max_pool_2x2_s2_1(tiny_at(model, TINY_AT_R2), tiny_at(model, TINY_AT_POOLED),
+                           tiny_at(model, TINY_WORKSPACE_3));
+    tiny_done(3, tiny_at(model, TINY_AT_POOLED), 144);
     /* 4: Reshape "flatten": nothing moves,
        1x4x3x3 NCHW float32 @576 -> 1x36 float32 @576 */
-    DONE(4, AT(TINY_AT_FLAT), 144);
+    tiny_done(4, tiny_at(model, TINY_AT_FLAT), 144);
 
     /* 5: Dense "dense"
        1x36 float32 @576 -> 1x3 float32 @output
        108 MACs; dense (mr 1, nr 3, row 1, rows_per_pass 1, channels_per_pass 36);
        444 bytes of weights */
-    tiny_dense_1(AT(TINY_AT_FLAT), WT(TINY_WT_LOGITS_FILTERS), WT(TINY_WT_LOGITS_BIAS), output_p);
-    DONE(5, output_p, 12);
+    tiny_dense_1(tiny_at(model, TINY_AT_FLAT), tiny_weights_at(model, TINY_WT_LOGITS_FILTERS),
+                 tiny_weights_at(model, TINY_WT_LOGITS_BIAS), output_p);
+    tiny_done(5, output_p, 12);
 
     /* 6: Softmax "softmax"
        1x3 float32 @output -> 1x3 float32 @output
        softmax */
     tiny_softmax_1(output_p, output_p);
-    DONE(6, output_p, 12);
+    tiny_done(6, output_p, 12);
     return TINY_OK;
 }
-
-#undef AT
-#undef WT
-#undef DONE
-#undef TRACED
 
 /* CRC-32 (polynomial 0xEDB88320) of more bytes, four bits at a time: the table stays small. */
 static uint32_t tiny_crc32(uint32_t crc, const unsigned char *data, size_t bytes)

@@ -92,10 +92,10 @@ static void net_clip(const float *in, float *out)
 int net_run(const net_model *model)
 {
     for (int y = 0; y < 24; y += 2) {
-        net_clip(AT(NET_AT_X), AT_FAST(NET_AT_Y));
-        DONE(0, AT(NET_AT_X), 8);
+        net_clip(net_at(model, NET_AT_X), net_at_fast(model, NET_AT_Y));
+        net_done(0, net_at(model, NET_AT_X), 8);
     }
-    net_clip(AT(NET_AT_X), WT(NET_WT_B));
+    net_clip(net_at(model, NET_AT_X), net_weights_at(model, NET_WT_B));
     return 0;
 }
 """
@@ -121,10 +121,22 @@ def test_what_is_changed() -> None:
             "static const ec_epilogue epilogue = {.before = EC_ACT_CLIP, .before_beta = 7.0f};",
         ),
         ("no epilogue", "static const ec_epilogue epilogue = {0};"),
-        ("a tensor 4 bytes further", "net_clip(AT(NET_AT_X + 4), AT_FAST(NET_AT_Y));"),
-        ("a tensor 4 bytes further", "net_clip(AT(NET_AT_X), AT_FAST(NET_AT_Y + 4));"),
-        ("a tensor 4 bytes further", "net_clip(AT(NET_AT_X + 4), WT(NET_WT_B));"),
-        ("a constant 4 bytes further", "net_clip(AT(NET_AT_X), WT(NET_WT_B + 4));"),
+        (
+            "a tensor 4 bytes further",
+            "net_clip(net_at(model, NET_AT_X + 4), net_at_fast(model, NET_AT_Y));",
+        ),
+        (
+            "a tensor 4 bytes further",
+            "net_clip(net_at(model, NET_AT_X), net_at_fast(model, NET_AT_Y + 4));",
+        ),
+        (
+            "a tensor 4 bytes further",
+            "net_clip(net_at(model, NET_AT_X + 4), net_weights_at(model, NET_WT_B));",
+        ),
+        (
+            "a constant 4 bytes further",
+            "net_clip(net_at(model, NET_AT_X), net_weights_at(model, NET_WT_B + 4));",
+        ),
         ("a call left out", ""),
         ("a call left out", ""),
         ("rows of a turn one less", "for (int y = 0; y < 23; y += 2) {"),

@@ -16,10 +16,10 @@ _EPILOGUE = re.compile(r"(?<=epilogue = )\{\.[^;]*\}(?=;)")
 _MEMBER = re.compile(r"(?<=\.)(\w+) = (\d+)(?=[,}\n ])")
 _ARGUMENT = re.compile(r"(?<=, )(\d+)(?=[,)])")
 _NUMBER = re.compile(r"(?<![\w.])(\d+\.\d*|\d+\.?\d*e-?\d+)(?=f\b)")
-_ADDRESS = re.compile(r"\bAT(?:_\w+)?\((\w+)(?=[) ])")
-_CONSTANT = re.compile(r"\bWT\((\w+)(?=\))")
+_ADDRESS = re.compile(r"\b(?!\w+_weights_at\()\w+_at(?:_\w+)?\(model, (\w+)(?=[) ])")
+_CONSTANT = re.compile(r"\b\w+_weights_at\(model, (\w+)(?=\))")
 _PLACE = re.compile(r"\b(\w+(?:_AT|_WORKSPACE)_\w+) = (\d+)(?=[,\n])")
-_CALL = re.compile(r"(?<=\n)    +(?!DONE|return)\w+\([^;{}]*\);(?=\n)")
+_CALL = re.compile(r"(?<=\n)    +(?!\w+_done\(|return)\w+\([^;{}]*\);(?=\n)")
 _ROWS = re.compile(r"(?<=[+*<=] )(\d+)\b")
 
 
@@ -121,4 +121,4 @@ def _may_be(kind: str, line: str) -> bool:
     """Rows are counted in loops and what these need; what is traced is no part of the network."""
     if kind == "rows of a turn one less":
         return line.startswith(("for (int y", "const int ", "while ("))
-    return not line.startswith(("DONE", "if (!*"))
+    return "_done(" not in line and not line.startswith("if (!*")
