@@ -24,6 +24,7 @@ from edgeconv.codegen.sbom import Bill
 from edgeconv.codegen.selftest import SEED, Answer
 from edgeconv.codegen.shares import Items
 from edgeconv.codegen.source_tree import SourceTree
+from edgeconv.codegen.switches import SHARED_ROWS, switches
 from edgeconv.codegen.turns import Turns, row_variables, turns_of
 from edgeconv.codegen.weights import CRC_AT, MAGIC, VERSION, WeightImage, layout
 from edgeconv.codegen.workers import SharedStep, ranges, shared_step
@@ -175,6 +176,7 @@ class _Emitter:
             THREADS: self.threads > 1,
             CHECKS: checks,
             SCALABLE: self.target.scalable,
+            SHARED_ROWS: any(step.turn and step.shares for step in self.choice.steps),
         }
         return {name for name, has in found.items() if has}
 
@@ -207,6 +209,7 @@ class _Emitter:
             "threads": self.threads,
             "checks": CHECKS in self._has(),
             "results": results(self._has()),
+            "switches": switches(self.name, self._has()),
             "any_layout": self.options.any_layout,
             "cpus": self.options.cpus,
             "init_parameters": [
@@ -287,6 +290,7 @@ class _Emitter:
             "CMakeLists.txt": "CMakeLists.txt.j2",
             "CMakePresets.json": "CMakePresets.json.j2",
             "README.md": "README.md.j2",
+            ".clang-format": "clang-format.j2",
             "library.json": "library.json.j2",
             "library.properties": "library.properties.j2",
             "zephyr/module.yml": "zephyr_module.yml.j2",
@@ -316,7 +320,7 @@ class _Emitter:
             f"{self.name}_weights",
             as_c,
             bill=Bill(self.name, self.choice.graph.name, self.choice.graph.sha256),
-            once=frozenset({"app.c"}.intersection(files)),
+            once=frozenset({"app.c", ".clang-format"}.intersection(files)),
         )
 
 

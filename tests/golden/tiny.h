@@ -6,6 +6,12 @@
 #ifndef TINY_H
 #define TINY_H
 
+/* Macros that change how tiny.c is compiled (-D...); none is needed.
+     TINY_NO_CRC    tiny_init does not compute the CRC of the weights
+     TINY_WATCHDOG  tiny_watchdog, which is yours, is called after every layer
+     TINY_TRACE     tiny_trace, which is yours, is given the result of every layer
+     EC_DEBUG       nothing is unrolled or inlined, to step through (with -Og) */
+
 #include <stddef.h>
 #include <stdint.h>
 

@@ -37,7 +37,7 @@ def test_project_holds_what_was_promised(
         "CMakeLists.txt", "CMakePresets.json", "README.md", "main.c", "report.json",
         "net.c", "net.h", "net_runtime.h", "net_weights.S", "net_weights.bin",
         "library.json", "library.properties", "zephyr/module.yml", ".edgeconv/manifest.json",
-        "net.cdx.json",
+        "net.cdx.json", ".clang-format",
     }  # fmt: skip
     assert "RAM: arena" in done.stdout
     assert f"project: {tmp_path / 'out'}" in done.stdout
