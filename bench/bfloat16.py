@@ -30,6 +30,7 @@ from edgeconv.codegen.equal_constants import encoded
 from edgeconv.ir.choice import ArgKind, Layer
 from edgeconv.ir.graph import Graph
 from edgeconv.ir.layout import blocked
+from edgeconv.ir.request import Request
 from edgeconv.kernels import algorithms
 from edgeconv.kernels.storage import format_of, formats
 from edgeconv.run.build import find_compiler
@@ -55,14 +56,12 @@ def _graph(entry: Convolution, target: Target, name: str, *, stored: bool) -> Gr
     """The convolution alone: channels in blocks, in and out, of numbers that bfloat16 has."""
     xc, graph = blocked(target.lanes), entry.graph
     weights = BFLOAT16.rounded(graph["w"].constant()).astype(np.float32)
-    attrs = {**entry.node.attrs, "algorithm": name}
-    if name == "bfloat16":
-        attrs["storage"] = BFLOAT16.encoding
+    asked = Request(name, storage=BFLOAT16.encoding if name == "bfloat16" else None)
     x = replace(graph["x"], layout=xc)
     if stored and name == "bfloat16":
         x = replace(x, storage=BFLOAT16.encoding)
     changed = {"x": x, "y": replace(graph["y"], layout=xc), "w": replace(graph["w"], data=weights)}
-    return replace(graph.with_tensors(changed), nodes=(replace(entry.node, attrs=attrs),))
+    return replace(graph.with_tensors(changed), nodes=(replace(entry.node, request=asked),))
 
 
 def ways(entry: Convolution, target: Target, program: Program, *, stored: bool) -> list[Way]:
@@ -73,7 +72,7 @@ def ways(entry: Convolution, target: Target, program: Program, *, stored: bool) 
         (node,) = graph.nodes
         if name not in {entry.algorithm for entry in algorithms.applicable(node, graph, target)}:
             return []
-        named = replace(node, attrs={**node.attrs, "algorithm": name})
+        named = replace(node, request=replace(node.request, algorithm=name))
         layer = algorithms.lower(named, graph, target)
         found.append(Way(name, layer, graph, program.add(layer)))
     return found

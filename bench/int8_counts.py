@@ -34,6 +34,7 @@ from edgeconv.app.pipeline import CompileOptions
 from edgeconv.ir.activation import Activation, grid
 from edgeconv.ir.candidate import INTEGERS
 from edgeconv.ir.encoding import FLOAT32, INT8, int8
+from edgeconv.ir.filters import without_storage
 from edgeconv.ir.graph import Epilogue, Graph, Node, Tensor
 from edgeconv.kernels import algorithms
 from edgeconv.kernels.algorithms.problem import problem_of
@@ -87,9 +88,8 @@ def convolution(
 
 def in_float32(whole: Convolution) -> Convolution:
     """The same of float32, behind a ReLU6."""
-    attrs = {name: value for name, value in whole.node.attrs.items() if name != "storage"}
     epilogue = Epilogue(before=Activation("clip", 0.0, 6.0))
-    node = replace(whole.node, attrs=attrs, epilogue=epilogue)
+    node = replace(without_storage(whole.node), epilogue=epilogue)
     tensors = {name: replace(whole.graph[name], storage=FLOAT32) for name in "xy"}
     graph = replace(whole.graph.with_tensors(tensors), nodes=(node,))
     return Convolution(problem_of(node, graph), node, graph)
@@ -114,8 +114,8 @@ def in_few_products(real: Convolution, target: Target) -> list[Candidate]:
     forms = forms_within(real.graph, {real.node.name: LAYER_ERROR})
     if real.node.name not in forms:
         return []
-    allowed = {**real.node.attrs, "minimal_filters": forms[real.node.name]}
-    node = replace(real.node, attrs=allowed)
+    asked = replace(real.node.request, minimal_filters=forms[real.node.name])
+    node = replace(real.node, request=asked)
     graph = replace(real.graph, nodes=(node,))
     found = candidates(Convolution(problem_of(node, graph), node, graph), target, Asked())
     return [each for each in found if each.name == NAME][:1]

@@ -31,6 +31,7 @@ from edgeconv.ir.choice import Choice, Layer
 from edgeconv.ir.encoding import FLOAT32
 from edgeconv.ir.graph import Graph, Node, Tensor
 from edgeconv.ir.layout import ROW_MAJOR, blocked
+from edgeconv.ir.request import Request
 from edgeconv.kernels.algorithms import lower
 from edgeconv.kernels.storage import formats
 from edgeconv.search import memory
@@ -142,7 +143,7 @@ def _layer(shape: Shape, storage: str, target: Target, case: Case) -> tuple[Choi
         "pads": (k // 2,) * 4,
         "storage": form,
     }
-    node = Node("conv", "Conv", ("x", "w"), ("y",), {**attrs, "algorithm": "direct"})
+    node = Node("conv", "Conv", ("x", "w"), ("y",), attrs, request=Request("direct"))
     graph = Graph("one", (node,), {t.name: t for t in tensors}, ("x",), ("y",))
     layer = lower(node, graph, target)
     return Choice(graph, (layer,), target.name, target.align, io="arena"), layer

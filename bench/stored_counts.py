@@ -43,9 +43,8 @@ def with_results(convolution: Convolution, name: str) -> Convolution:
 
 def with_filters(convolution: Convolution, name: str) -> Convolution:
     """The convolution with filters in the format ``name``."""
-    node = replace(
-        convolution.node, attrs={**convolution.node.attrs, "storage": formats()[name].encoding}
-    )
+    own = convolution.node
+    node = replace(own, request=replace(own.request, storage=formats()[name].encoding))
     graph = replace(convolution.graph, nodes=(node,))
     return replace(convolution, node=node, graph=graph)
 

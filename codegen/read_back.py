@@ -78,11 +78,11 @@ def _integers(layer: Layer, choice: Choice, stored: dict[str, PlacedBlob], data:
             stored["filters"].blob, _values(stored["filters"], data), weights.shape
         )
         rows = (-1, *(1,) * (weights.ndim - 1))
-        units = np.asarray(node.attrs["storage"].scale, np.float32)
-        zeros = np.asarray(node.attrs["storage"].zero, np.float32)
+        units = np.asarray(node.storage.scale, np.float32)
+        zeros = np.asarray(node.storage.zero, np.float32)
         weights = (multiples - zeros.reshape(rows)) * units.reshape(rows)
     own = [stored[blob] for blob in _OWN if blob in stored]
-    if is_asymmetric(node.attrs["storage"]) and "filters" in stored:
+    if is_asymmetric(node.storage) and "filters" in stored:
         own.append(stored["filters"])  # zero points lie among them
     same = all(np.array_equal(_words(words, data), words.blob.pack()) for words in own)
     name = node.inputs[2] if len(node.inputs) > 2 else ""

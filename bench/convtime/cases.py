@@ -127,7 +127,7 @@ def candidates(convolution: Convolution, target: Target, asked: Asked) -> Iterat
         layer = lowered("sconv", "sconv", node, graph, target).layer
         if asked.schedules:
             other = next(name for name in SCHEDULES if name != layer.plan["schedule"])
-            forced = replace(node, attrs={**node.attrs, "schedule": other})
+            forced = replace(node, request=replace(node.request, schedule=other))
             yield lowered(f"sconv {other}", "sconv", forced, graph, target)
         if asked.packing:
             for name, computes in (("packing", False), ("unpacked", True)):
@@ -145,7 +145,7 @@ def lowered(name: str, algorithm: str, node: Node, graph: Graph, target: Target)
     names = (*node.reads(), *node.outputs)
     layouts = zip(names, (*option.reads, *option.writes), strict=True)
     decided = graph.with_tensors({name: replace(graph[name], layout=to) for name, to in layouts})
-    named = replace(node, attrs={**node.attrs, "algorithm": algorithm})
+    named = replace(node, request=replace(node.request, algorithm=algorithm))
     return Candidate(name, algorithms.lower(named, decided, target), decided)
 
 

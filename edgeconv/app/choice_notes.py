@@ -14,7 +14,7 @@ from edgeconv.ir.quantisation import AWAY
 from edgeconv.ir.requantisation import EXACT
 from edgeconv.kernels.algorithms.no_integers import Reason
 from edgeconv.kernels.algorithms.winograd.lower import promised_error
-from edgeconv.kernels.lowering.integers import is_int8, wants_integers
+from edgeconv.kernels.lowering.integers import is_int8
 from edgeconv.kernels.ops.integer_pool import counts_of
 from edgeconv.search.choose.storage import EVERY_LAYER, INT8, OUTPUT, ROUNDED
 from edgeconv.search.choose.winograd import NAME as WINOGRAD
@@ -72,7 +72,7 @@ def average_notes(choice: Choice) -> tuple[str, ...]:
             continue
         if all(count % 2 for count in counts_of(node, graph)):
             continue  # nothing lies in the middle
-        whole, follows = wants_integers(node), AWAY in node.attrs
+        whole, follows = node.request.integers, AWAY in node.attrs
         x, y = graph[node.inputs[0]].storage, graph[node.output].storage
         if follows and not whole:
             even[_IN_FLOAT32].append(node.name)

@@ -27,6 +27,7 @@ from edgeconv.ir.choice import Choice
 from edgeconv.ir.encoding import kind_of
 from edgeconv.ir.filters import DYNAMIC, WEIGHTED, Filters
 from edgeconv.ir.graph import Graph, Node
+from edgeconv.ir.request import Workspace
 from edgeconv.kernels.algorithms.packing import rounded_weights
 from edgeconv.kernels.ops.attention import ATTENTION
 from edgeconv.kernels.storage.base import FLOAT32
@@ -246,7 +247,7 @@ def _choice_of(
         algorithms={layer["name"]: layer["algorithm"] for layer in layers if layer["op"] == "Conv"},
         storage=storage,
         integers=integers,
-        workspace={layer["name"]: layer["workspace_bytes"] for layer in layers},
+        workspace={layer["name"]: Workspace(layer["workspace_bytes"]) for layer in layers},
         minimal_filters=forms_described(graph, {layer["name"]: layer["plan"] for layer in layers}),
         any_layout=project.report["program"].get("input_layout") == ANY_LAYOUT,
         # Times that were measured are not known here, and need not be.

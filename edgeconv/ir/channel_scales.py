@@ -62,6 +62,6 @@ def scales_of(node: Node, graph: Graph) -> ChannelScales:
     count = graph[node.inputs[1]].shape[0]
     name = node.inputs[2] if len(node.inputs) > 2 else ""
     bias = graph[name].constant().reshape(-1) if name else np.zeros(1)
-    both = (np.asarray(node.attrs["storage"].scale), bias)
+    both = (np.asarray(node.storage.scale), bias)
     filters, biases = (tuple(map(float, np.broadcast_to(each, (count,)))) for each in both)
     return ChannelScales(filters, biases)

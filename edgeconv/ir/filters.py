@@ -65,10 +65,16 @@ def _replaced(node: Node, filters: Filters, tensors: dict[str, Tensor]) -> Node:
     if filters.bias is not None:
         old = inputs[2] if len(inputs) > 2 and inputs[2] else "bias"
         inputs[2:3] = [_add(tensors, f"{old} of {node.name}", filters.bias)]
+    plain = without_storage(replace(node, inputs=tuple(inputs)))
+    if filters.storage == FLOAT32:
+        return plain
+    return replace(plain, attrs={**plain.attrs, "storage": filters.storage})
+
+
+def without_storage(node: Node) -> Node:
+    """A Conv or Dense node whose filters are float32, whatever the model or who asks says."""
     attrs = {k: v for k, v in node.attrs.items() if k not in ("storage", "exact", CHANNEL_SCALES)}
-    if filters.storage != FLOAT32:
-        attrs["storage"] = filters.storage
-    return replace(node, inputs=tuple(inputs), attrs=attrs)
+    return replace(node, attrs=attrs, request=replace(node.request, storage=None, exact=False))
 
 
 def _add(tensors: dict[str, Tensor], name: str, value: Floats) -> str:

@@ -15,6 +15,7 @@ from edgeconv.ir.element_types import element_type
 from edgeconv.ir.encoding import FLOAT32, Encoding
 from edgeconv.ir.layout import ROW_MAJOR, Layout, Shape
 from edgeconv.ir.requantisation import EXACT
+from edgeconv.ir.request import NOTHING, Request
 
 Array = npt.NDArray[np.generic]
 
@@ -106,10 +107,11 @@ class Epilogue:
 @dataclass(frozen=True, slots=True)
 class Node:
     """One operation.  ``op`` names a module of ``edgeconv.kernels.ops``; attributes are canonical
-    there.
+    there: what the model says, and what follows from that.
 
     ``inputs`` may hold "" for an absent optional input.  ``origin`` lists the ONNX nodes that this
-    node stands for, for messages and for the emitted comments.
+    node stands for, for messages and for the emitted comments.  ``request``: what is asked of its
+    kernel, by the user or by who chooses.
     """
 
     name: str
@@ -119,6 +121,7 @@ class Node:
     attrs: Mapping[str, Any] = field(default_factory=dict)
     epilogue: Epilogue = Epilogue()
     origin: tuple[str, ...] = ()
+    request: Request = NOTHING
 
     def reads(self) -> tuple[str, ...]:
         """Every tensor read, the epilogue's residual included, without absent ones."""
@@ -129,6 +132,19 @@ class Node:
     def output(self) -> str:
         """The first output."""
         return self.outputs[0]
+
+    @property
+    def storage(self) -> Encoding:
+        """What its filters are stored as, with the units of the output channels: as it is asked,
+        else as the model has them."""
+        asked = self.request.storage
+        return self.attrs.get("storage", FLOAT32) if asked is None else asked
+
+    @property
+    def exact(self) -> bool:
+        """Filters stored so are the model's own numbers."""
+        asked = self.request
+        return bool(self.attrs.get("exact")) if asked.storage is None else asked.exact
 
 
 def origins(*nodes: Node) -> tuple[str, ...]:

@@ -235,7 +235,7 @@ def _roofline(roofline: Roofline | None) -> Report | None:
 def _is_exact(layer: Layer) -> bool:
     """Its constants are filters that the model has in their format, or a table of int8."""
     if layer.node.op in WEIGHTED:
-        return bool(layer.node.attrs.get("exact"))
+        return layer.node.exact
     return bool(layer.candidate) and bool(layer.blobs)
 
 

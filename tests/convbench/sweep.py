@@ -30,6 +30,7 @@ from edgeconv.base.errors import EdgeconvError
 from edgeconv.ir.candidate import Candidate
 from edgeconv.ir.graph import Graph, Node, Tensor
 from edgeconv.ir.minimal_filter import Nested
+from edgeconv.ir.request import Request
 from edgeconv.kernels import algorithms
 from edgeconv.kernels.algorithms.candidate import ConvCandidate
 from edgeconv.kernels.algorithms.problem import problem_of
@@ -130,10 +131,9 @@ def graph_of(conv: Convolution, algorithm: str, w: Array, b: Array) -> Graph:
         "dilations": (conv.dilation_h, conv.dilation_w),
         "pads": conv.pads,
         "groups": conv.groups,
-        **({"algorithm": algorithm} if algorithm else {}),
     }
-    if algorithm == "winograd":  # in no form unless it is named
-        attrs["minimal_filters"] = forms_of(conv)
+    # By Winograd's in no form unless it is named.
+    asked = Request(algorithm, minimal_filters=forms_of(conv) if algorithm == "winograd" else ())
     inputs = ("x", "w", "b") if conv.bias else ("x", "w", "")
     tensors = {
         "x": Tensor("x", (1, conv.in_c, conv.in_h, conv.in_w)),
@@ -142,9 +142,8 @@ def graph_of(conv: Convolution, algorithm: str, w: Array, b: Array) -> Graph:
     }
     if conv.bias:
         tensors["b"] = Tensor("b", b.shape, data=b)
-    return Graph(
-        "test", (Node("conv", "Conv", inputs, ("out",), attrs),), tensors, ("x",), ("out",)
-    )
+    node = Node("conv", "Conv", inputs, ("out",), attrs, request=asked)
+    return Graph("test", (node,), tensors, ("x",), ("out",))
 
 
 def forms_of(conv: Convolution) -> tuple[Nested, ...]:

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from edgeconv.ir.request import Request
 from edgeconv.kernels import algorithms
 from edgeconv.target.targets import Target
 from tests.geometry.draw import AFTER, CHANNELS, WHOLE, Draws, window
@@ -74,17 +75,18 @@ def draw(draws: Draws) -> Spec:
 AHEAD = ("direct",)  # algorithms that fetch ahead by distances, on cores that wait for every load
 
 
-def _variants(algorithm: str, target: Target) -> Iterator[tuple[Target, dict[str, str]]]:
+def _variants(algorithm: str, target: Target) -> Iterator[tuple[Target, Request]]:
     """The plans that an algorithm may make for one convolution: without caches and with tiny ones,
     with every schedule."""
     tiny = replace(target, caches=TINY, prefetch=True)
-    yield target, {}
-    yield tiny, {}
+    asked = Request(algorithm)
+    yield target, asked
+    yield tiny, asked
     if algorithm in AHEAD:
         waits = tuple(replace(cache, latency=20 * cache.level) for cache in TINY)
-        yield replace(tiny, caches=waits, in_order=True, memory_cycles=20000), {}
+        yield replace(tiny, caches=waits, in_order=True, memory_cycles=20000), asked
     if algorithm == "sconv":
-        yield from ((tiny, {"schedule": schedule}) for schedule in SCHEDULES)
+        yield from ((tiny, replace(asked, schedule=schedule)) for schedule in SCHEDULES)
 
 
 def _mixes_groups(spec: Spec, algorithm: str) -> bool:
@@ -100,6 +102,5 @@ def cases(spec: Spec, target: Target) -> Iterator[Case]:
     for entry in algorithms.applicable(graph.nodes[0], graph, target):
         if _mixes_groups(spec, entry.algorithm):
             continue
-        for planned, attrs in _variants(entry.algorithm, target):
-            named = {**spec.attrs, **attrs, "algorithm": entry.algorithm}
-            yield from replace(spec, attrs=named).cases(planned, expected)
+        for planned, asked in _variants(entry.algorithm, target):
+            yield from replace(spec, request=asked).cases(planned, expected)

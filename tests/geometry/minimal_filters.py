@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from edgeconv.ir.minimal_filter import Nested, minimal_filter, plain
+from edgeconv.ir.request import Request, Workspace
 from edgeconv.kernels import algorithms
 from edgeconv.target.targets import Target
 from tests.geometry.draw import AFTER, CHANNELS, SIZES, Draws
@@ -60,7 +61,7 @@ def draw(draws: Draws) -> Spec:
         if min(high, wide) >= 1 and macs <= MOST_MACS:
             break
     out = (batch, out_c, high, wide)
-    fixed = {"strides": strides, "dilations": dilations, "minimal_filters": (form,)}
+    fixed = {"strides": strides, "dilations": dilations}
     return Spec(
         "Conv",
         {
@@ -69,11 +70,12 @@ def draw(draws: Draws) -> Spec:
             ("b" if draws.often(0.8) else ""): draws.whole(out_c),
         },
         out,
-        {"kernel": kernel, "pads": pads, "groups": groups, "algorithm": "winograd", **fixed},
+        {"kernel": kernel, "pads": pads, "groups": groups, **fixed},
         ("w", "b"),
         before=draws.one(AFTER),
         residual=draws.whole(*out) if draws.often(0.3) else None,
         after=draws.one(AFTER),
+        request=Request("winograd", minimal_filters=(form,)),
     )
 
 
@@ -82,5 +84,5 @@ def cases(spec: Spec, target: Target) -> Iterator[Case]:
     (graph, _), expected = spec.graph(), spec.expected()
     for near in (target, replace(target, caches=TINY, prefetch=True)):
         for plan in algorithms.candidates(graph.nodes[0], graph, near):
-            limited = {**spec.attrs, "workspace": plan.workspace_bytes}
-            yield from replace(spec, attrs=limited).cases(near, expected)
+            limited = replace(spec.request, workspace=Workspace(plan.workspace_bytes))
+            yield from replace(spec, request=limited).cases(near, expected)

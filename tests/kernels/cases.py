@@ -11,6 +11,7 @@ import numpy.typing as npt
 from edgeconv.ir.activation import NONE, Activation
 from edgeconv.ir.choice import Layer
 from edgeconv.ir.graph import Epilogue, Graph, Node, Tensor
+from edgeconv.ir.request import NOTHING, Request
 from edgeconv.kernels.lowering.calls import constants_as_blobs
 from edgeconv.kernels.lowering.options import LayoutOption
 from edgeconv.kernels.ops import operators
@@ -58,7 +59,8 @@ class Spec:
     """One operation: logical inputs by name in order ("" for an absent one), output shape.
 
     ``residual``, when given, is the epilogue's, or the name of an input that is it, too.
-    ``options`` replaces what the operator offers.  ``storage``: formats of tensors that are not
+    ``options`` replaces what the operator offers.  ``request``: what is asked of the node.
+    ``storage``: formats of tensors that are not
     float32 in memory.
     """
 
@@ -74,6 +76,7 @@ class Spec:
     scale: float = 0.0
     options: tuple[LayoutOption, ...] = ()
     storage: Mapping[str, str] = field(default_factory=dict)
+    request: Request = NOTHING
 
     def graph(self) -> tuple[Graph, dict[str, Array]]:
         """A network of this operation alone, and the values of its inputs."""
@@ -90,7 +93,9 @@ class Spec:
         if "storage" in attrs:
             units = attrs.pop("units", ())
             attrs["storage"] = format_called(attrs["storage"]).encoding.scaled(units)
-        node = Node("node", self.op, tuple(self.inputs), ("out",), attrs, epilogue)
+        node = Node(
+            *("node", self.op, tuple(self.inputs), ("out",), attrs, epilogue), request=self.request
+        )
         tensors = {
             name: Tensor(
                 name, value.shape, str(value.dtype), data=value if name in self.constants else None
@@ -130,7 +135,8 @@ class Spec:
             shapes = " ".join(str(list(t.shape)) for t in tensors.values() if t.name != "out")
             label = f"{self.op} {shapes} {dict(self.attrs)} {node.epilogue} in {option.writes[0]}"
             label += f" {dict(self.storage)}" if self.storage else ""
-            named = replace(node, attrs={**node.attrs, **option.attrs})
-            layer = constants_as_blobs(operator.lower(named, laid_out, target), laid_out)
+            lowered = operator.lower(option.picked(node), laid_out, target)
+            label += f" by {lowered.algorithm}"
+            layer = constants_as_blobs(lowered, laid_out)
             made.append(Case(label, layer, laid_out, values, expected, self.tolerance, self.scale))
         return made

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from math import inf
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from edgeconv.ir.request import Request, Workspace
 from edgeconv.kernels.lowering.nest import dense_strides
 from edgeconv.kernels.ops.attention import ATTENTION
 from tests.kernels.cases import Array, Build, Spec
@@ -42,28 +44,28 @@ def operands(
     return {"q": q, "k": k, "v": numbers(*batch, n, columns)}, attrs
 
 
-def spec(inputs: dict[str, Array], attrs: dict[str, Any], shape: tuple[int, ...]) -> Spec:
+def spec(
+    inputs: dict[str, Array], attrs: dict[str, Any], shape: tuple[int, ...], limit: float = inf
+) -> Spec:
+    """``limit``: bytes of workspace."""
     given = inputs if "mask" in inputs else {**inputs, "": np.zeros(0)}
-    return Spec(ATTENTION, given, shape, attrs, tolerance=64, scale=1)
-
-
-def limited(attrs: dict[str, Any], bytes_: int) -> dict[str, Any]:
-    return {**attrs, "workspace": bytes_}
+    asked = Request(workspace=Workspace(limit))
+    return Spec(ATTENTION, given, shape, attrs, tolerance=64, scale=1, request=asked)
 
 
 def blocks(lanes: int) -> list[Spec]:
     """Fewer, as many and more queries than a panel, keys than a tile, and blocks of them."""
     specs = []
     for sizes, batch, limit in (
-        ((1, 1, 1, 1), (), 0),
-        ((5, 7, 3, 6), (2, 3), 0),
+        ((1, 1, 1, 1), (), inf),
+        ((5, 7, 3, 6), (2, 3), inf),
         ((2 * lanes + 1, 29, 8, 11), (2,), 1),
         ((7 * lanes + 2, 21, 5, 4), (), 1),
         ((3, 67, 17, lanes + 3), (), 1),
     ):
         inputs, attrs = operands(sizes, batch, scale=0.37)
         shape = (*batch, sizes[0], sizes[3])
-        specs.append(spec(inputs, limited(attrs, limit) if limit else attrs, shape))
+        specs.append(spec(inputs, attrs, shape, limit))
     return specs
 
 
@@ -84,11 +86,11 @@ def masks(lanes: int) -> list[Spec]:
             mask[[0, m - 1]] = -np.inf
             mask[1, n - 1], mask[2, 0] = np.inf, np.nan
         inputs, attrs = operands(sizes, (2,), mask=steps, scale=0.5)
-        specs.append(spec({**inputs, "mask": mask}, limited(attrs, 1), shape))
+        specs.append(spec({**inputs, "mask": mask}, attrs, shape, 1))
     for behind in (0, n - m, 3):
         if behind >= 0:
             inputs, attrs = operands(sizes, (2,), behind=behind, scale=0.5)
-            specs.append(spec(inputs, limited(attrs, 1), shape))
+            specs.append(spec(inputs, attrs, shape, 1))
     inputs, attrs = operands(sizes, (2,), cap=2.0, scale=3.0)
     specs.append(spec(inputs, attrs, shape))
     return specs
@@ -124,7 +126,7 @@ def far_scores(lanes: int) -> list[Spec]:
     for largest in (0, 40, n - 1):
         k = np.full((n, 1), -150, np.float32)
         k[largest] = 150
-        specs.append(spec({**inputs, "k": k}, limited(attrs, 1), (m, 3)))
+        specs.append(spec({**inputs, "k": k}, attrs, (m, 3), 1))
     return specs
 
 

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from edgeconv.ir.activation import Activation
+from edgeconv.ir.request import Request
 from edgeconv.kernels.algorithms.bfloat16.candidate import candidates
 from edgeconv.kernels.algorithms.problem import problem_of
 from edgeconv.kernels.algorithms.rows.plan import BLOCK
@@ -59,8 +60,10 @@ def cases(spec: Spec, build: Build, least: int = 1) -> list[Case]:
         "x": BFLOAT16.rounded(x).astype(np.float32),
         "w": BFLOAT16.rounded(w).astype(np.float32),
     }
-    attrs = {**spec.attrs, "algorithm": "bfloat16", "storage": "flyte16"}
-    made = replace(spec, inputs=inputs, attrs=attrs).cases(build.target)[:least]
+    attrs = {**spec.attrs, "storage": "flyte16"}
+    made = replace(spec, inputs=inputs, attrs=attrs, request=Request("bfloat16")).cases(
+        build.target
+    )[:least]
     if "x" in spec.storage:
         return made
     return [replace(case, values={**case.values, "x": x}) for case in made]

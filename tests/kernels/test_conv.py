@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from edgeconv.ir.activation import NONE, Activation
+from edgeconv.ir.request import Request
 from edgeconv.target.backends import TARGETS
 from edgeconv.target.targets import Target
 from tests.kernels import builds
@@ -57,8 +58,6 @@ def conv(
         "pads": pads,
         "groups": groups,
     }
-    if algorithm:
-        attrs["algorithm"] = algorithm
     return Spec(
         "Conv",
         {"x": numbers(*x), "w": weights, ("b" if bias else ""): numbers(out_c)},
@@ -69,6 +68,7 @@ def conv(
         after=after,
         tolerance=4 * math.sqrt(depth),
         scale=math.sqrt(depth),
+        request=Request(algorithm),
     )
 
 

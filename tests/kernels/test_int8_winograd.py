@@ -13,6 +13,7 @@ import numpy.typing as npt
 import pytest
 
 from edgeconv.ir.minimal_filter import Nested
+from edgeconv.ir.request import Request
 from edgeconv.kernels import algorithms
 from edgeconv.kernels.algorithms.candidate import ConvCandidate
 from edgeconv.kernels.algorithms.int8_winograd import candidate
@@ -45,9 +46,7 @@ def form(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Ite
 def winograd(made: Made, build: Build) -> list[Case]:
     """The cases of what `layer` made that are computed so, of which there are some."""
     spec, wanted = made
-    cases = replace(spec, attrs={**spec.attrs, "algorithm": "int8_winograd"}).cases(
-        build.target, wanted
-    )
+    cases = replace(spec, request=Request("int8_winograd")).cases(build.target, wanted)
     found = [case for case in cases if case.layer.algorithm == "int8_winograd"]
     assert found, spec.attrs
     return found

@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from edgeconv.ir.activation import NONE, Activation
+from edgeconv.ir.request import Request
 from edgeconv.kernels.algorithms.problem import problem_of
 from edgeconv.kernels.algorithms.sconv.plan import make_plan
 from edgeconv.kernels.algorithms.sconv.slicing import Schedule
@@ -26,8 +27,7 @@ SCHEDULES = tuple(schedule.value for schedule in Schedule)
 
 def sconv(spec: Spec, target: Target, schedule: str = "") -> list[Case]:
     """The cases of a convolution computed by SConv, under the schedule if one is given."""
-    forced = {"algorithm": "sconv"} | ({"schedule": schedule} if schedule else {})
-    return replace(spec, attrs={**spec.attrs, **forced}).cases(target)
+    return replace(spec, request=Request("sconv", schedule=schedule)).cases(target)
 
 
 def run(build: Build, folder: Path, *specs: Spec) -> None:

@@ -18,6 +18,7 @@ from _pytest.mark.structures import ParameterSet
 
 from edgeconv.ir.activation import Activation
 from edgeconv.ir.layout import ROW_MAJOR, blocked
+from edgeconv.ir.request import Request
 from edgeconv.kernels.algorithms.direct.plan import channels_per_chunk, make_plan
 from edgeconv.kernels.algorithms.problem import problem_of
 from edgeconv.kernels.lowering.options import LayoutOption
@@ -138,7 +139,7 @@ def in_passes(target: Target, name: str) -> list[Case]:
     for spec in specs:
         residual = (xc,) if spec.residual is not None else ()
         option = LayoutOption((xc, ROW_MAJOR, ROW_MAJOR, *residual), (xc,))
-        forced = replace(spec, options=(option,), attrs={**spec.attrs, "algorithm": "direct"})
+        forced = replace(spec, options=(option,), request=Request("direct"))
         made += stored(forced, name).cases(far)
     return made
 
@@ -178,7 +179,7 @@ def in_blocks(target: Target) -> list[Case]:
         spec = specs[number % len(specs)]
         residual = (xc,) if spec.residual is not None else ()
         option = LayoutOption((xc, ROW_MAJOR, ROW_MAJOR, *residual), (xc,))
-        forced = replace(spec, options=(option,), attrs={**spec.attrs, "algorithm": "direct"})
+        forced = replace(spec, options=(option,), request=Request("direct"))
         made += stored(forced, name).cases(near)
     return made
 

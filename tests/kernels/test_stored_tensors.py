@@ -16,6 +16,7 @@ import numpy as np
 from edgeconv.ir.activation import Activation
 from edgeconv.ir.encoding import int8
 from edgeconv.ir.layout import ROW_MAJOR, blocked
+from edgeconv.ir.request import Request
 from edgeconv.kernels.lowering.options import LayoutOption
 from edgeconv.search.choose.storage import tensor_formats
 from edgeconv.target.cache import Cache
@@ -119,7 +120,7 @@ def in_passes(target: Target) -> list[Case]:
     for machine, spec, turn in asked:
         residual = (xc,) if spec.residual is not None else ()
         option = LayoutOption((xc, ROW_MAJOR, ROW_MAJOR, *residual), (xc,))
-        forced = replace(spec, options=(option,), attrs={**spec.attrs, "algorithm": "direct"})
+        forced = replace(spec, options=(option,), request=Request("direct"))
         made += stored(forced, TURNS[turn]).cases(machine)
     return made
 
@@ -160,7 +161,7 @@ def in_bands(target: Target) -> list[Case]:
         l1 = 25 * channels * size[-1] if spec is not specs[-1] else 48 * lanes**2
         caches = (Cache(1, l1, 64), Cache(2, 1 << 20, 64))
         few = replace(target, caches=caches, decodings=costly)
-        offered = replace(spec, attrs={**spec.attrs, "algorithm": "direct"})
+        offered = replace(spec, request=Request("direct"))
         cases = stored(offered, TURNS[number % len(FORMATS)]).cases(few)
         made.append(cases[0 if number >= 5 else number % len(cases)])
     return made

@@ -17,6 +17,7 @@ import pytest
 
 from edgeconv.ir.activation import Activation
 from edgeconv.ir.minimal_filter import Nested
+from edgeconv.ir.request import Request
 from edgeconv.kernels.algorithms.winograd.bound import UNIT, error_bound, roundings
 from edgeconv.kernels.algorithms.winograd.forms import forms_for
 from edgeconv.kernels.algorithms.winograd.phases import of_filters
@@ -57,8 +58,8 @@ def winograd(form: Nested, spec: Spec) -> Spec:
     tolerance = roundings(form, weights.shape[1]) / 2 + len(added)
     scale = error_bound(form, weights, largest) / UNIT / roundings(form, weights.shape[1])
     scale += sum(float(np.abs(values).max()) for values in added)
-    attrs = {**spec.attrs, "algorithm": "winograd", "minimal_filters": (form,)}
-    return replace(spec, attrs=attrs, tolerance=tolerance, scale=scale)
+    asked = Request("winograd", minimal_filters=(form,))
+    return replace(spec, request=asked, tolerance=tolerance, scale=scale)
 
 
 def without_rounding(form: Nested, lanes: int) -> Spec:

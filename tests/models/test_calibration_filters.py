@@ -11,6 +11,7 @@ import pytest
 from edgeconv.base.errors import EdgeconvError
 from edgeconv.ir.filters import Filters
 from edgeconv.ir.graph import Graph, Node, Tensor
+from edgeconv.ir.request import Request
 from edgeconv.kernels.algorithms.problem import problem_of
 from edgeconv.kernels.algorithms.sconv.candidate import candidates
 from edgeconv.search.calibration import engine as engines
@@ -56,9 +57,9 @@ def network() -> Graph:
             "dilations": (1, 1),
             "pads": (kernel // 2,) * 4,
             "groups": groups,
-            "algorithm": algorithm,
         }
-        nodes.append(Node(f"c{number}", "Conv", (x, w, b), (y,), attrs))
+        asked = Request(algorithm)
+        nodes.append(Node(f"c{number}", "Conv", (x, w, b), (y,), attrs, request=asked))
         inputs.append(x)
         outputs.append(y)
     return Graph("filters", tuple(nodes), tensors, tuple(inputs), tuple(outputs))
@@ -105,7 +106,7 @@ def test_caches_make_another_plan(board: Board) -> None:
     graph, bare = network(), TARGETS[board.isa]
     apart = []
     for node in graph.nodes:
-        if node.attrs["algorithm"] == "sconv":
+        if node.request.algorithm == "sconv":
             problem = problem_of(node, graph)
             found = (*candidates(problem, board.target), *candidates(problem, bare))
             with_caches, without = (candidate.plan.slicing for candidate in found)

@@ -79,13 +79,13 @@ def test_multiples_of_units_stay(graph: Graph) -> None:
     """A quotient just below a whole number would lose one."""
     stored = store_weights(graph, {"stem": "int8", "dense": "int8"})
     given = tuple(
-        replace(n, attrs={**n.attrs, "storage": n.attrs["storage"].scaled((1.0,))})
+        replace(n, request=replace(n.request, storage=n.storage.scaled((1.0,))))
         if n.name == "stem"
         else n
         for n in stored.nodes
     )
     marked = truncate_weights(replace(stored, nodes=given))
-    assert [n.name for n in marked.nodes if "truncate" in n.attrs] == ["dense"]
+    assert [n.name for n in marked.nodes if n.request.truncate] == ["dense"]
 
 
 @pytest.mark.parametrize("name", FORMATS)

@@ -14,6 +14,7 @@ from edgeconv.ir.activation import Activation
 from edgeconv.ir.check import check
 from edgeconv.ir.graph import Epilogue, Graph, Node, Tensor
 from edgeconv.ir.layout import CHANNELS_LAST, ROW_MAJOR, blocked
+from edgeconv.ir.request import Request
 from edgeconv.search.choose.assignment import Assignment
 from edgeconv.search.choose.cheapest import cheapest
 from edgeconv.search.choose.layouts import assign
@@ -27,9 +28,10 @@ AVX512 = TARGETS["avx512"]
 def conv(name: str, source: str, result: str, residual: str = "") -> Node:
     """A direct convolution: the algorithm that offers a choice of layouts."""
     sizes = {"kernel": (3, 3), "strides": (1, 1), "dilations": (1, 1), "pads": (1,) * 4}
-    attrs = {**sizes, "groups": 1, "algorithm": "direct"}
+    attrs = {**sizes, "groups": 1}
     epilogue = Epilogue(Activation("relu"), residual)
-    return Node(name, "Conv", (source, f"{name}.w", ""), (result,), attrs, epilogue)
+    inputs = (source, f"{name}.w", "")
+    return Node(name, "Conv", inputs, (result,), attrs, epilogue, request=Request("direct"))
 
 
 def network(

@@ -24,7 +24,12 @@ from edgeconv.kernels.algorithms.packing import (
     units_of,
 )
 from edgeconv.kernels.storage import formats
-from edgeconv.search.choose.storage import store_weights, stored_formats, weight_formats
+from edgeconv.search.choose.storage import (
+    has_storage,
+    store_weights,
+    stored_formats,
+    weight_formats,
+)
 from tests import onnx_models
 from tests.command import BOARD, Command
 from tests.recurrent_models import Recurrent
@@ -47,8 +52,8 @@ def graph(weights: float = 1.0) -> Graph:
     return Graph("g", nodes, tensors, ("x",), ("p",))
 
 
-def stored(of: Graph, attribute: str = "storage") -> dict[str, str]:
-    return {n.name: str(n.attrs[attribute]) for n in of.nodes if attribute in n.attrs}
+def stored(of: Graph) -> dict[str, str]:
+    return {n.name: str(n.storage) for n in of.nodes if has_storage(n)}
 
 
 def test_formats_of_weights() -> None:
@@ -103,7 +108,8 @@ def test_units_of_one_format_are_none_of_another() -> None:
     model = graph(weights=0.3)
     model = replace(model, nodes=(own, *model.nodes[1:]))
     asked = store_weights(model, {"a": "int4"}).nodes[0]
-    assert asked.attrs == {"storage": INT4}
+    assert asked.storage == INT4
+    assert not asked.exact
     (found,) = (n for n in rounded_weights(model, {"a": "int4"}).nodes if n.name == "a")
     weights = rounded_weights(model, {"a": "int4"})[found.inputs[1]].constant()
     np.testing.assert_array_equal(

@@ -17,6 +17,7 @@ from edgeconv.ir.choice import element_align, tensor_bytes
 from edgeconv.ir.encoding import FLOAT32
 from edgeconv.ir.graph import Epilogue, Graph, Tensor
 from edgeconv.ir.layout import CHANNELS_LAST, ROW_MAJOR, blocked
+from edgeconv.ir.request import Request
 from edgeconv.kernels.storage import formats
 from edgeconv.model.passes import optimise
 from edgeconv.search.choose.storage import by_kind, storable, store_tensors, tensor_formats
@@ -40,7 +41,7 @@ def network() -> Graph:
     c = b.concat(1, s, d)
     graph = b.graph(b.conv(c, 4, 3, 1, out="p"))
     *nodes, last = graph.nodes
-    last = replace(last, attrs={**last.attrs, "algorithm": "sconv"})
+    last = replace(last, request=Request("sconv"))
     graph = replace(graph, nodes=(*nodes, last))
     floats = {name: replace(t, dtype="float32") for name, t in graph.tensors.items()}
     return graph.with_tensors(floats)
@@ -65,7 +66,7 @@ def test_writer_and_every_reader_must_know_how() -> None:
 def test_forced_algorithm_decides() -> None:
     graph = network()
     first, *rest = graph.nodes
-    forced = replace(first, attrs={**first.attrs, "algorithm": "direct"})
+    forced = replace(first, request=Request("direct"))
     assert "a" in storable(replace(graph, nodes=(forced, *rest)), HOST)
 
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from edgeconv.ir.graph import Graph
+from edgeconv.ir.request import Request, Workspace
 from edgeconv.model import frontend, passes
 from edgeconv.search.choose.prices import Known, Prices
 from edgeconv.target.backends import TARGETS
@@ -55,7 +56,7 @@ def test_prices_that_are_shared_are_those_that_are_found_anew(graph: Graph) -> N
     known = Known()
     for limit in (None, 0, 1 << 20, None):
         nodes = tuple(
-            replace(n, attrs={**n.attrs, "workspace": limit}) if limit is not None else n
+            replace(n, request=Request(workspace=Workspace(limit))) if limit is not None else n
             for n in graph.nodes
         )
         limited = replace(graph, nodes=nodes)
@@ -74,6 +75,6 @@ def test_other_shapes_constants_and_activations_are_other_prices(graph: Graph) -
         graph.with_tensors({node.output: replace(graph[node.output], ring=2)}),
     ]
     keys = [known.key(node, each) for each in (graph, *others)]
-    keys.append(known.key(replace(node, attrs={**node.attrs, "algorithm": "direct"}), graph))
+    keys.append(known.key(replace(node, request=Request("direct")), graph))
     assert len({*keys}) == len(keys)
     assert known.key(replace(node, name="another"), graph) == keys[0]

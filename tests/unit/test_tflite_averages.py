@@ -12,7 +12,6 @@ import pytest
 from edgeconv.app.deciding import Decider
 from edgeconv.ir.quantisation import AWAY
 from edgeconv.ir.requantisation.averages import Linear
-from edgeconv.kernels.lowering.integers import wants_integers
 from edgeconv.kernels.ops.integer_pool import average_of
 from edgeconv.model.frontend import load, model_file
 from edgeconv.run.verify.exact import expected
@@ -57,7 +56,7 @@ def test_sums_of_integers_are_divided_with_halves_away_from_zero(case: str, tmp_
     with Decider(CompileOptions(_network(tmp_path, activation, zero), BOARD)) as decider:
         choice = decider.plain().choice
     (node,) = [layer.node for layer in choice.layers if layer.node.op == "Pool"]
-    assert wants_integers(node)
+    assert node.request.integers
     form = average_of(node, choice.graph)
     assert isinstance(form, Linear)
     x, y = (choice.graph[name].storage.zero[0] for name in (node.inputs[0], node.output))

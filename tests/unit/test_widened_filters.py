@@ -72,8 +72,8 @@ def test_computed_in_integers(tmp_path: Path, dtype: str, zero: int, board_name:
     found = weighted(graph, board_name)
     for layer, name in zip(found, LAYERS, strict=True):
         assert computes_in_integers(layer), name
-        assert layer.node.attrs["storage"].bits == 8
-        assert layer.node.attrs["exact"]
+        assert layer.node.storage.bits == 8
+        assert layer.node.exact
         own = net.weights[name].T if name == "dense" else net.weights[name]
         np.testing.assert_array_equal(multiples(layer.node, graph), own)
 
@@ -87,8 +87,8 @@ def test_zero_points_are_multiplied_apart(
     graph = optimised(model, tmp_path)
     for layer, name in zip(weighted(graph, board_name), LAYERS, strict=True):
         assert computes_in_integers(layer), name
-        assert layer.node.attrs["storage"].element == INT8
-        assert layer.node.attrs["exact"]
+        assert layer.node.storage.element == INT8
+        assert layer.node.exact
         own = net.weights[name].T if name == "dense" else net.weights[name]
         np.testing.assert_array_equal(multiples(layer.node, graph), own)
         stored = stored_filters(layer.node, graph)
@@ -113,7 +113,7 @@ def test_four_bits_where_flash_is_short(tmp_path: Path) -> None:
         found = weighted(graph, "mps2-an500", flash=limit)
         taken = sum(blob.bytes for layer in found for blob in layer.blobs)
         assert taken <= limit
-        limit, bits = taken - 1, [layer.node.attrs["storage"].bits for layer in found]
+        limit, bits = taken - 1, [layer.node.storage.bits for layer in found]
         assert [8 if computes_in_integers(layer) else 4 for layer in found] == bits
         seen.add(sum(bits))
     assert {24, 12} < seen
@@ -125,14 +125,14 @@ def test_what_the_user_asks_for(tmp_path: Path) -> None:
     wide = store_weights(graph, {"*": "int8"})
     for node, given in zip(wide.nodes, graph.nodes, strict=True):
         if "storage" in given.attrs:
-            assert node.attrs["exact"]
-            assert node.attrs["storage"].bits == 8
-            assert node.attrs["storage"].scale == given.attrs["storage"].scale
+            assert node.exact
+            assert node.storage.bits == 8
+            assert node.storage.scale == given.attrs["storage"].scale
     assert all(
         computes_in_integers(each) for each in weighted(graph, "mps2-an500", storage={"*": "int8"})
     )
     narrow = weighted(graph, "mps2-an500", storage={"*": "int4"})
-    assert [each.node.attrs["storage"].bits for each in narrow] == [4, 4, 4]
+    assert [each.node.storage.bits for each in narrow] == [4, 4, 4]
 
 
 @pytest.mark.parametrize("layer", ["*", "y2_node"])

@@ -8,6 +8,7 @@ from itertools import pairwise
 import pytest
 
 from edgeconv.ir.minimal_filter import Nested, minimal_filter, plain
+from edgeconv.ir.request import Workspace
 from edgeconv.kernels.algorithms.problem import problem_of
 from edgeconv.kernels.algorithms.winograd.candidate import candidates
 from edgeconv.kernels.algorithms.winograd.forms import accurate, forms_for
@@ -56,7 +57,9 @@ def test_less_workspace_is_offered_and_taken_where_it_must_be(board: str) -> Non
     assert all(less <= more / 2 for more, less in pairwise(sizes))
     assert [each.plan.cost for each in offered] == sorted(each.plan.cost for each in offered)
     for size in sizes:
-        choice = select(graph, target, algorithms={"conv": "winograd"}, workspace={"conv": size})
+        choice = select(
+            graph, target, algorithms={"conv": "winograd"}, workspace={"conv": Workspace(size)}
+        )
         (layer,) = (e for e in choice.layers if e.candidate)
         assert layer.workspace_bytes == size
 

@@ -14,6 +14,7 @@ from edgeconv.app.deciding import Decided, Decider
 from edgeconv.app.pipeline import CompileOptions
 from edgeconv.ir.candidate import EXACTLY
 from edgeconv.ir.encoding import Encoding
+from edgeconv.ir.request import Workspace
 from edgeconv.kernels.algorithms import algorithms as known
 from edgeconv.kernels.algorithms import candidates, planned
 from edgeconv.kernels.algorithms.problem import problem_of
@@ -92,7 +93,9 @@ def test_a_limit_of_a_layer_is_kept(narrowing: Path) -> None:
         x.node.name: x.workspace_bytes for x in choose.select(graph, target, storage=STORED).layers
     }
     assert free["c1"] > 0
-    limited = choose.select(graph, target, storage=STORED, workspace={"c1": free["c1"] - 1})
+    limited = choose.select(
+        graph, target, storage=STORED, workspace={"c1": Workspace(free["c1"] - 1)}
+    )
     found = {layer.node.name: layer.workspace_bytes for layer in limited.layers}
     assert found["c1"] < free["c1"]
     assert {name: size for name, size in found.items() if name != "c1"} == {
@@ -152,6 +155,7 @@ def test_layers_whose_kernels_all_take_workspace_get_the_least(
         assert layer.candidate is not None
         assert layer.candidate.compute in EXACTLY, layer.node.name
         if "objective" in asked:
-            free = replace(layer.node, attrs={**layer.node.attrs, "workspace": None})
+            unlimited = replace(layer.node.request, workspace=Workspace())
+            free = replace(layer.node, request=unlimited)
             every = candidates(free, found.choice.graph, decider.board.target)
             assert layer.workspace_bytes == min(each.workspace_bytes for each in every)

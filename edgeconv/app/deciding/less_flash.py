@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from math import inf
 
 from edgeconv.app.deciding.planning import Draft, Planner
 from edgeconv.ir.choice import Choice
@@ -46,9 +47,8 @@ def _filtered(choice: Choice) -> frozenset[str]:
 
 def _widened(choice: Choice, graph: Graph) -> bool:
     """Whether some filters have more bits than in ``graph``."""
-    stored = {node.name: node.attrs.get("storage") for node in graph.nodes}
-    pairs = ((node.attrs.get("storage"), stored.get(node.name)) for node in choice.graph.nodes)
-    return any(now and asked and now.bits > asked.bits for now, asked in pairs)
+    bits = {node.name: node.storage.bits for node in graph.nodes}
+    return any(node.storage.bits > bits.get(node.name, inf) for node in choice.graph.nodes)
 
 
 def _constants(choice: Choice) -> int:

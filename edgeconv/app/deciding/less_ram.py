@@ -12,7 +12,7 @@ from edgeconv.app.deciding.planning import Allowed, Draft, Planner
 from edgeconv.ir.candidate import EXACTLY
 from edgeconv.ir.choice import Choice
 from edgeconv.ir.graph import Graph
-from edgeconv.kernels.algorithms import OF_EACH
+from edgeconv.ir.request import LEAST_OF_EACH, NO_WORKSPACE, Workspace
 from edgeconv.search import memory
 from edgeconv.search.choose import turns_like
 from edgeconv.search.choose.room import Room
@@ -25,8 +25,7 @@ _ATTEMPTS = 4  # at rooms: bytes that no node needs alone, and gaps between bloc
 _LITTLE_MORE = 1.05  # of RAM, for which a program may be so many times as fast as the smallest
 _CLEARLY_LESS = 1.3
 _SLOWER = 1.05  # than without a limit of RAM: worth more plans
-_NONE = {EVERY_LAYER: 0}  # workspace
-_LEAST_OF_EACH = {EVERY_LAYER: OF_EACH}
+_NONE, _LEAST_OF_EACH = {EVERY_LAYER: NO_WORKSPACE}, {EVERY_LAYER: LEAST_OF_EACH}
 _TIGHTENINGS = 6  # plans tried for a budget that leaves room for some workspaces
 
 
@@ -121,7 +120,8 @@ def tightened(planner: Planner, graph: Graph, draft: Draft, *, turns: bool = Fal
             tried = _turned(planner, tried, _in_turns(planner, tried.choice))
             if not planner.exceeded(tried, "ram"):
                 return tried
-        more = memory.room_for_workspaces(tried.choice, tried.memory, room)
+        least = memory.room_for_workspaces(tried.choice, tried.memory, room)
+        more = {name: Workspace(size) for name, size in least.items()}
         if all(workspace.get(name) == size for name, size in more.items()):
             room -= max(1, tried.memory.arena_bytes - room)  # offsets leave gaps
             continue

@@ -26,6 +26,7 @@ from edgeconv.ir.choice import Choice
 from edgeconv.ir.graph import Graph
 from edgeconv.ir.memory import MemoryMap
 from edgeconv.ir.requantisation import EXACT
+from edgeconv.ir.request import NO_WORKSPACE, Workspace
 from edgeconv.kernels.storage.base import FLOAT32
 from edgeconv.report import document
 from edgeconv.report.document import Facts, Report
@@ -52,13 +53,13 @@ from edgeconv.target.price.measured import Measured
 
 @dataclass(frozen=True, slots=True)
 class Allowed:
-    """Kernels that may be chosen: ``workspace``: bytes at most by layer; ``integers``: layers whose
+    """Kernels that may be chosen: ``workspace``: the limit by layer; ``integers``: layers whose
     results are stored as the int8 that a quantised model has rounded them to, None: those where
     that is predicted to be faster.  Both as `search.choose.select` takes them.  ``winograd``:
     layers that may be computed by Winograd's algorithm, beside those that the user names; None:
     all. ``flash``: bytes that the constants of all layers may take.  ``room``: of the arena."""
 
-    workspace: Mapping[str, int] = field(default_factory=dict)
+    workspace: Mapping[str, Workspace] = field(default_factory=dict)
     integers: frozenset[str] | None = NO_RESULT
     winograd: frozenset[str] | None = None
     flash: float = inf
@@ -208,7 +209,7 @@ class Planner:
         if EVERY_LAYER + OUTPUT in formats or graph.requantise != EXACT:
             return graph
         small = self.options.objective == Objective.MEMORY.value
-        least = small or allowed.workspace.get(EVERY_LAYER) == 0
+        least = small or allowed.workspace.get(EVERY_LAYER) == NO_WORKSPACE
         key = id(graph), least, asked
         if key not in self._attention:
             target = self.board.target

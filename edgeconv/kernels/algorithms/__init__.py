@@ -22,8 +22,6 @@ from edgeconv.kernels.algorithms.widening import widened
 from edgeconv.kernels.lowering.options import LayoutOption, Stored
 from edgeconv.target.targets import Target
 
-OF_EACH = -1  # a limit of workspace: the least that each algorithm takes
-
 
 @cache
 def algorithms() -> dict[str, Algorithm]:
@@ -46,19 +44,16 @@ def planned(
 
 
 def within(found: Sequence[ConvCandidate[Any]], node: Node) -> list[ConvCandidate[Any]]:
-    """Those of at most as much workspace as the node's attribute ``workspace`` allows; where all
-    take more, those that take least: some kernels in integers do without in no way.  With
-    ``OF_EACH``, of every algorithm those that take least."""
-    limit = node.attrs.get("workspace")
-    if limit is None:
-        return list(found)
-    if limit == OF_EACH:
+    """Those of at most as much workspace as is asked of the node; where all take more, those that
+    take least: some kernels in integers do without in no way."""
+    limit = node.request.workspace
+    if limit.of_each:
         least: dict[str, int] = {}
         for each in found:
             size = each.workspace_bytes
             least[each.algorithm] = min(size, least.get(each.algorithm, size))
         return [each for each in found if each.workspace_bytes == least[each.algorithm]]
-    most = max(limit, min((each.workspace_bytes for each in found), default=0))
+    most = max(limit.most, min((each.workspace_bytes for each in found), default=0))
     return [each for each in found if each.workspace_bytes <= most]
 
 
@@ -86,14 +81,13 @@ def _needs(node: Node, graph: Graph) -> Stored:
 
 
 def candidates(node: Node, graph: Graph, target: Target) -> list[ConvCandidate[Any]]:
-    """Those that the layout search may pick from: those of the algorithm that the node's attribute
-    ``algorithm`` names, else all applicable ones that round nothing; within the bytes of its
-    attribute ``workspace``, unless all of these take more in any case.
+    """Those that the layout search may pick from: those of the algorithm that is asked of the node,
+    else all applicable ones that round nothing; `within` its workspace.
 
     Raises EdgeconvError when the named one does not exist or cannot compute this convolution.
     """
-    wanted = node.attrs.get("algorithm")
-    if wanted is None:
+    wanted = node.request.algorithm
+    if not wanted:
         fitting = applicable(node, graph, target)
         lossless = [entry for entry in fitting if entry.compute in (FLOAT, *IN_WHOLE_NUMBERS)]
         if graph.requantise != EXACT:  # which no float32 is
@@ -130,12 +124,10 @@ def _exact() -> frozenset[str]:
 def _options(
     node: Node, graph: Graph, target: Target, only: frozenset[str] = frozenset()
 ) -> list[LayoutOption]:
-    """The layout options of ``node``, of the algorithms ``only`` if any are given: with those the
-    format of its filters too."""
+    """The layout options of ``node``, of the algorithms ``only`` if any are given."""
     able = dict.fromkeys(entry.algorithm for entry in candidates(node, graph, target))
-    given = {"storage": node.attrs["storage"]} if only else {}
     return [
-        replace(option, attrs={"algorithm": name, **given})
+        replace(option, request=replace(node.request, algorithm=name))
         for name in able
         if not only or name in only
         for option in algorithms()[name].layouts(node, graph, target)

@@ -68,12 +68,11 @@ def _scales_lie(how: str) -> Callable[[_Layer], bool]:
 
 
 def _has_scales(layer: _Layer) -> bool:
-    stored = layer.node.attrs.get("storage")
-    return stored is not None and bool(stored.scale)
+    return bool(layer.node.storage.scale)
 
 
 def _filter_bits(layer: _Layer) -> int:
-    element = layer.node.attrs["storage"].element
+    element = layer.node.storage.element
     return int(element.bits) if element != INT8 else 8
 
 

@@ -12,6 +12,7 @@ from edgeconv.ir.choice import Blob, Param
 from edgeconv.ir.encoding import FLOAT32, Encoding
 from edgeconv.ir.filters import Filters, replace_filters
 from edgeconv.ir.graph import Graph, Node
+from edgeconv.ir.request import Request
 from edgeconv.kernels.algorithms.problem import filters_as
 from edgeconv.kernels.storage import format_of, formats
 from edgeconv.kernels.storage.base import StorageFormat
@@ -61,7 +62,7 @@ def filters_blob(
 
     def packed() -> Floats:
         weights = weights_of(node, graph)
-        truncate = bool(node.attrs.get("truncate"))
+        truncate = node.request.truncate
         units = units_of(node, weights)
         return pack(in_units(weights, form, units, truncate=truncate, zeros=_zeros(node)))
 
@@ -70,7 +71,7 @@ def filters_blob(
 
 def _zeros(node: Node) -> Sequence[int]:
     """The zero points of its filters, where they have any; else none."""
-    zeros: Sequence[int] = node.attrs["storage"].zero if "storage" in node.attrs else ()
+    zeros = node.storage.zero
     return zeros if any(zeros) else ()
 
 
@@ -95,16 +96,16 @@ def row_elements(filters: int, form: Encoding) -> int:
 
 def has_units(node: Node) -> bool:
     """The filters of a Conv or Dense node are stored in units of a scale per output channel: those
-    of its attribute ``storage``, or what the format takes by itself."""
+    that it has, or what the format takes by itself."""
     form = _format(node)
-    return form.encoding != FLOAT32 and (bool(node.attrs["storage"].scale) or form.scaled)
+    return form.encoding != FLOAT32 and (bool(node.storage.scale) or form.scaled)
 
 
 def units_of(node: Node, weights: Floats) -> Floats | None:
     """The unit of each filter (first axis) of ``node``; None where they are stored as they are."""
     if not has_units(node):
         return None
-    given, form = node.attrs["storage"].scale, _format(node)
+    given, form = node.storage.scale, _format(node)
     if given:
         return np.asarray(given, np.float32)
     return form.units(weights) if form.units else None
@@ -151,7 +152,7 @@ def rounded_weights(graph: Graph, wanted: Mapping[str, str]) -> Graph:
         form = formats()[wanted[node.name]] if node.name in wanted else None
         if form and form.encoding != FLOAT32:
             weights = weights_of(node, graph)
-            units = units_of(replace(node, attrs={**node.attrs, "storage": form.encoding}), weights)
+            units = units_of(replace(node, request=Request(storage=form.encoding)), weights)
             layers[node.name] = Filters(rounded(weights, form, units))
     return replace_filters(graph, layers)
 

@@ -246,10 +246,8 @@ def _widest(tensor: Tensor) -> Layout:
 
 
 def filters_as(node: Node) -> Encoding:
-    """What an element is of the weights of a Conv or Dense node: its attribute ``storage``, whose
-    scales are the units of the output channels."""
-    found: Encoding = node.attrs.get("storage", FLOAT32)
-    return found.element
+    """What an element is of the weights of a Conv or Dense node."""
+    return node.storage.element
 
 
 @dataclass(frozen=True, slots=True)
@@ -298,17 +296,17 @@ def problem_of(node: Node, graph: Graph) -> ConvProblem:
         in_as=x.storage,
         out_as=y.storage,
         finish=Finish.of(node, graph),
-        schedule=str(node.attrs.get("schedule", "")),
+        schedule=node.request.schedule,
         in_ring=x.ring,
         out_ring=y.ring,
         integers=sums.integers,
         whole_sums=sums.whole_sums,
         sum_facts=sums.sum_facts,
         two_fit=sums.two_fit,
-        minimal_filters=node.attrs.get("minimal_filters", ()),
-        run_constants=node.attrs.get("run_constants", 0),
+        minimal_filters=node.request.minimal_filters,
+        run_constants=node.request.run_constants,
         wide=wide is not None,
         chunk=wide.chunk if wide else 0,
         real_sums=sums.real_sums,
-        asymmetric=is_asymmetric(node.attrs.get("storage")),
+        asymmetric=is_asymmetric(node.storage),
     )

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from edgeconv.ir.channel_scales import CHANNEL_SCALES, scales_of
-from edgeconv.ir.encoding import INT8, Encoding
+from edgeconv.ir.encoding import INT8
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.requantisation import EXACT
 from edgeconv.ir.requantisation.reals import in_units
@@ -53,8 +53,8 @@ class RealSums:
 def real_sums_of(node: Node, graph: Graph) -> RealSums | None:
     """Those of a Conv or Dense node; None where it is not as above, or sums do not fit int32."""
     x = graph[node.inputs[0]].storage
-    filters: Encoding | None = node.attrs.get("storage")
-    if filters is None or filters.element != INT8 or not are_scales(filters.scale):
+    filters = node.storage
+    if filters.element != INT8 or not are_scales(filters.scale):
         return None
     if (
         x.element != INT8

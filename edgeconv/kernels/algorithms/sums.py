@@ -39,7 +39,7 @@ _known: dict[Hashable, tuple[object, Form | None, Facts]] = {}
 def multiples(node: Node, graph: Graph) -> Integers:
     """The filters of a Conv or Dense node as the integers that they are, in their shape."""
     weights = graph[node.inputs[1]].constant().astype(np.float64)
-    units = np.asarray(node.attrs["storage"].scale).reshape(-1, *(1,) * (weights.ndim - 1))
+    units = np.asarray(node.storage.scale).reshape(-1, *(1,) * (weights.ndim - 1))
     whole: Integers = np.rint(weights / units).astype(np.int64)
     return whole
 
@@ -51,7 +51,7 @@ def filter_rows(node: Node, graph: Graph) -> Integers:
 
 def filter_zeros(node: Node, graph: Graph) -> Integers:
     """The zero point of each filter of a Conv or Dense node, 0 but for asymmetric ones."""
-    zeros = np.asarray(node.attrs["storage"].zero, np.int64)
+    zeros = np.asarray(node.storage.zero, np.int64)
     return np.broadcast_to(zeros, graph[node.inputs[1]].shape[:1])
 
 
@@ -104,8 +104,8 @@ def facts_of(node: Node, graph: Graph) -> Facts:
 def _found(node: Node, graph: Graph) -> tuple[Form | None, Facts]:
     """Both of these; without a form nothing is looked at."""
     x, y = graph[node.inputs[0]].storage, rounded_to(node, graph)
-    stored: Encoding | None = node.attrs.get("storage")
-    if stored is None or y is None or y.element != INT8 or not _is_whole(x, stored):
+    stored = node.storage
+    if y is None or y.element != INT8 or not _is_whole(x, stored):
         return None, NO_FACTS
     if not node.epilogue.is_only_before and pair_of(node, graph) is None:
         return None, NO_FACTS

@@ -47,8 +47,8 @@ class WideSums:
 def wide_sums_of(node: Node, graph: Graph) -> WideSums | None:
     """Of a Conv or Dense node; None where it is not as above, or nothing is proven."""
     x, y = graph[node.inputs[0]].storage, graph[node.output].storage
-    stored: Encoding | None = node.attrs.get("storage")
-    if stored is None or stored.element != INT8 or not stored.scale:
+    stored = node.storage
+    if stored.element != INT8 or not stored.scale:
         return None
     if graph.requantise != EXACT and not _is_of_16_bits(node, graph):
         return None

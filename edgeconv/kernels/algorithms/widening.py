@@ -19,7 +19,6 @@ import numpy.typing as npt
 from edgeconv.ir.encoding import INT8, Encoding
 from edgeconv.ir.graph import Graph, Node
 
-AS_ASKED = "storage_as_asked"  # attribute of a node whose format the user names
 Integers = npt.NDArray[np.int64]
 _MOST = 4096  # filters whose zero points are kept, with the constants they were found for
 _known: dict[Hashable, tuple[object, tuple[int, ...] | None]] = {}
@@ -34,19 +33,21 @@ def widened(node: Node, graph: Graph) -> Node | None:
     """The Conv or Dense ``node`` with its filters in int8, the very same numbers, with zero points
     where they need any; None where they are int8 already, where int8 has not all of them, or where
     the user names the format."""
-    stored: Encoding | None = node.attrs.get("storage")
-    if stored is None or AS_ASKED in node.attrs or not stored.scale or stored.element == INT8:
+    stored, asked = node.storage, node.request
+    if asked.storage is not None or not stored.scale or stored.element == INT8:
         return None
     if stored.affine:
         wide = INT8.scaled(stored.scale) if stored.bits < INT8.bits else None
     else:
-        wide = _around_zero_points(node, graph, stored) if "exact" in node.attrs else None
-    return replace(node, attrs={**node.attrs, "storage": wide}) if wide else None
+        wide = _around_zero_points(node, graph, stored) if node.exact else None
+    if wide is None:
+        return None
+    return replace(node, request=replace(asked, storage=wide, exact=node.exact))
 
 
-def is_asymmetric(stored: Encoding | None) -> bool:
+def is_asymmetric(stored: Encoding) -> bool:
     """Whether filters stored so have zero points."""
-    return stored is not None and any(stored.zero)
+    return any(stored.zero)
 
 
 def zero_points(filters: Integers) -> Integers | None:

@@ -12,8 +12,6 @@ from edgeconv.ir.encoding import INT8, INT16, Encoding
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.kernels.lowering.options import LayoutOption
 
-COMPUTE = "compute"  # attribute of a node that is lowered so
-
 
 def is_int8(encoding: Encoding) -> bool:
     """Of a tensor that memory holds as int8 of one scale."""
@@ -35,16 +33,12 @@ def with_int16(node: Node, graph: Graph) -> bool:
 
 
 def with_integers(
-    options: Sequence[LayoutOption], able: Sequence[LayoutOption]
+    node: Node, options: Sequence[LayoutOption], able: Sequence[LayoutOption]
 ) -> Sequence[LayoutOption]:
-    """``options``, and ``able`` in integers."""
-    whole = [replace(option, attrs={**option.attrs, COMPUTE: INTEGERS}) for option in able]
+    """``options`` of ``node``, and ``able`` in integers."""
+    asked = replace(node.request, integers=True)
+    whole = [replace(option, request=asked) for option in able]
     return [*whole, *options]
-
-
-def wants_integers(node: Node) -> bool:
-    """It was picked to be computed so."""
-    return node.attrs.get(COMPUTE) == INTEGERS
 
 
 def in_int16(layer: Layer) -> Layer:

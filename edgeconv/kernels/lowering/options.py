@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from enum import Flag
-from typing import Any
 
 from edgeconv.ir.choice import Layer
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.layout import CHANNELS_LAST, ROW_MAJOR, Layout
+from edgeconv.ir.request import Request
 from edgeconv.target.targets import Target
 
 
@@ -18,13 +18,18 @@ class LayoutOption:
     """One way to run a node: a layout per tensor of ``node.reads()`` and per output.
 
     ``penalty``: float32 elements that its loops move beyond the work that the kernel states.
-    ``attrs``: what the node is given to be lowered so, where several kernels do it.
+    ``request``: what is asked of the node to be lowered so, where several kernels do it; None: no
+    more than what is asked of it anyhow.
     """
 
     reads: tuple[Layout, ...]
     writes: tuple[Layout, ...]
     penalty: float = 0.0
-    attrs: Mapping[str, Any] = field(default_factory=dict)
+    request: Request | None = None
+
+    def picked(self, node: Node) -> Node:
+        """``node`` to be lowered so, once layouts are decided."""
+        return node if self.request is None else replace(node, request=self.request)
 
 
 class Stored(Flag):

@@ -9,7 +9,7 @@ elements: the first one, the steps along ``batch``, from row to row (queries, ke
 element to element of these.  ``mask``: the steps along ``batch``, queries and keys; empty without
 one.  ``out``: those along ``batch`` and queries; columns are neighbours.  ``scale``, ``cap``:
 scores s become cap tanh(s / cap), unless that is 0.  ``behind``: query i meets keys up to
-i + behind; None where it meets all.  ``workspace``: bytes that it may take, if given and possible.
+i + behind; None where it meets all.
 """
 
 from __future__ import annotations
@@ -71,18 +71,16 @@ class AttentionPlan:
 
 def plan_of(node: Node, target: Target) -> AttentionPlan:
     """Of the plans that take hardly more than the fewest slots the one with the least workspace,
-    with the largest blocks of keys that half of L1 holds scores of and that the node's
-    ``workspace`` allows; the smallest ones where it allows none."""
+    with the largest blocks of keys that half of L1 holds scores of and for which there is the
+    workspace that is asked; the smallest ones where that is enough for none."""
     _, _, d, columns = node.attrs["sizes"]
     kernel = target.kernel(PANELS)
     plans = [_plan(kernel, tile, node.attrs["sizes"], target) for tile in kernel.tiles]
     least = min(plan.slots + plan.moves / 2 for plan in plans)
     near = [plan for plan in plans if plan.slots + plan.moves / 2 <= _HARDLY * least]
     best = min(near, key=lambda plan: plan.workspace_floats(d, columns, target.lanes))
-    if "workspace" not in node.attrs:
-        return best
-    limit, ways = node.attrs["workspace"] // FLOAT_BYTES, _smaller(best)
-    fitting = (plan for plan in ways if plan.workspace_floats(d, columns, target.lanes) <= limit)
+    floats, ways = node.request.workspace.most / FLOAT_BYTES, _smaller(best)
+    fitting = (plan for plan in ways if plan.workspace_floats(d, columns, target.lanes) <= floats)
     return next(fitting, ways[-1])
 
 

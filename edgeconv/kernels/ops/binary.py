@@ -10,7 +10,7 @@ import numpy as np
 from edgeconv.ir.choice import Layer, Param
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.kernels.lowering.calls import in_place, kernel_layer, storage_of
-from edgeconv.kernels.lowering.integers import wants_integers, with_integers
+from edgeconv.kernels.lowering.integers import with_integers
 from edgeconv.kernels.lowering.nest import Nest, collapse, dense_strides, require_loops
 from edgeconv.kernels.lowering.operands import operand, operand_layouts
 from edgeconv.kernels.lowering.options import LayoutOption
@@ -65,11 +65,11 @@ def layouts(node: Node, graph: Graph, target: Target) -> Sequence[LayoutOption]:
     """The layouts that the output's rank allows and that every operand can follow."""
     options = operand_layouts(node, graph, target)
     if int16_function.of_pair(node, graph) is not None:
-        return with_integers(options, options)
+        return with_integers(node, options, options)
     if int8_binary.form_of(node, graph) is None:
         return options
     able = [each for each in options if int8_binary.suits(node, graph, each.writes[0])]
-    return with_integers(options, able)
+    return with_integers(node, options, able)
 
 
 def _kind(node: Node, graph: Graph) -> str:
@@ -112,8 +112,8 @@ def _loop_params(
 
 def lower(node: Node, graph: Graph, target: Target) -> Layer:
     """Loops over the output's memory; where the whole pattern is regular they merge into one."""
-    form = int16_function.of_pair(node, graph) if wants_integers(node) else None
-    if wants_integers(node) and form is None:
+    form = int16_function.of_pair(node, graph) if node.request.integers else None
+    if node.request.integers and form is None:
         return int8_binary.lower(node, graph, target)
     out, call = graph[node.output], Call(node, graph, target)
     kind = _kind(node, graph)

@@ -125,7 +125,7 @@ def dense_problem(node: Node, graph: Graph) -> ConvProblem:
         wide=wide is not None,
         chunk=wide.chunk if wide else 0,
         real_sums=sums.real_sums,
-        asymmetric=is_asymmetric(node.attrs.get("storage")),
+        asymmetric=is_asymmetric(node.storage),
     )
 
 
@@ -136,9 +136,9 @@ def _layouts(node: Node, graph: Graph, target: Target) -> Sequence[LayoutOption]
     names = _kernels(wide or node, graph, target)
     if not names:
         return (option,)
-    given = {"storage": wide.attrs["storage"]} if wide else {}
-    found = [replace(option, attrs={"algorithm": name, **given}) for name in names]
-    return (*found, replace(option, attrs={"algorithm": "dense"}))
+    asked, plain = (wide or node).request, replace(node.request, algorithm="dense")
+    found = [replace(option, request=replace(asked, algorithm=name)) for name in names]
+    return (*found, replace(option, request=plain))
 
 
 def _kernels(node: Node, graph: Graph, target: Target) -> list[str]:
@@ -154,7 +154,7 @@ def _kernels(node: Node, graph: Graph, target: Target) -> list[str]:
 
 def lower(node: Node, graph: Graph, target: Target) -> Layer:
     """By direct convolution, or in integers where the node says so."""
-    problem, wanted = dense_problem(node, graph), node.attrs.get("algorithm")
+    problem, wanted = dense_problem(node, graph), node.request.algorithm
     if wanted == INTEGER and not problem.integers:
         return lower_real(dense_real_candidates(problem, target)[0], node, graph, target)
     if wanted == INTEGER:

@@ -11,7 +11,7 @@ from edgeconv.kernels.algorithms.int8_packed import product as packed
 from edgeconv.kernels.algorithms.integer import product as scalar
 from edgeconv.kernels.algorithms.product_sums import PLACES, depth_of
 from edgeconv.kernels.lowering.calls import kernel_layer, residual_in_place
-from edgeconv.kernels.lowering.integers import wants_integers, with_integers
+from edgeconv.kernels.lowering.integers import with_integers
 from edgeconv.kernels.lowering.nest import broadcast_strides, collapse, dense_strides, require_loops
 from edgeconv.kernels.lowering.options import LayoutOption, row_major_only
 from edgeconv.kernels.lowering.work import Call
@@ -49,7 +49,7 @@ def _layouts(node: Node, graph: Graph, target: Target) -> Sequence[LayoutOption]
     """The logical order, in integers where there is a kernel for that, or in float32."""
     options = row_major_only(node, graph, target)
     able = options if has_kernel(node, graph, target) else ()
-    return with_integers(() if PLACES in node.attrs else options, able)
+    return with_integers(node, () if PLACES in node.attrs else options, able)
 
 
 def has_kernel(node: Node, graph: Graph, target: Target) -> bool:
@@ -61,7 +61,7 @@ def has_kernel(node: Node, graph: Graph, target: Target) -> bool:
 
 def lower(node: Node, graph: Graph, target: Target) -> Layer:
     """In integers where the node says so, or in float32."""
-    if wants_integers(node):
+    if node.request.integers:
         lower_product = scalar.lower_product if target.lanes == 1 else packed.lower_product
         return lower_product(node, graph, target)
     return _lower_real(node, graph, target)

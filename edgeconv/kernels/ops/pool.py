@@ -18,7 +18,7 @@ from edgeconv.ir.step import Divides
 from edgeconv.ir.work import Work
 from edgeconv.kernels.lowering.calls import FLOAT_BYTES, kernel_layer, residual_in_place
 from edgeconv.kernels.lowering.images import pixels, same_everywhere, volume
-from edgeconv.kernels.lowering.integers import wants_integers, with_integers
+from edgeconv.kernels.lowering.integers import with_integers
 from edgeconv.kernels.lowering.options import LayoutOption
 from edgeconv.kernels.lowering.work import Call, width
 from edgeconv.kernels.ops import integer_pool
@@ -185,7 +185,7 @@ def layouts(node: Node, graph: Graph, target: Target) -> Sequence[LayoutOption]:
         return options
     able = [replace(each, penalty=0.0) for each in options if each.writes[0] == CHANNELS_LAST]
     # Which rounding it is says the node, whatever it takes.
-    return with_integers([] if AWAY in node.attrs and able else options, able)
+    return with_integers(node, [] if AWAY in node.attrs and able else options, able)
 
 
 def _is_global(node: Node, shape: Shape) -> bool:
@@ -275,7 +275,7 @@ def _divides(node: Node, graph: Graph) -> Divides | None:
 def lower(node: Node, graph: Graph, target: Target) -> Layer:
     """One of three kernels: whole images, vectors of channels, or rows of one channel."""
     x, out = graph[node.inputs[0]], graph[node.output]
-    if wants_integers(node):
+    if node.request.integers:
         window = window_params(node, x.shape, out.shape)
         return integer_pool.lower(node, graph, target, window, _divides(node, graph))
     row_major = x.layout.order is Order.ROW_MAJOR

@@ -14,7 +14,7 @@ from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.layout import ROW_MAJOR, Layout, Order, Shape
 from edgeconv.kernels.lowering.calls import kernel_layer, residual_in_place
 from edgeconv.kernels.lowering.images import layouts_of
-from edgeconv.kernels.lowering.integers import wants_integers, with_integers
+from edgeconv.kernels.lowering.integers import with_integers
 from edgeconv.kernels.lowering.nest import collapse, dense_strides, require_loops
 from edgeconv.kernels.lowering.options import LayoutOption
 from edgeconv.kernels.lowering.work import Call
@@ -89,7 +89,7 @@ def layouts(node: Node, graph: Graph, target: Target) -> Sequence[LayoutOption]:
         if written is not None:
             residual = (written,) if node.epilogue.residual else ()
             options.append(LayoutOption((layout, *residual), (written,)))
-    return with_integers(options, integer_reduce.layouts(node, graph))
+    return with_integers(node, options, integer_reduce.layouts(node, graph))
 
 
 def _physical_axes(node: Node, rank: int, layout: Layout) -> frozenset[int]:
@@ -125,7 +125,7 @@ def _loops(node: Node, graph: Graph) -> tuple[str, dict[str, Param]]:
 
 def lower(node: Node, graph: Graph, target: Target) -> Layer:
     """Loops over memory: vectors along what remains where that is innermost, else along sums."""
-    if wants_integers(node):
+    if node.request.integers:
         return integer_reduce.lower(node, graph, target)
     shape, call = graph[node.inputs[0]].shape, Call(node, graph, target)
     kernel, loops = _loops(node, graph)

@@ -18,7 +18,7 @@ from edgeconv.ir.layout import CHANNELS_LAST, Layout, Order, Shape
 from edgeconv.ir.work import Work
 from edgeconv.kernels.lowering.calls import FLOAT_BYTES, kernel_layer, residual_in_place
 from edgeconv.kernels.lowering.images import same_everywhere, volume
-from edgeconv.kernels.lowering.integers import wants_integers, with_integers
+from edgeconv.kernels.lowering.integers import with_integers
 from edgeconv.kernels.lowering.options import LayoutOption
 from edgeconv.kernels.lowering.work import Call
 from edgeconv.kernels.ops import int8_resize
@@ -190,7 +190,7 @@ def layouts(node: Node, graph: Graph, target: Target) -> Sequence[LayoutOption]:
     near = [o for o in options if len(_interpolated(node, graph, o.writes[0])) <= _MOST]
     whole = int8_resize.form_of(node, graph) is not None
     able = [o for o in options if whole and o.writes[0] == CHANNELS_LAST]
-    return with_integers(near or options, able)
+    return with_integers(node, near or options, able)
 
 
 def _in_memory_order(
@@ -217,7 +217,7 @@ def _interpolated(node: Node, graph: Graph, layout: Layout) -> range:
 
 def lower(node: Node, graph: Graph, target: Target) -> Layer:
     """Tables per dimension; dimensions inside the interpolated ones are lanes, outer ones loops."""
-    if wants_integers(node):
+    if node.request.integers:
         return int8_resize.lower(node, graph, target, _pixel_sizes(node, graph))
     call = Call(node, graph, target)
     sizes, outs, scales = _in_memory_order(node, graph, graph[node.output].layout)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from edgeconv.ir.choice import Layer
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.kernels.lowering.calls import in_place, kernel_layer
-from edgeconv.kernels.lowering.integers import wants_integers, with_integers
+from edgeconv.kernels.lowering.integers import with_integers
 from edgeconv.kernels.lowering.options import LayoutOption, row_major_only
 from edgeconv.kernels.lowering.work import Call
 from edgeconv.kernels.ops import int8_softmax
@@ -42,12 +42,14 @@ def _importer(log: bool) -> Importer:
 
 def layouts(node: Node, graph: Graph, target: Target) -> Sequence[LayoutOption]:
     """Row-major; those of the kernel of int8 too."""
-    return with_integers(row_major_only(node, graph, target), int8_softmax.layouts(node, graph))
+    return with_integers(
+        node, row_major_only(node, graph, target), int8_softmax.layouts(node, graph)
+    )
 
 
 def lower(node: Node, graph: Graph, target: Target) -> Layer:
     """Vectors along the axis where it is innermost, across it elsewhere."""
-    if wants_integers(node):
+    if node.request.integers:
         return int8_softmax.lower(node, graph, target)
     shape, axis = graph[node.output].shape, int(node.attrs["axis"])
     rows, call = math.prod(shape[:axis]), Call(node, graph, target)

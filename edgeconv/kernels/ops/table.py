@@ -13,7 +13,7 @@ from dataclasses import replace
 from edgeconv.ir.choice import Layer
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.kernels.lowering.images import same_everywhere
-from edgeconv.kernels.lowering.integers import all_int8, wants_integers, with_integers
+from edgeconv.kernels.lowering.integers import all_int8, with_integers
 from edgeconv.kernels.lowering.lookups import looked_up, looked_up_as_floats
 from edgeconv.kernels.lowering.options import LayoutOption
 from edgeconv.kernels.lowering.tables import Bytes, rounded, table_of
@@ -33,13 +33,13 @@ def bytes_of(node: Node) -> Bytes:
 def layouts(node: Node, graph: Graph, target: Target) -> Sequence[LayoutOption]:
     """Any, as bytes where memory has them."""
     options = same_everywhere(node, graph, target)
-    return with_integers((), options) if all_int8(node, graph) else options
+    return with_integers(node, (), options) if all_int8(node, graph) else options
 
 
 def lower(node: Node, graph: Graph, target: Target) -> Layer:
     """One flat loop over memory, channel padding included."""
     call, table = Call(node, graph, target), bytes_of(node)
-    if wants_integers(node):
+    if node.request.integers:
         layer = looked_up(call, table)
     else:
         layer = looked_up_as_floats(call, table, node.attrs["of"], node.attrs["to"])

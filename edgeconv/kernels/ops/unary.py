@@ -10,7 +10,7 @@ from edgeconv.ir.choice import Layer
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.kernels.lowering.calls import in_place, kernel_layer
 from edgeconv.kernels.lowering.images import same_everywhere
-from edgeconv.kernels.lowering.integers import all_int8, wants_integers, with_integers
+from edgeconv.kernels.lowering.integers import all_int8, with_integers
 from edgeconv.kernels.lowering.lookups import looked_up
 from edgeconv.kernels.lowering.options import LayoutOption
 from edgeconv.kernels.lowering.tables import Bytes, of_activations, table_of
@@ -112,13 +112,13 @@ def layouts(node: Node, graph: Graph, target: Target) -> Sequence[LayoutOption]:
     """Any; by a table, too."""
     options = same_everywhere(node, graph, target)
     able = _table(node, graph) is not None or int16_function.of_one(node, graph) is not None
-    return with_integers(options, options if able else ())
+    return with_integers(node, options, options if able else ())
 
 
 def lower(node: Node, graph: Graph, target: Target) -> Layer:
     """One flat loop over memory, channel padding included."""
     call, table = Call(node, graph, target), None
-    if wants_integers(node):
+    if node.request.integers:
         form = int16_function.of_one(node, graph)
         if form is not None:
             return int16_function.lower_one(form, node, graph, target)

@@ -18,7 +18,7 @@ from onnx import helper, numpy_helper
 
 from edgeconv.ir.activation import NONE, Activation
 from edgeconv.ir.array_types import array_type
-from edgeconv.ir.encoding import FLOAT32, INT4, INT8, Encoding
+from edgeconv.ir.encoding import INT4, INT8
 from edgeconv.ir.filters import WEIGHTED
 from edgeconv.ir.graph import Graph, Node, Tensor
 from edgeconv.ir.grids import rounded_to
@@ -118,7 +118,7 @@ class _Writer:
     def _filters(self, node: Node) -> tuple[str, ...]:
         """The operands of a Conv or Dense node, its constants as integers where they are some."""
         x, weights, bias = (*node.inputs, "")[:3]
-        stored: Encoding = node.attrs.get("storage", FLOAT32)
+        stored = node.storage
         if stored.element not in (INT4, INT8) or not stored.scale:
             return self._operands(node)
         units = np.asarray(stored.scale, np.float32)

@@ -129,7 +129,7 @@ def rescale(
     """What gives the Conv or Dense at ``position`` the scales that ``made`` makes of its own, and
     the constants in float32 that follow; None where float32 does not have them."""
     node = editor.node(position)
-    stored = node.attrs["storage"]
+    stored = node.storage
     weights = editor.tensors[node.inputs[1]].constant().astype(np.float64)
     scales = made(scales_of(node, replace(editor.graph, tensors=editor.tensors)))
     rows = (-1, *(1,) * (weights.ndim - 1))

@@ -18,7 +18,7 @@ Reals = npt.NDArray[np.float64]
 
 def has_units(node: Node) -> bool:
     """Whether the weights of a Conv or Dense are multiples of units."""
-    return "storage" in node.attrs and bool(node.attrs["storage"].scale)
+    return bool(node.storage.scale)
 
 
 def rescaled(node: Node, weights: Reals, factors: Reals) -> tuple[Reals, dict[str, Any]]:

@@ -26,7 +26,7 @@ from edgeconv.base.registry import lookup
 from edgeconv.ir.activation import Activation
 from edgeconv.ir.choice import Choice
 from edgeconv.ir.encoding import FLOAT32
-from edgeconv.ir.filters import WEIGHTED, Filters, filters_of, replace_filters
+from edgeconv.ir.filters import WEIGHTED, Filters, filters_of, replace_filters, without_storage
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.memory import MemoryMap, Region
 from edgeconv.kernels.storage import format_of
@@ -262,13 +262,7 @@ def _unknown(what: str, name: str, known: Iterable[str]) -> EdgeconvError:
 
 def _float32(graph: Graph) -> Graph:
     """The graph without storage formats: constants hold what layers compute with anyhow."""
-    dropped = ("storage", "exact")
-    nodes = tuple(
-        replace(node, attrs={k: v for k, v in node.attrs.items() if k not in dropped})
-        if node.op in WEIGHTED
-        else node
-        for node in graph.nodes
-    )
+    nodes = tuple(without_storage(n) if n.op in WEIGHTED else n for n in graph.nodes)
     tensors = {
         name: tensor if tensor.storage == FLOAT32 else replace(tensor, storage=FLOAT32)
         for name, tensor in graph.tensors.items()

@@ -16,7 +16,6 @@ from edgeconv.ir.grids import rounded_to
 from edgeconv.ir.quantisation import integers_of, rounding_to
 from edgeconv.ir.requantisation import EXACT
 from edgeconv.kernels.algorithms import algorithms
-from edgeconv.kernels.lowering.integers import COMPUTE
 from edgeconv.kernels.lowering.options import LayoutOption
 
 # Operators whose kernels in integers are those of `ir.Graph.requantise`.
@@ -36,10 +35,10 @@ def following(node: Node, graph: Graph, options: Sequence[LayoutOption]) -> Sequ
 
 
 def _in_integers(option: LayoutOption) -> bool:
-    if option.attrs.get(COMPUTE) in EXACTLY:
-        return True
-    entry = algorithms().get(str(option.attrs.get("algorithm")))
-    return entry is not None and entry.compute in EXACTLY
+    if option.request is None:
+        return False
+    entry = algorithms().get(option.request.algorithm)
+    return option.request.integers or (entry is not None and entry.compute in EXACTLY)
 
 
 def require_kernels(graph: Graph) -> None:

@@ -17,6 +17,7 @@ from edgeconv.search.choose.pbqp import Optimum, minimise
 from edgeconv.search.choose.prices import Prices
 from edgeconv.search.choose.program import Pick, Program
 from edgeconv.search.choose.room import Room
+from edgeconv.search.choose.storage import has_storage
 
 
 def cheapest(
@@ -87,8 +88,8 @@ def _without_way(node: Node, graph: Graph) -> EdgeconvError:
     stored = {n: graph[n].storage for n in (*node.reads(), *node.outputs) if n}
     rounded = [name for name, storage in stored.items() if storage != FLOAT32]
     asked = {
-        f"--algorithm {node.name}={node.attrs.get('algorithm')}": "algorithm" in node.attrs,
-        "--storage of its filters": "storage" in node.attrs,
+        f"--algorithm {node.name}={node.request.algorithm}": bool(node.request.algorithm),
+        "--storage of its filters": has_storage(node),
         f"--storage of {', '.join(map(repr, rounded))}": bool(rounded),
         f"--requantise {graph.requantise}": graph.requantise != EXACT,
     }

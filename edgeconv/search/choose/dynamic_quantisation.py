@@ -163,8 +163,8 @@ def _product(
     if product.op not in DYNAMIC or product.inputs[0] != name or any(product.inputs[2:]):
         return None
     product = widened(product, graph) or product
-    storage = product.attrs.get("storage")
-    if storage is None or storage.element != INT8 or set(storage.scale) != {1.0}:
+    storage = product.storage
+    if storage.element != INT8 or set(storage.scale) != {1.0}:
         return None
     scaled = next(chain, None)
     axis = 1 if product.op == "Conv" else len(editor.shape(product.output)) - 1

@@ -20,7 +20,6 @@ from edgeconv.kernels.algorithms import algorithms, applicable, within
 from edgeconv.kernels.algorithms.no_integers import REASONS, Reason, no_integers
 from edgeconv.kernels.algorithms.product_sums import PRODUCT
 from edgeconv.kernels.algorithms.widening import widened
-from edgeconv.kernels.lowering.integers import COMPUTE
 from edgeconv.kernels.ops import operators
 from edgeconv.search.choose.dynamic_quantisation import quantised_at_run_time
 from edgeconv.search.choose.storage import EVERY_LAYER, INSERTED, INT8, OUTPUT, ROUNDED, lossless
@@ -68,7 +67,7 @@ class Asked:
 def is_quantised(graph: Graph) -> bool:
     """It rounds what it computes, or has filters that are whole multiples of scales."""
     weighted = (node for node in graph.nodes if node.op in WEIGHTED)
-    return rounds(graph) or any(node.attrs.get("exact") and _has_scales(node) for node in weighted)
+    return rounds(graph) or any(node.exact and node.storage.scale for node in weighted)
 
 
 def in_integers(layer: Layer) -> bool:
@@ -155,13 +154,7 @@ class _Asking:
 
 def _undecided(node: Node) -> Node:
     """``node`` for any algorithm."""
-    decided = ("algorithm", COMPUTE)
-    attrs = {name: value for name, value in node.attrs.items() if name not in decided}
-    return replace(node, attrs=attrs)
-
-
-def _has_scales(node: Node) -> bool:
-    return bool(node.attrs["storage"].scale) if "storage" in node.attrs else False
+    return replace(node, request=replace(node.request, algorithm="", integers=False))
 
 
 def _kernels(node: Node, graph: Graph, target: Target) -> frozenset[str]:
@@ -170,10 +163,10 @@ def _kernels(node: Node, graph: Graph, target: Target) -> frozenset[str]:
     free = _undecided(node)
     if node.op == PRODUCT:
         options = operators()[node.op].layouts(free, graph, target)
-        return frozenset(str(option.attrs[COMPUTE]) for option in options if option.attrs)
+        return frozenset(PRODUCT for option in options if option.request)
     if node.op == "Dense":
         options = operators()[node.op].layouts(free, graph, target)
-        names = {str(option.attrs.get("algorithm")) for option in options}
+        names = {option.request.algorithm for option in options if option.request}
         return frozenset(
             name
             for name in names

@@ -94,12 +94,8 @@ class _Inserter:
             outputs.append(name)
         epilogue = replace(node.epilogue, residual=residual)
         self.nodes += [
-            replace(
-                node,
-                inputs=inputs,
-                outputs=tuple(outputs),
-                attrs={**node.attrs, **picked.attrs},
-                epilogue=epilogue,
+            picked.option.picked(
+                replace(node, inputs=inputs, outputs=tuple(outputs), epilogue=epilogue)
             ),
             *after,
         ]

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from edgeconv.base.errors import EdgeconvError
 from edgeconv.ir.candidate import EXACTLY
@@ -17,6 +16,7 @@ from edgeconv.ir.element_types import FLOAT32
 from edgeconv.ir.encoding import FLOAT32 as FLOAT
 from edgeconv.ir.graph import Graph, Node, Tensor
 from edgeconv.ir.layout import CHANNELS_LAST, ROW_MAJOR, Layout
+from edgeconv.ir.request import Described
 from edgeconv.kernels.algorithms import applicable
 from edgeconv.kernels.algorithms.problem import filters_as
 from edgeconv.kernels.algorithms.widening import widened
@@ -26,30 +26,6 @@ from edgeconv.search.choose.bit_for_bit import following
 from edgeconv.target.price import Machine, machine_of, price, streaming
 from edgeconv.target.price.operands import between_neighbours
 from edgeconv.target.targets import Target
-
-DESCRIBED = "described"  # an attribute of a node
-
-
-@dataclass(frozen=True, slots=True)
-class Described:
-    """What a report says of the kernel call of a node."""
-
-    algorithm: str
-    layout_in: str
-    layout_out: str
-
-    def fits(self, option: LayoutOption, node: Node, graph: Graph) -> bool:
-        """Whether these are its layouts, of the first input that is no constant and of the output,
-        as far as bytes lie otherwise in others."""
-        reads = list(node.reads())
-        first = next((i for i, name in enumerate(reads) if name and not graph[name].is_constant), 0)
-        found = [(node.output, self.layout_out, option.writes[0])]
-        if reads:
-            found.append((reads[first], self.layout_in, option.reads[first]))
-        return all(
-            Layout.parse(text).canonical(graph[name].shape) == own.canonical(graph[name].shape)
-            for name, text, own in found
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,11 +45,6 @@ class Way:
     def writes(self) -> tuple[Layout, ...]:
         """Those of its outputs."""
         return self.option.writes
-
-    @property
-    def attrs(self) -> Mapping[str, Any]:
-        """What the node is given to be lowered so."""
-        return self.option.attrs
 
 
 _Key = tuple[object, ...]
@@ -97,7 +68,7 @@ class Known:
         epilogue = node.epilogue
         key = (
             *(node.op, tuple(sorted(node.attrs.items(), key=lambda item: item[0]))),
-            *(epilogue.before, epilogue.after, numbers.get(epilogue.residual)),
+            *(epilogue.before, epilogue.after, numbers.get(epilogue.residual), node.request),
             tuple(numbers.get(name) for name in node.inputs),
             tuple(numbers.get(name) for name in node.outputs),
             *(tensors, graph.requantise, graph.scaling),
@@ -149,7 +120,7 @@ class Prices:
         Raises EdgeconvError when its operator has no kernel.
         """
         stored = (graph[name].storage for name in (*node.reads(), *node.outputs) if name)
-        key = node.name, node.attrs.get("workspace"), *stored
+        key = node.name, node.request.workspace, *stored
         if key not in self._ways:
             self._ways[key] = self._found(node, graph)
         return self._ways[key]
@@ -178,10 +149,10 @@ class Prices:
         self, node: Node, graph: Graph, options: list[LayoutOption]
     ) -> list[LayoutOption]:
         """Those that a report describes (`Described`), if it does and there are any."""
-        wanted = node.attrs.get(DESCRIBED)
-        if not isinstance(wanted, Described):
+        wanted = node.request.described
+        if wanted is None:
             return options
-        near = [option for option in options if wanted.fits(option, node, graph)]
+        near = [option for option in options if _fits(wanted, option, node, graph)]
         alike = (
             near
             if len(near) < 2
@@ -207,9 +178,9 @@ class Prices:
         alike = (
             number
             for number, other in enumerate(options)
-            if other.attrs == option.attrs and (not apart or _channels_last(other) == own)
+            if other.request == option.request and (not apart or _channels_last(other) == own)
         )
-        like = next(alike) if option.attrs else options.index(option)
+        like = next(alike) if option.request else options.index(option)
         if like not in priced:
             layer, tensors = self._as_of(node, graph, options[like])
             flash = sum(blob.bytes for blob in layer.blobs)
@@ -238,8 +209,7 @@ class Prices:
             if name
             for tensor in (graph[name],)
         }
-        chosen = replace(node, attrs={**node.attrs, **option.attrs})
-        return self._lowered(chosen, tensors), tensors
+        return self._lowered(option.picked(node), tensors), tensors
 
     def conversion(self, tensor: Tensor, have: Layout, want: Layout) -> float:
         """What it costs to copy a tensor into another layout; nothing if its bytes are the same."""
@@ -284,6 +254,20 @@ class Prices:
         return 1 + self._target.workspace_price * bool(layer.workspace_bytes)
 
 
+def _fits(described: Described, option: LayoutOption, node: Node, graph: Graph) -> bool:
+    """Whether the layouts of ``option`` are those, of the first input that is no constant and of
+    the output, as far as bytes lie otherwise in others."""
+    reads = list(node.reads())
+    first = next((i for i, name in enumerate(reads) if name and not graph[name].is_constant), 0)
+    found = [(node.output, described.layout_out, option.writes[0])]
+    if reads:
+        found.append((reads[first], described.layout_in, option.reads[first]))
+    return all(
+        Layout.parse(text).canonical(graph[name].shape) == own.canonical(graph[name].shape)
+        for name, text, own in found
+    )
+
+
 def _channels_last(option: LayoutOption) -> tuple[bool, ...]:
     return tuple(layout == CHANNELS_LAST for layout in (*option.reads[:1], *option.writes))
 
@@ -317,7 +301,7 @@ def algorithms_of(node: Node, graph: Graph, target: Target) -> dict[str, float]:
     given = {each.algorithm: node for each in applicable(node, graph, target)}
     given |= {each.algorithm: wide for each in exact if wide and each.compute in EXACTLY}
     for name, of in given.items():
-        asked = replace(of, attrs={**of.attrs, "algorithm": name})
+        asked = replace(of, request=replace(of.request, algorithm=name))
         options = operators()[node.op].layouts(asked, graph, target)
         found[name] = prices.cost(asked, graph, options[0])
     return dict(sorted(found.items(), key=lambda each: each[1]))

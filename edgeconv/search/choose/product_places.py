@@ -19,7 +19,6 @@ from edgeconv.kernels.algorithms.products import Product, Strides
 from edgeconv.kernels.lowering.nest import MOST_LOOPS, collapse
 from edgeconv.kernels.ops import operators
 from edgeconv.kernels.ops.matmul import has_kernel
-from edgeconv.search.choose.prices import DESCRIBED
 from edgeconv.target.targets import Target
 
 MOVES = frozenset({"Expand", "Reshape", "Slice", "Transpose"})
@@ -60,7 +59,7 @@ class _Placing:
         self._stored = graph.with_tensors(
             {name: replace(graph[name], storage=each) for name, each in encodings.items()}
         )
-        self._again = any(DESCRIBED in node.attrs for node in graph.nodes)
+        self._again = any(node.request.described for node in graph.nodes)
 
     def place(self, node: Node) -> None:
         """Have a product read and write where the most copies are saved."""
@@ -72,7 +71,7 @@ class _Placing:
         for chosen in ways:
             first, second, third = (each[-1] for each in chosen)
             moved = (*first.moved, *second.moved, *third.moved)
-            if not moved or (self._again and any(DESCRIBED in each.attrs for each in moved)):
+            if not moved or (self._again and any(each.request.described for each in moved)):
                 continue
             product = _product(first.lies, second.lies, third.lies)
             if product is None:

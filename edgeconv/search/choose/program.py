@@ -159,13 +159,13 @@ class Program:
             if workspace and node.op in WEIGHTED:
                 limits |= {0, most - need + workspace}
         for limit in sorted(limit for limit in limits if limit >= 0):
-            given = min(limit, node.attrs.get("workspace", limit))
-            limited = replace(node, attrs={**node.attrs, "workspace": given})
+            given = node.request.workspace.at_most(limit)
+            limited = replace(node, request=replace(node.request, workspace=given))
             for way in self._prices.ways(limited, graph):
                 need, _ = self._need(number, limited, graph, way)
                 if need <= most:
-                    attrs = {**way.attrs, "workspace": given}
-                    yield replace(way, option=replace(way.option, attrs=attrs)), need
+                    asked = way.option.request or limited.request
+                    yield replace(way, option=replace(way.option, request=asked)), need
 
     def _need(self, number: int, node: Node, graph: Graph, way: Way) -> tuple[int, int]:
         """Bytes of the arena, and those of it that are workspace."""

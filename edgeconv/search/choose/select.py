@@ -17,6 +17,7 @@ from edgeconv.ir.filters import WEIGHTED
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.ports import free_ports
 from edgeconv.ir.requantisation import EXACT
+from edgeconv.ir.request import Described, Workspace
 from edgeconv.kernels.algorithms import algorithms as known
 from edgeconv.kernels.algorithms import applicable
 from edgeconv.kernels.algorithms.base import Algorithm
@@ -24,12 +25,11 @@ from edgeconv.kernels.algorithms.product_sums import PRODUCT
 from edgeconv.kernels.algorithms.scaling import common_scaling
 from edgeconv.kernels.algorithms.widening import widened
 from edgeconv.kernels.lowering.calls import constants_as_blobs
-from edgeconv.kernels.lowering.integers import wants_integers
 from edgeconv.kernels.ops import operators
 from edgeconv.kernels.ops.attention import ATTENTION
 from edgeconv.search.choose.bit_for_bit import require
 from edgeconv.search.choose.layouts import assign
-from edgeconv.search.choose.prices import DESCRIBED, Described, Known
+from edgeconv.search.choose.prices import Known
 from edgeconv.search.choose.product_places import with_places
 from edgeconv.search.choose.room import Room
 from edgeconv.search.choose.storage import (
@@ -38,6 +38,7 @@ from edgeconv.search.choose.storage import (
     NO_RESULT,
     by_kind,
     encodings_for,
+    has_storage,
     lossless,
     store_tensors,
     store_weights,
@@ -89,10 +90,10 @@ def _with(node: Node, graph: Graph, entry: Algorithm) -> Node:
     """``node`` to be computed by ``entry``, its filters in what that needs."""
     if entry.compute in EXACTLY:
         node = widened(node, graph) or node
-    attrs = {**node.attrs, "algorithm": entry.name}
-    if entry.compute not in (FLOAT, *EXACTLY):
-        attrs = {"storage": OPERANDS[entry.compute], **attrs}
-    return replace(node, attrs=attrs)
+    asked = replace(node.request, algorithm=entry.name)
+    if entry.compute not in (FLOAT, *EXACTLY) and not has_storage(node):
+        asked = replace(asked, storage=OPERANDS[entry.compute])
+    return replace(node, request=asked)
 
 
 def _everywhere(graph: Graph, entry: Algorithm, target: Target) -> dict[str, Node]:
@@ -101,7 +102,7 @@ def _everywhere(graph: Graph, entry: Algorithm, target: Target) -> dict[str, Nod
     convs = [
         _with(node, graph, entry)
         for node in graph.nodes
-        if node.op == "Conv" and "algorithm" not in node.attrs
+        if node.op == "Conv" and not node.request.algorithm
     ]
     forced = {
         node.name: node
@@ -126,7 +127,7 @@ def select(
     storage: Mapping[str, str] | None = None,
     truncate: bool = False,
     integers: frozenset[str] | None = NO_RESULT,
-    workspace: Mapping[str, int] | None = None,
+    workspace: Mapping[str, Workspace] | None = None,
     machine: Machine | None = None,
     minimal_filters: Forms | None = None,
     flash: float = inf,
@@ -144,8 +145,8 @@ def select(
     ``truncate`` filters in other formats than float32 are truncated rather than rounded.
     ``integers`` names the layers whose results are stored as the int8 that a quantised model has
     rounded them to (``*``: all; None: those where that is cheaper), unless ``storage`` says
-    otherwise.  ``workspace`` maps layer names (``*``: all others) to the bytes of
-    workspace that their convolutions and products may take, where any take so few.  ``machine``:
+    otherwise.  ``workspace`` maps layer names (``*``: all others) to the workspace that their
+    convolutions and products may take.  ``machine``:
     what prices are asked of, the target's unless given; where it states energies, these are made
     small instead of times.
     ``minimal_filters``: the forms of Winograd that layers may be computed in, by name; None: those
@@ -177,7 +178,7 @@ def select(
     kept = {name: form for name, form in able.items() if {name, EVERY_LAYER} & (integers or set())}
     outputs = {**kept, **outputs}
     stored = _force_algorithms(store_tensors(stored, target, outputs), by_integers, target)
-    limited = _noted(_limit_workspaces(stored, workspace or {}), described or {})
+    limited = _asked(stored, workspace or {}, described or {})
     ports = free_ports(limited) if any_layout else frozenset[str]()
 
     def assigned(graph: Graph) -> tuple[Graph, Search]:
@@ -215,38 +216,29 @@ def _without_copies(
     able = with_places(graph, target, free)
     if able is graph:
         return assigned(graph)
-    if any(DESCRIBED in node.attrs for node in graph.nodes):
+    if any(node.request.described for node in graph.nodes):
         return assigned(able)
     plain, all_able = assigned(graph), assigned(able)
     if all_able[1].cost < plain[1].cost:
         return all_able
-    whole = {node.name for node in plain[0].nodes if node.op == PRODUCT and wants_integers(node)}
+    whole = {node.name for node in plain[0].nodes if node.op == PRODUCT and node.request.integers}
     stored = {name: plain[0][name].storage for name in free if name in plain[0].tensors}
     some = with_places(graph, target, stored, lambda node: node.name in whole)
     return plain if some is graph else min(plain, assigned(some), key=lambda each: each[1].cost)
 
 
-def _limit_workspaces(graph: Graph, limits: Mapping[str, int]) -> Graph:
-    """Note the limits on the nodes that have candidates of several sizes."""
-    if not limits:
-        return graph
+def _asked(
+    graph: Graph, limits: Mapping[str, Workspace], described: Mapping[str, Described]
+) -> Graph:
+    """Ask these workspaces of the nodes that have candidates of several sizes, and of all nodes
+    what is known of their kernel calls."""
     nodes = []
     for node in graph.nodes:
+        asked = replace(node.request, described=described.get(node.name))
         limit = limits.get(node.name, limits.get(EVERY_LAYER))
         if limit is not None and (node.op in WEIGHTED or node.op == ATTENTION):
-            node = replace(node, attrs={**node.attrs, "workspace": limit})
-        nodes.append(node)
-    return replace(graph, nodes=tuple(nodes))
-
-
-def _noted(graph: Graph, described: Mapping[str, Described]) -> Graph:
-    """With what is known of their kernel calls on the nodes."""
-    nodes = (
-        replace(node, attrs={**node.attrs, DESCRIBED: described[node.name]})
-        if node.name in described
-        else node
-        for node in graph.nodes
-    )
+            asked = replace(asked, workspace=limit)
+        nodes.append(replace(node, request=asked))
     return replace(graph, nodes=tuple(nodes))
 
 

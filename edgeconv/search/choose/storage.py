@@ -17,7 +17,7 @@ from edgeconv.ir.filters import WEIGHTED
 from edgeconv.ir.graph import Graph, Node, Tensor
 from edgeconv.ir.grids import encodings_of
 from edgeconv.kernels.algorithms import algorithms
-from edgeconv.kernels.algorithms.widening import AS_ASKED, holds_integers_of
+from edgeconv.kernels.algorithms.widening import holds_integers_of
 from edgeconv.kernels.lowering.options import Stored
 from edgeconv.kernels.ops import operators
 from edgeconv.kernels.storage import formats
@@ -33,6 +33,11 @@ INT8 = "int8"  # of a result: the integers that a quantised model rounds it to, 
 ROUNDED = {8: INT8, 16: "int16"}  # by their bits
 
 
+def has_storage(node: Node) -> bool:
+    """Whether the model, or who asks, says what its filters are stored as."""
+    return node.request.storage is not None or "storage" in node.attrs
+
+
 def weight_formats() -> dict[str, StorageFormat]:
     """The formats that filters can be stored in, by name."""
     return {name: entry for name, entry in formats().items() if entry.enumerator}
@@ -44,7 +49,7 @@ def stored_formats() -> frozenset[str]:
 
 
 def store_weights(graph: Graph, wanted: Mapping[str, str]) -> Graph:
-    """Note the formats that ``wanted`` names by layer on the nodes: their attribute ``storage``.
+    """Ask the formats that ``wanted`` names by layer of the nodes.
 
     ``*`` stands for every layer with filters that is not named itself.  Raises EdgeconvError (exit
     status 2): no such layer or format, a layer without filters, filters that are not finite in a
@@ -67,13 +72,13 @@ def store_weights(graph: Graph, wanted: Mapping[str, str]) -> Graph:
 
 
 def truncate_weights(graph: Graph) -> Graph:
-    """Have the filters that are stored in fewer bits truncated rather than rounded: attribute
-    ``truncate`` of their nodes.  Those with units of their own are multiples of them already."""
+    """Ask for filters that are stored in fewer bits to be truncated rather than rounded.  Those
+    with units of their own are multiples of them already."""
     return replace(
         graph,
         nodes=tuple(
-            replace(node, attrs={**node.attrs, "truncate": True})
-            if "storage" in node.attrs and not node.attrs["storage"].scale
+            replace(node, request=replace(node.request, truncate=True))
+            if has_storage(node) and not node.storage.scale
             else node
             for node in graph.nodes
         ),
@@ -84,16 +89,15 @@ def _in_format(node: Node, form: StorageFormat, graph: Graph) -> Node:
     """``node`` with its filters in ``form``: no longer the multiples that the model has, where it
     has them in one that does not have these integers, nor its own numbers, unless the format has
     all of them."""
-    known: Encoding | None = node.attrs.get("storage")
-    if known and known.element == form.encoding:
-        return replace(node, attrs={**node.attrs, AS_ASKED: True})
-    if known and known.scale and holds_integers_of(form.encoding, known):
-        kept = form.encoding.scaled(known.scale)
-        return replace(node, attrs={**node.attrs, "storage": kept, AS_ASKED: True})
-    attrs = {k: v for k, v in node.attrs.items() if k != "exact"}
-    if form.name != FLOAT32 and _holds(form, graph[node.inputs[1]].constant()):
-        attrs["exact"] = True
-    return replace(node, attrs={**attrs, "storage": form.encoding})
+    known, exact = node.storage, node.exact
+    if known.element == form.encoding:
+        asked = known
+    elif known.scale and holds_integers_of(form.encoding, known):
+        asked = form.encoding.scaled(known.scale)
+    else:
+        asked = form.encoding
+        exact = form.name != FLOAT32 and _holds(form, graph[node.inputs[1]].constant())
+    return replace(node, request=replace(node.request, storage=asked, exact=exact))
 
 
 def _holds(form: StorageFormat, values: npt.NDArray[Any]) -> bool:
@@ -223,7 +227,7 @@ def encodings_for(graph: Graph, layers: Collection[str]) -> dict[str, Encoding]:
 def _stored(node: Node) -> Stored:
     """What the kernel of ``node`` does with stored tensors: that of the algorithm the user wants,
     or of one that there always is."""
-    wanted, able = node.attrs.get("algorithm"), operators()[node.op].stored
+    wanted, able = node.request.algorithm, operators()[node.op].stored
     return able & algorithms()[wanted].stored if wanted in algorithms() else able
 
 
@@ -255,7 +259,7 @@ def _not_rounded(node: Node, name: str) -> EdgeconvError:
 
 
 def _kernel(node: Node) -> str:
-    return str(node.attrs.get("algorithm", node.op))
+    return node.request.algorithm or node.op
 
 
 def _no_layer(layer: str, known: Iterable[str]) -> EdgeconvError:

@@ -57,19 +57,16 @@ def asked_for(graph: Graph, algorithms: Mapping[str, str]) -> frozenset[str]:
 
 
 def with_minimal_filters(graph: Graph, forms: Forms) -> Graph:
-    """``graph`` with the forms that a convolution may be computed in noted on it, and with what a
-    run reads of constants, which says from where their filters come."""
+    """``graph`` with the forms that a convolution may be computed in asked of it."""
     constants = sum(tensor_bytes(each) for each in graph.tensors.values() if each.is_constant)
     return replace(
         graph,
         nodes=tuple(
             replace(
                 node,
-                attrs={
-                    **node.attrs,
-                    "minimal_filters": forms[node.name],
-                    "run_constants": constants,
-                },
+                request=replace(
+                    node.request, minimal_filters=forms[node.name], run_constants=constants
+                ),
             )
             if node.name in forms
             else node

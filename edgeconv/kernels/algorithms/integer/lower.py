@@ -163,7 +163,7 @@ def sums_behind(problem: ConvProblem) -> int:
 def by_sum_of(node: Node, graph: Graph) -> Integers | None:
     """What of each sum the sum of its inputs is multiplied by; None where filters have no zero
     points."""
-    return -filter_zeros(node, graph) if is_asymmetric(node.attrs["storage"]) else None
+    return -filter_zeros(node, graph) if is_asymmetric(node.storage) else None
 
 
 def _dense_headers(plan: IntegerPlan) -> tuple[str, ...]:
@@ -208,7 +208,7 @@ def _depthwise(plan: IntegerPlan, node: Node, graph: Graph, form: Form) -> Blob:
     filters = _depthwise_filters(node, graph)
     each = len(form.words)
     if plan.helium:
-        wide = is_asymmetric(node.attrs["storage"])
+        wide = is_asymmetric(node.storage)
         element = np.int16 if wide else np.int8
         own = words_of(EIGHTS_CHANNELS, (1 + wide) * filters[0].size, each)
         count = -(-len(filters) // EIGHTS_CHANNELS) * own
@@ -298,7 +298,7 @@ def filters_in_quads(
     have their sums behind them, where filters have zero points."""
     out_c, *window = graph[node.inputs[1]].shape
     numbers, zeros = math.prod(window), None
-    if in_panel and is_asymmetric(node.attrs["storage"]):
+    if in_panel and is_asymmetric(node.storage):
         own = filter_zeros(node, graph).astype(np.float32)
         zeros = np.tile(by_group(own[:, None], groups, together), sums_in(numbers))
         numbers += zeros.shape[1]

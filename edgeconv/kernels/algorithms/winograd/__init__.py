@@ -2,7 +2,8 @@
 strides as the sum of several without.
 
 Fewer products than a direct convolution has, of filters and inputs that are transformed; the error
-is larger, so that a node is computed so only in the forms that it names (``minimal_filters``).
+is larger, so that a node is computed so only in the forms that are asked of it
+(`Request.minimal_filters`).
 """
 
 from __future__ import annotations

@@ -66,9 +66,9 @@ def _along(
 
 def filters_of(node: Node, graph: Graph) -> tuple[Reals, Reals]:
     """Those of a Conv or Dense as whole numbers, and the unit of each output channel."""
-    encoding = node.attrs.get("storage")
+    encoding = node.storage
     weights: npt.NDArray[Any] | None = graph[node.inputs[1]].data
-    if encoding is None or weights is None or not encoding.scale:
+    if weights is None or not encoding.scale:
         raise NoExactValueError
     units = np.asarray(encoding.scale, np.float64)
     rows = units.reshape(-1, *(1,) * (weights.ndim - 1))

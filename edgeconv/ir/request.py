@@ -1,0 +1,62 @@
+"""What is asked of the kernel of a node, beside what the node computes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from math import inf
+
+from edgeconv.ir.encoding import Encoding
+from edgeconv.ir.minimal_filter import Nested
+
+
+@dataclass(frozen=True, slots=True)
+class Workspace:
+    """A limit of workspace: ``most`` bytes, or the least of all kernels where none takes so few;
+    with ``of_each`` every algorithm takes its own least, however much that is."""
+
+    most: float = inf
+    of_each: bool = False
+
+    def at_most(self, most: int) -> Workspace:
+        """Held to so many bytes as well."""
+        return replace(self, most=min(self.most, most))
+
+
+NO_WORKSPACE, LEAST_OF_EACH = Workspace(0), Workspace(0, of_each=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Described:
+    """What a report says of the kernel call of a node."""
+
+    algorithm: str
+    layout_in: str
+    layout_out: str
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """By default nothing is asked.
+
+    ``algorithm``: of a convolution or dense layer, "" for any.  ``integers``: a kernel in integers,
+    of other operators that have one.  ``storage``: what filters are stored as, None for what the
+    model has; ``exact``: these are the model's own numbers then, and ``truncate``: filters are
+    truncated to it rather than rounded.  ``workspace``: bytes.  ``minimal_filters``: the forms of
+    Winograd that are allowed, and ``run_constants``: bytes of constants that a run of the network
+    reads, which says from where their filters come.  ``schedule``: of SConv, "" for the cheapest.
+    ``described``: the kernel call to make again.
+    """
+
+    algorithm: str = ""
+    integers: bool = False
+    storage: Encoding | None = None
+    exact: bool = False
+    truncate: bool = False
+    workspace: Workspace = Workspace()
+    minimal_filters: tuple[Nested, ...] = ()
+    run_constants: int = 0
+    schedule: str = ""
+    described: Described | None = None
+
+
+NOTHING = Request()
