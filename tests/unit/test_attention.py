@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 from onnx import TensorProto, helper
 
 from edgeconv.ir.graph import Graph, Node
+from edgeconv.ir.request import NO_WORKSPACE, Request, Workspace
 from edgeconv.kernels.ops.attention import ATTENTION, plan_of
 from edgeconv.model import frontend, passes
 from edgeconv.search.choose.attention import as_decided, with_attention
@@ -192,9 +194,9 @@ def test_workspace_is_bounded(isa: str, sizes: tuple[int, int, int, int]) -> Non
     target, node = TARGETS[isa], Node("node", ATTENTION, (), (), {"sizes": sizes})
     whole = plan_of(node, target).workspace_floats(*sizes[2:], target.lanes)
     assert 4 * whole <= 128 * 1024
-    limited = Node("node", ATTENTION, (), (), {"sizes": sizes, "workspace": 2 * whole})
+    limited = replace(node, request=Request(workspace=Workspace(2 * whole)))
     small = plan_of(limited, target)
-    least = plan_of(Node("node", ATTENTION, (), (), {"sizes": sizes, "workspace": 0}), target)
+    least = plan_of(replace(node, request=Request(workspace=NO_WORKSPACE)), target)
     assert small.workspace_floats(*sizes[2:], target.lanes) <= max(
         whole // 2, least.workspace_floats(*sizes[2:], target.lanes)
     )

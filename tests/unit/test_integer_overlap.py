@@ -15,6 +15,7 @@ from edgeconv.ir.layout import CHANNELS_LAST
 from edgeconv.kernels.algorithms.candidate import ConvCandidate
 from edgeconv.kernels.algorithms.integer.beside import ROWS_TOGETHER, is_column
 from edgeconv.kernels.algorithms.integer.candidate import IntegerPlan, candidates
+from edgeconv.kernels.algorithms.integer.kernels import CONVOLVE
 from edgeconv.kernels.algorithms.integer.overlap import overlapping
 from edgeconv.kernels.algorithms.integer.two_rows import TwoRows
 from edgeconv.kernels.algorithms.problem import ConvProblem
@@ -116,7 +117,7 @@ def by_blocks(problem: ConvProblem, together: int) -> int:
 
 def of_depthwise(problem: ConvProblem, two: TwoRows | None) -> int:
     """By blocks of rows, those of which pairs serve two windows among them, or row by row."""
-    if two is not None and not two.is_turned:
+    if two is not None and not two.kernel.is_turned:
         return by_blocks(problem, two.block)
     if two is None and is_column(problem):
         return by_blocks(problem, ROWS_TOGETHER)
@@ -154,7 +155,7 @@ def hold(problem: ConvProblem, candidate: ConvCandidate[IntegerPlan], *, helium:
 
 
 def test_images_one_after_the_other_are_not_written_over() -> None:
-    plan = IntegerPlan("convolve")
+    plan = IntegerPlan(CONVOLVE)
     one = ConvProblem(
         *(1, 4, 4, 1, (1, 2, 2), (1, 2, 2), (1, 1, 1), (1, 1, 1), (1, 1, 1), (0, 0, 0)),
         in_layout=CHANNELS_LAST,

@@ -23,6 +23,7 @@ from edgeconv.codegen.routines import routines_header
 from edgeconv.ir.activation import Activation
 from edgeconv.ir.graph import Epilogue, Graph, Node, Tensor
 from edgeconv.ir.minimal_filter import MinimalFilter, Nested, minimal_filter
+from edgeconv.ir.request import Request
 from edgeconv.ir.straight_line import Routine
 from edgeconv.kernels.algorithms.problem import problem_of
 from edgeconv.kernels.algorithms.winograd import error
@@ -210,10 +211,17 @@ def test_filters_made_anew_are_not_tried_anew(monkeypatch: pytest.MonkeyPatch) -
         assert error_of(form, 2 * filters + 1) == other != found
 
 
-def network(in_c: int = 64, out_c: int = 64, size: int = 56, **attrs: Any) -> Graph:
-    """A convolution of 3x3, called ``conv``."""
+def network(
+    in_c: int = 64,
+    out_c: int = 64,
+    size: int = 56,
+    minimal_filters: tuple[Nested, ...] = (),
+    **attrs: Any,
+) -> Graph:
+    """A convolution of 3x3, called ``conv``, of which these forms are asked."""
     usual = {"kernel": (3, 3), "strides": (1, 1), "dilations": (1, 1), "pads": (1, 1, 1, 1)}
-    node = Node("conv", "Conv", ("x", "w"), ("y",), {**usual, "groups": 1, **attrs})
+    own, asked = {**usual, "groups": 1, **attrs}, Request(minimal_filters=minimal_filters)
+    node = Node("conv", "Conv", ("x", "w"), ("y",), own, request=asked)
     filters = weights(out_c, in_c // attrs.get("groups", 1), 3)
     tensors = {
         "x": Tensor("x", (1, in_c, size, size)),

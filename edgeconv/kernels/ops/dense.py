@@ -22,7 +22,8 @@ from edgeconv.kernels.algorithms.int16.lower import lower as lower_int16
 from edgeconv.kernels.algorithms.integer import ALGORITHM as IN_INTEGERS
 from edgeconv.kernels.algorithms.integer.candidate import dense_candidate
 from edgeconv.kernels.algorithms.integer.lower import lower_dense as lower_integers
-from edgeconv.kernels.algorithms.integer.real import dense_real_candidates, lower_real
+from edgeconv.kernels.algorithms.integer.real import lower_real
+from edgeconv.kernels.algorithms.integer.real_candidate import dense_real_candidates
 from edgeconv.kernels.algorithms.problem import ConvProblem, Finish, SumsAs, filters_as
 from edgeconv.kernels.algorithms.wide_sums import wide_sums_of
 from edgeconv.kernels.algorithms.widening import is_asymmetric, widened

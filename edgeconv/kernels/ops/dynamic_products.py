@@ -21,7 +21,8 @@ from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.layout import CHANNELS_LAST, ROW_MAJOR
 from edgeconv.ir.work import Work
 from edgeconv.kernels.algorithms.int8_packed import run_time as packed
-from edgeconv.kernels.algorithms.integer import real
+from edgeconv.kernels.algorithms.integer import real_candidate as scalar
+from edgeconv.kernels.algorithms.integer.real import lower_real
 from edgeconv.kernels.algorithms.problem import ConvProblem, problem_of
 from edgeconv.kernels.lowering.calls import kernel_layer
 from edgeconv.kernels.lowering.images import layouts_of, padding
@@ -87,8 +88,8 @@ def _lower(node: Node, graph: Graph, target: Target) -> Layer:
     problem = _PROBLEMS[node.op](node, graph)
     rows = packed.run_time_candidates(problem, node, graph, target)
     if not rows:
-        (plain,) = real.run_time_candidates(problem, node, graph, target)
-        return real.lower_real(plain, node, graph, target)
+        (plain,) = scalar.run_time_candidates(problem, node, graph, target)
+        return lower_real(plain, node, graph, target)
     candidate = rows[0]
     if node.op == DYNAMIC["Dense"]:  # as a Dense, it is taken to move every operand once
         candidate = replace(candidate, crossings=tuple)
@@ -98,7 +99,7 @@ def _lower(node: Node, graph: Graph, target: Target) -> Layer:
 def computable(node: Node, graph: Graph, target: Target) -> bool:
     """Whether ``target`` has a kernel for a DynamicDense or DynamicConv."""
     problem = _PROBLEMS[node.op](node, graph)
-    candidates = real.run_time_candidates if target.lanes == 1 else packed.run_time_candidates
+    candidates = scalar.run_time_candidates if target.lanes == 1 else packed.run_time_candidates
     return bool(candidates(problem, node, graph, target))
 
 

@@ -15,7 +15,8 @@ from edgeconv.kernels.algorithms.base import Algorithm
 from edgeconv.kernels.algorithms.candidate import ConvCandidate
 from edgeconv.kernels.algorithms.integer.candidate import IntegerPlan, candidates
 from edgeconv.kernels.algorithms.integer.lower import lower
-from edgeconv.kernels.algorithms.integer.real import RealPlan, lower_real, real_candidates
+from edgeconv.kernels.algorithms.integer.real import lower_real
+from edgeconv.kernels.algorithms.integer.real_candidate import RealPlan, real_candidates
 from edgeconv.kernels.algorithms.problem import ConvProblem
 from edgeconv.kernels.lowering.options import Stored, channels_last_only
 from edgeconv.target.targets import Target

@@ -35,6 +35,19 @@ from edgeconv.kernels.algorithms.integer.cycles import (
     helium_besides,
     plain_cycles_of,
 )
+from edgeconv.kernels.algorithms.integer.kernels import (
+    CONVOLVE,
+    CONVOLVE_FOURS,
+    DENSE,
+    DENSE_AROUND,
+    DENSE_FOURS,
+    DENSE_FOURS_AROUND,
+    DEPTHWISE,
+    DEPTHWISE_3X3,
+    DEPTHWISE_3X3_EIGHTS,
+    DEPTHWISE_EIGHTS,
+    IntegerKernel,
+)
 from edgeconv.kernels.algorithms.integer.packing import (
     DEPTHWISE_CHANNELS,
     EIGHTS_CHANNELS,
@@ -56,19 +69,14 @@ NUMBERS_BYTES = 8  # of a pixel and four or eight channels of a depthwise layer
 
 @dataclass(frozen=True, slots=True)
 class IntegerPlan:
-    """``kernel``: what its function is called behind ec_int8_."""
+    """``two``: of a depthwise layer by pairs of rows."""
 
-    kernel: str
-    helium: bool = False
-    two: TwoRows | None = None  # of a depthwise layer by pairs of rows
-
-    @property
-    def is_depthwise(self) -> bool:
-        return self.kernel.startswith("depthwise")
+    kernel: IntegerKernel
+    two: TwoRows | None = None
 
     def reads_again(self, problem: ConvProblem) -> bool:
         """Pixels are read where they lie, once for every four filters: no window is copied."""
-        return self.helium and problem.kernel == (1, 1, 1) and not any(problem.pads)
+        return self.kernel.helium and problem.kernel == (1, 1, 1) and not any(problem.pads)
 
 
 def is_image(problem: ConvProblem) -> bool:
@@ -122,7 +130,7 @@ def helium_dense(problem: ConvProblem) -> ConvCandidate[IntegerPlan]:
     fours, blocks = -(-problem.out_c // FOUR), -(-window // SIXTEEN)
     added = problem.finish.residual_as is not None
     row = problem.out_size[2] * problem.out_c
-    plan = IntegerPlan("convolve_fours_add" if added else "convolve_fours", helium=True)
+    plan = IntegerPlan(CONVOLVE_FOURS.with_residual(added=added))
     copied, copying = windows_copied(problem)
     more = helium_besides(problem.sum_facts.scaling)
     cycles = pixels * (
@@ -159,16 +167,16 @@ def _helium_depthwise(problem: ConvProblem) -> ConvCandidate[IntegerPlan]:
     eights, taps = -(-problem.out_c // EIGHTS_CHANNELS), math.prod(problem.kernel)
     windows = float(problem.batch * math.prod(problem.out_size) * eights)
     if _is_3x3(problem) and not problem.asymmetric:
-        kernel, window, number = "depthwise_3x3_eights", EIGHTS_WINDOW, EIGHTS_COLUMN / 3
+        kernel, window, number = DEPTHWISE_3X3_EIGHTS, EIGHTS_WINDOW, EIGHTS_COLUMN / 3
     else:
-        kernel, number = "depthwise_eights", EIGHTS_ROW
+        kernel, number = DEPTHWISE_EIGHTS, EIGHTS_ROW
         window = EIGHTS_TAPS + EIGHTS_TAP * taps
     window += 2 * helium_besides(problem.sum_facts.scaling)
     batches = problem.batch * each.batches * eights
     cycles = windows * window + batches * (number * each.lone + EIGHTS_AROUND)
     cycles += EIGHTS_LAST * windows / eights if problem.out_c % EIGHTS_CHANNELS else 0.0
     constants = windows * _bytes_of_words(EIGHTS_CHANNELS, taps)
-    return _found_depthwise(problem, kernel, (cycles, constants, 8.0 * taps * windows), helium=True)
+    return _found_depthwise(problem, kernel, (cycles, constants, 8.0 * taps * windows))
 
 
 def _dense(problem: ConvProblem, target: Target, *, apart: bool) -> ConvCandidate[IntegerPlan]:
@@ -197,7 +205,7 @@ def _dense(problem: ConvProblem, target: Target, *, apart: bool) -> ConvCandidat
     cycles += core.added * problem.batch * problem.out_size[1] * row if added else 0.0
     return _found(
         problem,
-        IntegerPlan("convolve_add" if added else "convolve"),
+        IntegerPlan(CONVOLVE.with_residual(added=added)),
         {
             "panel": quads * _PANEL_BYTES,
             "rows": min(ROWS, problem.out_size[1]) * row if added else 0,
@@ -300,11 +308,11 @@ def _depthwise(problem: ConvProblem, target: Target) -> ConvCandidate[IntegerPla
     (height, width), taps = problem.kernel[1:], math.prod(problem.kernel)
     windows = float(problem.batch * math.prod(problem.out_size) * fours)
     if _is_3x3(problem):
-        kernel, window = "depthwise_3x3", core.window
+        kernel, window = DEPTHWISE_3X3, core.window
         packed, row = each.lone * core.column, core.row_of_four
     else:
         pairs, lone = divmod(height, 2)
-        kernel = "depthwise"
+        kernel = DEPTHWISE
         row = core.rows_of_taps if is_column(problem) else core.row_of_taps
         window = core.taps + width * (pairs * core.pair_tap + lone * core.lone_tap)
         packed = each.pairs * core.pair_column + each.lone * core.lone_column
@@ -321,7 +329,7 @@ def _by_two_rows(problem: ConvProblem, target: Target) -> ConvCandidate[IntegerP
     if two is None:
         return None
     taps = math.prod(problem.kernel)
-    outside = problem.in_c if two.is_turned else problem.in_size[2] * problem.in_c
+    outside = problem.in_c if two.kernel.is_turned else problem.in_size[2] * problem.in_c
     workspace = {
         "columns": two.panel_bytes,
         "outside": outside if leaves(two.problem) else 0,
@@ -345,21 +353,17 @@ def _bytes_of_words(channels: int, taps: int) -> int:
 
 
 def _found_depthwise(
-    problem: ConvProblem,
-    kernel: str,
-    counted: tuple[float, float, float],
-    *,
-    helium: bool = False,
+    problem: ConvProblem, kernel: IntegerKernel, counted: tuple[float, float, float]
 ) -> ConvCandidate[IntegerPlan]:
     added = problem.finish.residual_as is not None
-    each = taken(problem, in_pairs=not helium)
+    each = taken(problem, in_pairs=not kernel.helium)
     row = problem.in_size[2] * problem.in_c
     workspace = {
         "columns": (2 * each.pairs + each.lone) * NUMBERS_BYTES,
         "outside": row if added or leaves(problem) else 0,
         "rows": problem.out_size[2] * problem.out_c if added else 0,
     }
-    plan = IntegerPlan(kernel + "_add" if added else kernel, helium)
+    plan = IntegerPlan(kernel.with_residual(added=added))
     return _found(problem, plan, workspace, counted)
 
 
@@ -373,8 +377,8 @@ def leaves(problem: ConvProblem) -> bool:
 def dense_candidate(problem: ConvProblem, target: Target) -> ConvCandidate[IntegerPlan]:
     """That of a fully connected layer, which needs no panel."""
     if HELIUM in target.features:
-        kernel = "dense_fours_around" if problem.asymmetric else "dense_fours"
-        return replace(helium_dense(problem), plan=IntegerPlan(kernel, helium=True), workspace={})
+        kernel = DENSE_FOURS_AROUND if problem.asymmetric else DENSE_FOURS
+        return replace(helium_dense(problem), plan=IntegerPlan(kernel), workspace={})
     scaling = problem.sum_facts.scaling
     if problem.asymmetric:
         return _dense_around(problem, target)
@@ -384,7 +388,7 @@ def dense_candidate(problem: ConvProblem, target: Target) -> ConvCandidate[Integ
     quads = -(-problem.in_c // QUAD)
     cycles = rows * fours * (quads * core.dot + core.dot_results)
     passes = float(rows * fours * QUAD * (quads * QUAD + 8))
-    return _found(problem, IntegerPlan("dense"), {}, (cycles, passes, passes / QUAD))
+    return _found(problem, IntegerPlan(DENSE), {}, (cycles, passes, passes / QUAD))
 
 
 def _dense_around(problem: ConvProblem, target: Target) -> ConvCandidate[IntegerPlan]:
@@ -395,7 +399,7 @@ def _dense_around(problem: ConvProblem, target: Target) -> ConvCandidate[Integer
     cycles = rows * fours * (quads * core.dot_sum + core.dot_around)
     cycles += rows * summing(problem, QUAD, core.summed)
     passes = float(rows * fours * FOUR * (quads * QUAD + 12))
-    return _found(problem, IntegerPlan("dense_around"), {}, (cycles, passes, passes / FOUR))
+    return _found(problem, IntegerPlan(DENSE_AROUND), {}, (cycles, passes, passes / FOUR))
 
 
 def _found(

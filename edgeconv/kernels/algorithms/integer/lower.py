@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -52,62 +53,36 @@ from edgeconv.target.targets import Target
 Floats = npt.NDArray[np.float32]
 Integers = npt.NDArray[np.int64]
 PAIR = 2  # filters that are computed together; of a dense layer four
-_HEADERS = ("ec_int8_channels.h",)
-_SUMS = ("ec_int8_add.h", "ec_int8_residual.h")
 C_TYPES = {"float32": "int8_t", "int32": "int32_t"}  # filters count as numbers of one byte
-_IMAGES = (*_HEADERS, "ec_window.h", "ec_int8_panel.h")
-_TWO_ROWS = ("ec_int8_rows.h", "ec_int8_depthwise.h", "ec_int8_two.h", "ec_int8_depthwise_two.h")
-_DEPTHWISE_HEADERS = {
-    "depthwise_3x3": ("ec_int8_rows.h", "ec_int8_depthwise_3x3.h"),
-    "depthwise": ("ec_int8_rows.h", "ec_int8_depthwise.h"),
-    "depthwise_two": _TWO_ROWS,
-    "depthwise_two_turned": _TWO_ROWS,
-    "depthwise_two_3x3": ("ec_int8_rows.h", "ec_int8_two.h", "ec_int8_depthwise_two_3x3.h"),
-    "depthwise_add": ("ec_int8_rows.h", "ec_int8_depthwise.h"),
-    "depthwise_3x3_eights": ("ec_int8_rows.h", "ec_int8_eights_3x3.h"),
-    "depthwise_eights": ("ec_int8_rows.h", "ec_int8_eights.h"),
-    "depthwise_eights_add": ("ec_int8_rows.h", "ec_int8_eights.h"),
-}
-_RESIDUAL_HEADERS = {
-    "convolve_fours_add": "ec_int8_residual_fours.h",
-    "depthwise_add": "ec_int8_residual_depthwise.h",
-    "depthwise_eights_add": "ec_int8_residual_eights.h",
-}
 
 
 def lower(candidate: ConvCandidate[IntegerPlan], node: Node, graph: Graph, target: Target) -> Layer:
     """The kernel call of a Conv node."""
     del target
     problem, form = candidate.problem, scaled_form(node, graph)
-    blobs, headers = _constants(candidate.plan, node, graph, form)
-    added = _added(node, graph)
+    kernel, blobs = candidate.plan.kernel, _constants(candidate.plan, node, graph, form)
     return Layer(
         node=node,
         algorithm=candidate.algorithm,
         template="conv/integer.c.j2",
         params={
-            "kernel_function": candidate.plan.kernel,
+            "kernel_function": kernel.name,
             "images": problem.batch,
             **problem.window,
             **problem.rings,
-            "groups": 1 if candidate.plan.is_depthwise else problem.groups,
+            "groups": 1 if kernel.is_depthwise else problem.groups,
             **_group(candidate, blobs),
-            "in_strides": _strides(problem.in_c, problem.in_size),
-            "out_strides": _strides(problem.out_c, problem.out_size),
+            "in_strides": strides_of(problem.in_c, problem.in_size),
+            "out_strides": strides_of(problem.out_c, problem.out_size),
             "workspace": bool(candidate.workspace_bytes),
             "has_filters": len(blobs) > 1,
             "sums_of_inputs": sums_behind(problem),
-            "added": added,
+            "added": _added(node, graph),
             "residual_rows": min(ROWS, problem.out_size[1]),
             **_result(form, graph[node.inputs[0]].storage.zero[0]),
         },
         args=_arguments(node, graph, blobs, candidate),
-        headers=(
-            *zero_points_header(problem),
-            *_IMAGES,
-            *headers,
-            *(_sums(candidate.plan) if added else ()),
-        ),
+        headers=(*zero_points_header(problem), *kernel.headers),
         work=candidate.work,
         blobs=blobs,
         aliases=(*residual_overwritten(node, graph), *overlapping(candidate, node)),
@@ -126,21 +101,22 @@ def lower_dense(
     """The kernel call of a Dense node."""
     del target
     problem, form = candidate.problem, scaled_form(node, graph)
-    helium = candidate.plan.helium
-    filters = filters_in_sixteens(node, graph) if helium else filters_in_quads(node, graph, FOUR)
+    kernel = candidate.plan.kernel
+    by_fours = partial(filters_in_quads, together=FOUR)
+    filters = (filters_in_sixteens if kernel.helium else by_fours)(node, graph)
     blobs = (filters, _channels(form, FOUR, by_sum=by_sum_of(node, graph)))
     return Layer(
         node=node,
         algorithm=candidate.algorithm,
         template="ops/dense_integer.c.j2",
         params={
-            "kernel_function": candidate.plan.kernel,
+            "kernel_function": kernel.name,
             "rows": math.prod(problem.out_size),
             "channels": (problem.in_c, problem.out_c),
             **_result(form, 0),
         },
         args=_arguments(node, graph, blobs, candidate),
-        headers=(*zero_points_header(problem), *_dense_headers(candidate.plan)),
+        headers=(*zero_points_header(problem), *kernel.headers),
         work=candidate.work,
         blobs=blobs,
         macs=problem.macs,
@@ -166,27 +142,16 @@ def by_sum_of(node: Node, graph: Graph) -> Integers | None:
     return -filter_zeros(node, graph) if is_asymmetric(node.storage) else None
 
 
-def _dense_headers(plan: IntegerPlan) -> tuple[str, ...]:
-    if plan.helium:
-        return *_IMAGES, "ec_int8_fours.h"
-    if plan.kernel == "dense_around":
-        return *_IMAGES, "ec_int8_sums.h", "ec_int8_dense_around.h"
-    return *_HEADERS, "ec_int8_dot.h"
-
-
-def _constants(
-    plan: IntegerPlan, node: Node, graph: Graph, form: Form
-) -> tuple[tuple[Blob, ...], tuple[str, ...]]:
-    """Filters and channels' words of a convolution, and the headers of its kernel."""
-    if plan.is_depthwise:
-        return (_depthwise(plan, node, graph, form),), _DEPTHWISE_HEADERS[plan.kernel]
+def _constants(plan: IntegerPlan, node: Node, graph: Graph, form: Form) -> tuple[Blob, ...]:
+    """Filters and channels' words of a convolution."""
+    if plan.kernel.is_depthwise:
+        return (_depthwise(plan, node, graph, form),)
     groups = node.attrs["groups"]
-    if plan.helium:
+    if plan.kernel.helium:
         words = _channels(form, FOUR, groups, by_sum_of(node, graph))
-        return (filters_in_sixteens(node, graph, groups), words), ("ec_int8_fours.h",)
+        return filters_in_sixteens(node, graph, groups), words
     filters = filters_in_quads(node, graph, PAIR, groups, in_panel=True)
-    constants = filters, _channels(form, PAIR, groups)
-    return constants, ("ec_int8_tile.h",)
+    return filters, _channels(form, PAIR, groups)
 
 
 def unscaled_depthwise(nine: bool, node: Node, graph: Graph) -> Blob:
@@ -207,7 +172,7 @@ def _depthwise(plan: IntegerPlan, node: Node, graph: Graph, form: Form) -> Blob:
     """Words and filters of every few channels."""
     filters = _depthwise_filters(node, graph)
     each = len(form.words)
-    if plan.helium:
+    if plan.kernel.helium:
         wide = is_asymmetric(node.storage)
         element = np.int16 if wide else np.int8
         own = words_of(EIGHTS_CHANNELS, (1 + wide) * filters[0].size, each)
@@ -215,18 +180,18 @@ def _depthwise(plan: IntegerPlan, node: Node, graph: Graph, form: Form) -> Blob:
         return _words(count, lambda: eights_words(filters, form, element))
     if plan.two is not None:
         return _by_two_rows(plan.two, filters, form)
-    pack = depthwise_words if plan.kernel == "depthwise_3x3" else taps_words
+    pack = depthwise_words if plan.kernel.is_3x3 else taps_words
     own = words_of(DEPTHWISE_CHANNELS, filters[0].size, each)
     return _words(-(-len(filters) // DEPTHWISE_CHANNELS) * own, lambda: pack(filters, form))
 
 
 def _by_two_rows(two: TwoRows, filters: Integers, form: Form) -> Blob:
     """The same of pairs of rows."""
-    if two.is_turned:
+    if two.kernel.is_turned:
         filters = filters.transpose(0, 1, 3, 2)
     each, (height, width) = len(form.words), filters.shape[2:]
     fours = -(-len(filters) // DEPTHWISE_CHANNELS)
-    if two.is_3x3:
+    if two.kernel.is_3x3:
         return _words(4 * fours * (6 + each), lambda: two_3x3_words(filters, form))
     taps = width * (height // 2 + 1)
     return _words(2 * fours * (2 * each + 4 * taps), lambda: two_words(filters, form))
@@ -235,13 +200,13 @@ def _by_two_rows(two: TwoRows, filters: Integers, form: Form) -> Blob:
 def _group(candidate: ConvCandidate[IntegerPlan], blobs: Sequence[Blob]) -> dict[str, Param]:
     """Channels that a call has, and elements of constants from a group's to the next."""
     problem, groups = candidate.problem, candidate.problem.groups
-    if candidate.plan.is_depthwise:
+    if candidate.plan.kernel.is_depthwise:
         return {"channels": (problem.in_c, problem.out_c), "constants": (0, 0)}
     filters, words = (blob.elements // groups for blob in blobs)
     return {"channels": (problem.group_in_c, problem.group_out_c), "constants": (filters, words)}
 
 
-def _strides(channels: int, size: tuple[int, int, int]) -> tuple[int, int, int]:
+def strides_of(channels: int, size: tuple[int, int, int]) -> tuple[int, int, int]:
     """From an image to the next, a row, and a pixel; channels lie last."""
     return channels * size[1] * size[2], channels * size[2], channels
 
@@ -256,7 +221,7 @@ def _arguments(
         output_arg(node, graph),
     )
     source, *others = (replace(arg, c_type="int8_t") for arg in tensors)
-    held = "int8_t" if candidate.plan.helium else "int16_t"
+    held = "int8_t" if candidate.plan.kernel.helium else "int16_t"
     workspace = (Arg(ArgKind.WORKSPACE, "workspace", c_type=held),)
     return (
         source,
@@ -264,12 +229,6 @@ def _arguments(
         *others,
         *(workspace if candidate.workspace_bytes else ()),
     )
-
-
-def _sums(plan: IntegerPlan) -> tuple[str, ...]:
-    """Headers of what adds a residual."""
-    own = _RESIDUAL_HEADERS.get(plan.kernel)
-    return ("ec_int8_tile.h", *_SUMS, own) if own else _SUMS
 
 
 def _added(node: Node, graph: Graph) -> tuple[int, ...]:

@@ -27,11 +27,11 @@ def overlapping(candidate: ConvCandidate[IntegerPlan], node: Node) -> tuple[Alia
 
     def bytes_apart() -> int | None:
         two = candidate.plan.two
-        if two is not None and not two.is_turned:
+        if two is not None and not two.kernel.is_turned:
             return in_tiles(problem, two.block * problem.out_size[2], again=True)
         if _takes_rows_together(candidate):
             return in_tiles(problem, ROWS_TOGETHER, again=True)
-        if candidate.plan.is_depthwise:
+        if candidate.plan.kernel.is_depthwise:
             return _by_rows(problem, added=added, again=_reads_rows_again(candidate))
         if problem.groups > 1:  # the last one reads all pixels when those before are written
             return None
@@ -44,7 +44,7 @@ def _takes_rows_together(candidate: ConvCandidate[IntegerPlan]) -> bool:
     """All channels of some rows are read when some of them are written; sums of a row wait for a
     residual."""
     problem, added = candidate.problem, candidate.problem.finish.residual_as is not None
-    return candidate.plan.is_depthwise and is_column(problem) and not added
+    return candidate.plan.kernel.is_depthwise and is_column(problem) and not added
 
 
 def _reads_rows_again(candidate: ConvCandidate[IntegerPlan]) -> bool:

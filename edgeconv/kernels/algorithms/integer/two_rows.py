@@ -8,6 +8,12 @@ from dataclasses import dataclass, replace
 
 from edgeconv.kernels.algorithms.integer.beside import Beside, is_column
 from edgeconv.kernels.algorithms.integer.cycles import TwoCycles, besides_of, two_cycles_of
+from edgeconv.kernels.algorithms.integer.kernels import (
+    DEPTHWISE_TWO,
+    DEPTHWISE_TWO_3X3,
+    DEPTHWISE_TWO_TURNED,
+    IntegerKernel,
+)
 from edgeconv.kernels.algorithms.problem import ConvProblem
 from edgeconv.target.targets import Target
 
@@ -20,21 +26,12 @@ _ROW, _COLUMN = 1, 2  # axes
 
 @dataclass(frozen=True, slots=True)
 class TwoRows:
-    """How a layer is computed by pairs of rows.  ``kernel``: what its function is called behind
-    ec_int8_.  ``problem``: with rows and columns exchanged where that function exchanges them,
-    once for each of ``times`` rows."""
+    """How a layer is computed by pairs of rows.  ``problem``: with rows and columns exchanged where
+    the kernel exchanges them, once for each of ``times`` rows."""
 
-    kernel: str
+    kernel: IntegerKernel
     problem: ConvProblem
     times: int = 1
-
-    @property
-    def is_3x3(self) -> bool:
-        return self.kernel.endswith("3x3")
-
-    @property
-    def is_turned(self) -> bool:
-        return self.times > 1 or self.kernel.endswith("turned")
 
     @property
     def down(self) -> Beside:
@@ -47,7 +44,7 @@ class TwoRows:
     @property
     def rows(self) -> int:
         """Of one remainder in a block of rows of the output."""
-        if self.is_turned:
+        if self.kernel.is_turned:
             return self.problem.out_size[_ROW]
         if is_column(self.problem):
             return max(ROWS_ALONE // self.down.every, ROWS_APART)
@@ -74,7 +71,7 @@ class TwoRows:
         core = two_cycles_of(target)
         more = besides_of(target, self.problem.sum_facts.scaling).six
         own = -(-self.problem.out_c // FOUR) * self._of_four(core, more)
-        return self.times * (own + (core.turn if self.is_turned else 0.0))
+        return self.times * (own + (core.turn if self.kernel.is_turned else 0.0))
 
     def _of_four(self, core: TwoCycles, more: float) -> float:
         """Of four channels.  A block whose last rows are missing counts as one."""
@@ -85,7 +82,7 @@ class TwoRows:
             lattices = blocks * min(down, height) * min(across, width)
             columns = -(-width // across)
             pairs, taken_columns = self.pairs(rows), self._columns_taken
-            if self.is_3x3:
+            if self.kernel.is_3x3:
                 windows = FOUR * (core.channel + -(-columns // 2) * (core.window + more))
                 own = core.four + taken_columns * core.column + windows
             else:
@@ -117,7 +114,7 @@ class TwoRows:
     def _halves_outside(self) -> int:
         """Pairs of all rows of a tensor of one column of which one lies outside of it."""
         problem, (down, apart) = self.problem, (self.down.every, self.problem.dilations[_ROW])
-        if not self.is_turned:
+        if not self.kernel.is_turned:
             return 0  # of most blocks
         pairs, end = self.pairs(-(-self.rows // down)), problem.in_size[_ROW]
         first = (2 * apart * i - problem.pads[_ROW] for i in range(pairs))
@@ -136,7 +133,7 @@ class TwoRows:
         """How often an image's constants are read."""
         lattices = min(self.down.every, self.problem.out_size[_ROW]) * self.across.every
         blocks = self.times * lattices * math.ceil(self.problem.out_size[_ROW] / self.block)
-        if self.is_3x3:
+        if self.kernel.is_3x3:
             return float(blocks)
         return blocks * self.rows / 2 * self.problem.out_size[_COLUMN]
 
@@ -151,13 +148,13 @@ def two_rows(problem: ConvProblem) -> TwoRows | None:
         flat = not problem.pads[_ROW] and _last_row(problem) < problem.in_size[_ROW]
         if not flat or _beside(problem, _COLUMN).stride != 1:
             return None
-        return TwoRows("depthwise_two_turned", _turned(problem), problem.out_size[_ROW])
+        return TwoRows(DEPTHWISE_TWO_TURNED, _turned(problem), problem.out_size[_ROW])
     if _beside(problem, _ROW).stride != 1:
         return None
     nine = problem.is_depthwise and problem.kernel[1:] == (3, 3)
     if nine and _beside(problem, _COLUMN).stride == 1:
-        return TwoRows("depthwise_two_3x3", problem)
-    return TwoRows("depthwise_two", problem)
+        return TwoRows(DEPTHWISE_TWO_3X3, problem)
+    return TwoRows(DEPTHWISE_TWO, problem)
 
 
 def _last_row(problem: ConvProblem) -> int:
