@@ -94,12 +94,12 @@ class ConvProblem:
     groups: int
     in_size: Triple
     out_size: Triple
-    kernel: Triple
-    strides: Triple
-    dilations: Triple
-    pads: Triple
-    in_layout: Layout
-    out_layout: Layout
+    kernel: Triple = (1, 1, 1)
+    strides: Triple = (1, 1, 1)
+    dilations: Triple = (1, 1, 1)
+    pads: Triple = (0, 0, 0)
+    in_layout: Layout = CHANNELS_LAST
+    out_layout: Layout = CHANNELS_LAST
     filters_as: Encoding = FLOAT32
     in_as: Encoding = FLOAT32
     out_as: Encoding = FLOAT32
@@ -117,6 +117,12 @@ class ConvProblem:
     chunk: int = 0
     real_sums: bool = False
     asymmetric: bool = False
+
+    @staticmethod
+    def of_rows(rows: int, in_c: int, out_c: int) -> ConvProblem:
+        """A product of matrices: rows of one are pixels, its columns and those of the other are
+        channels."""
+        return ConvProblem(1, in_c, out_c, 1, (1, 1, rows), (1, 1, rows))
 
     @property
     def in_memory(self) -> Triple:
@@ -250,36 +256,40 @@ def filters_as(node: Node) -> Encoding:
     return node.storage.element
 
 
-@dataclass(frozen=True, slots=True)
-class SumsAs:
-    """The fields of these names of a `ConvProblem`."""
-
-    integers: bool = False
-    whole_sums: bool = False
-    sum_facts: Facts = NO_FACTS
-    two_fit: bool = False
-    real_sums: bool = False
-
-    @staticmethod
-    def of(node: Node, graph: Graph, *, whole: bool = True) -> SumsAs:
-        """Those of a Conv or Dense node; ``whole``: its kernels make integers of sums."""
-        real, epilogue = real_sums_of(node, graph), node.epilogue
-        if not whole or form_of(node, graph) is None:
-            return SumsAs(False, False, real.facts, real.two_fit, True) if real else SumsAs()
-        added = epilogue.residual or epilogue.is_only_before
-        integers = graph[node.output].storage.affine and bool(added)
-        fit = two_fit(node, graph)
-        facts = replace(facts_of(node, graph), scaling=scaling_of(graph))
-        return SumsAs(integers, True, facts, fit, real is not None)
+def computed(problem: ConvProblem, node: Node, graph: Graph, *, whole: bool = True) -> ConvProblem:
+    """``problem``, of the sizes of a Conv or Dense node, with what its numbers are and what becomes
+    of sums; ``whole``: its kernels make integers of them."""
+    wide, out_as = wide_sums_of(node, graph), graph[node.output].storage
+    typed = replace(
+        problem,
+        filters_as=filters_as(node),
+        in_as=graph[node.inputs[0]].storage,
+        out_as=out_as,
+        finish=Finish.of(node, graph),
+        wide=wide is not None,
+        chunk=wide.chunk if wide else 0,
+        asymmetric=is_asymmetric(node.storage),
+    )
+    real = real_sums_of(node, graph)
+    if real:
+        typed = replace(typed, sum_facts=real.facts, two_fit=real.two_fit, real_sums=True)
+    if not whole or form_of(node, graph) is None:
+        return typed
+    added = bool(node.epilogue.residual) or node.epilogue.is_only_before
+    return replace(
+        typed,
+        integers=out_as.affine and added,
+        whole_sums=True,
+        sum_facts=replace(facts_of(node, graph), scaling=scaling_of(graph)),
+        two_fit=two_fit(node, graph),
+    )
 
 
 def problem_of(node: Node, graph: Graph) -> ConvProblem:
     """The problem of a Conv node whose tensors' layouts are decided."""
     x, w, y = graph[node.inputs[0]], graph[node.inputs[1]], graph[node.output]
-    sums = SumsAs.of(node, graph)
-    wide = wide_sums_of(node, graph)
     rank = len(x.shape) - 2
-    return ConvProblem(
+    problem = ConvProblem(
         batch=x.shape[0],
         in_c=x.shape[1],
         out_c=w.shape[0],
@@ -292,21 +302,10 @@ def problem_of(node: Node, graph: Graph) -> ConvProblem:
         pads=_triple(node.attrs["pads"][:rank], 0),
         in_layout=_widest(x),
         out_layout=_widest(y),
-        filters_as=filters_as(node),
-        in_as=x.storage,
-        out_as=y.storage,
-        finish=Finish.of(node, graph),
         schedule=node.request.schedule,
         in_ring=x.ring,
         out_ring=y.ring,
-        integers=sums.integers,
-        whole_sums=sums.whole_sums,
-        sum_facts=sums.sum_facts,
-        two_fit=sums.two_fit,
         minimal_filters=node.request.minimal_filters,
         run_constants=node.request.run_constants,
-        wide=wide is not None,
-        chunk=wide.chunk if wide else 0,
-        real_sums=sums.real_sums,
-        asymmetric=is_asymmetric(node.storage),
     )
+    return computed(problem, node, graph)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from edgeconv.ir.encoding import INT8
 from edgeconv.ir.graph import Graph, Node
-from edgeconv.ir.layout import CHANNELS_LAST, ROW_MAJOR
+from edgeconv.ir.layout import ROW_MAJOR
 from edgeconv.kernels.algorithms.problem import ConvProblem, Finish
 from edgeconv.kernels.algorithms.product_sums import (
     PLACES,
@@ -95,30 +95,17 @@ def product_problem(node: Node, graph: Graph) -> ConvProblem | None:
     form, unit = form_of_product(node, graph), unit_of_product(node, graph)
     if form is None and unit is None:
         return None
-    product, a = product_of(node, graph), graph[node.inputs[0]].storage
-    rows, out = (1, 1, product.m), graph[node.output].storage
+    product, out = product_of(node, graph), graph[node.output].storage
     whole = form is not None
-    facts = Facts(_LARGEST_PAIR, scaling=scaling_of(graph) if whole else "")
-    return ConvProblem(
-        batch=1,
-        in_c=depth_of(node, graph),
-        out_c=product.n,
-        groups=1,
-        in_size=rows,
-        out_size=rows,
-        kernel=(1, 1, 1),
-        strides=(1, 1, 1),
-        dilations=(1, 1, 1),
-        pads=(0, 0, 0),
-        in_layout=CHANNELS_LAST,
-        out_layout=CHANNELS_LAST,
+    return replace(
+        ConvProblem.of_rows(product.m, depth_of(node, graph), product.n),
         filters_as=INT8,
-        in_as=a,
+        in_as=graph[node.inputs[0]].storage,
         out_as=out,
         finish=Finish.of(node, graph),
         integers=whole and out.affine and node.epilogue.is_only_before,
         whole_sums=whole,
-        sum_facts=facts,
+        sum_facts=Facts(_LARGEST_PAIR, scaling=scaling_of(graph) if whole else ""),
         real_sums=unit is not None,
         asymmetric=graph[node.inputs[1]].storage.zero[0] != 0,
     )

@@ -10,7 +10,6 @@ import numpy as np
 
 from edgeconv.ir.choice import Layer
 from edgeconv.ir.graph import Graph, Node
-from edgeconv.ir.layout import CHANNELS_LAST
 from edgeconv.kernels.algorithms import algorithms, planned, within
 from edgeconv.kernels.algorithms.direct.lower import lower as lower_direct
 from edgeconv.kernels.algorithms.int8_packed import ALGORITHM as OVER_PACKED_ROWS
@@ -24,9 +23,8 @@ from edgeconv.kernels.algorithms.integer.candidate import dense_candidate
 from edgeconv.kernels.algorithms.integer.lower import lower_dense as lower_integers
 from edgeconv.kernels.algorithms.integer.real import lower_real
 from edgeconv.kernels.algorithms.integer.real_candidate import dense_real_candidates
-from edgeconv.kernels.algorithms.problem import ConvProblem, Finish, SumsAs, filters_as
-from edgeconv.kernels.algorithms.wide_sums import wide_sums_of
-from edgeconv.kernels.algorithms.widening import is_asymmetric, widened
+from edgeconv.kernels.algorithms.problem import ConvProblem, computed
+from edgeconv.kernels.algorithms.widening import widened
 from edgeconv.kernels.lowering.options import LayoutOption, row_major_only
 from edgeconv.kernels.ops.base import ImportContext, Operator, Source
 from edgeconv.kernels.ops.formula import Formula, Term
@@ -98,36 +96,9 @@ def _macs(node: Node, graph: Graph) -> int:
 
 def dense_problem(node: Node, graph: Graph) -> ConvProblem:
     """y[m, n] = sum_k x[m, k] w[n, k] + b[n]: the rows m are pixels, k and n channels."""
-    x, w = graph[node.inputs[0]], graph[node.inputs[1]]
-    rows = (1, 1, math.prod(x.shape[:-1]))
-    sums = SumsAs.of(node, graph, whole=not node.epilogue.residual)
-    wide = wide_sums_of(node, graph)
-    return ConvProblem(
-        batch=1,
-        in_c=w.shape[1],
-        out_c=w.shape[0],
-        groups=1,
-        in_size=rows,
-        out_size=rows,
-        kernel=(1, 1, 1),
-        strides=(1, 1, 1),
-        dilations=(1, 1, 1),
-        pads=(0, 0, 0),
-        in_layout=CHANNELS_LAST,
-        out_layout=CHANNELS_LAST,
-        filters_as=filters_as(node),
-        in_as=x.storage,
-        out_as=graph[node.output].storage,
-        finish=Finish.of(node, graph),
-        integers=sums.integers,
-        whole_sums=sums.whole_sums,
-        sum_facts=sums.sum_facts,
-        two_fit=sums.two_fit,
-        wide=wide is not None,
-        chunk=wide.chunk if wide else 0,
-        real_sums=sums.real_sums,
-        asymmetric=is_asymmetric(node.storage),
-    )
+    out_c, in_c = graph[node.inputs[1]].shape
+    problem = ConvProblem.of_rows(math.prod(graph[node.inputs[0]].shape[:-1]), in_c, out_c)
+    return computed(problem, node, graph, whole=not node.epilogue.residual)
 
 
 def _layouts(node: Node, graph: Graph, target: Target) -> Sequence[LayoutOption]:
