@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -146,25 +146,57 @@ def lower(candidate: RowsCandidate, node: Node, graph: Graph, target: Target) ->
 
 def _lower_real(candidate: RowsCandidate, node: Node, graph: Graph, target: Target) -> Layer:
     """That of a layer whose sums become real numbers (`real_sums`)."""
-    problem, plan, lanes = candidate.problem, candidate.plan, target.lanes
-    order, room = plan.order(problem, lanes), room_for(problem.out_c)
+    plan, room = candidate.plan, room_for(candidate.problem.out_c)
     sums = real_sums_of(node, graph)
     assert sums is not None, node.name
-    whole = 1 + has_zero_points(problem, plan)
-    before, behind = around_headers(problem, plan)
 
-    def words() -> Words:
-        start = sums.start - plan.kernel.shift * filter_rows(node, graph).sum(axis=1)
-        packed = packed_filters(node, graph, problem, plan, lanes)
-        return channel_words((start, *by_sum_of(node, graph, problem, plan)), packed)
+    def start() -> Integers:
+        less: Integers = plan.kernel.shift * filter_rows(node, graph).sum(axis=1)
+        return sums.start - less
 
     def scaling() -> npt.NDArray[np.float32]:
         return np.concatenate([pack_bias(own, room) for own in (sums.bias, sums.unit)])
 
-    blobs = (
-        Blob("channels", whole * room + order.elements // plan.kernel.k, words, dtype="int32"),
-        Blob("scaling", 2 * room, scaling),
+    blob = Blob("scaling", 2 * room, scaling)
+    params: dict[str, Param] = {
+        "zero": candidate.problem.in_as.zero[0],
+        "real_sums": filters_at(candidate),
+    }
+    return real_layer(
+        candidate, Call(node, graph, target), start, (blob_arg("scaling", blob),), (blob,), params
     )
+
+
+def filters_at(candidate: RowsCandidate) -> int:
+    """Words in front of the filters of a layer whose sums become real numbers."""
+    problem = candidate.problem
+    return (1 + has_zero_points(problem, candidate.plan)) * room_for(problem.out_c)
+
+
+def real_layer(
+    candidate: RowsCandidate,
+    call: Call,
+    start: Callable[[], Integers],
+    given: Sequence[Arg],
+    constants: tuple[Blob, ...],
+    params: Mapping[str, Param],
+    headers: tuple[str, ...] = (),
+) -> Layer:
+    """The kernel call of a layer whose sums become real numbers, layouts decided.
+
+    ``start``: what sums begin with.  ``given``: pointers to what becomes of them, ``constants``
+    among it.  ``params``: beside those of all such layers; ``headers``: behind theirs.
+    """
+    node, graph, target = call.node, call.graph, call.target
+    problem, plan, lanes = candidate.problem, candidate.plan, target.lanes
+    order, room, first = plan.order(problem, lanes), room_for(problem.out_c), filters_at(candidate)
+    before, behind = around_headers(problem, plan)
+
+    def words() -> Words:
+        packed = packed_filters(node, graph, problem, plan, lanes)
+        return channel_words((start(), *by_sum_of(node, graph, problem, plan)), packed)
+
+    channels = Blob("channels", first + order.elements // plan.kernel.k, words, dtype="int32")
     return Layer(
         node=node,
         algorithm=candidate.algorithm,
@@ -175,17 +207,17 @@ def _lower_real(candidate: RowsCandidate, node: Node, graph: Graph, target: Targ
             "residual": bool(node.epilogue.residual),
             "epilogue": epilogue_of(node, graph),
             "filters_as": "EC_F32",  # they are multiplied as they are stored
-            "zero": problem.in_as.zero[0],
             "units": room,
             "requantise": (),
             "words_at": (),
-            "real_sums": whole * room,
             **around_params(problem, plan, room),
             **storage_of(graph, **{"in": node.inputs[0]}, out=node.output),
+            **params,
         },
         args=(
             input_arg(graph, node.inputs[0]),
-            *map(blob_arg, ("words", "scaling"), blobs),
+            blob_arg("words", channels),
+            *given,
             *residual_args(node, graph),
             output_arg(node, graph),
             Arg(ArgKind.WORKSPACE, "panels"),
@@ -195,10 +227,10 @@ def _lower_real(candidate: RowsCandidate, node: Node, graph: Graph, target: Targ
             *before,
             plan.kernel.header,
             *HEADERS,
-            *("ec_gemm_spec.h", *behind, "ec_gemm.h"),
+            *("ec_gemm_spec.h", *behind, "ec_gemm.h", *headers),
         ),
         work=candidate.work,
-        blobs=blobs,
+        blobs=(channels, *constants),
         aliases=residual_overwritten(node, graph),
         workspace_bytes=candidate.workspace_bytes,
         macs=problem.macs,

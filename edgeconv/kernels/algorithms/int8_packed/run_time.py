@@ -12,45 +12,25 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-import numpy.typing as npt
 
 from edgeconv.ir.candidate import REAL
-from edgeconv.ir.choice import Arg, ArgKind, Blob, Layer
+from edgeconv.ir.choice import Blob, Layer, Param
 from edgeconv.ir.encoding import int8
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.kernels.algorithms.int8_packed.candidate import (
     able_rows,
-    has_zero_points,
     int8_plan,
     real_work,
     with_sums,
 )
-from edgeconv.kernels.algorithms.int8_packed.lower import (
-    around_headers,
-    around_params,
-    by_sum_of,
-    channel_words,
-    fetches_filters,
-    packed_filters,
-    room_for,
-)
+from edgeconv.kernels.algorithms.int8_packed.lower import filters_at, real_layer, room_for
 from edgeconv.kernels.algorithms.packing import pack_bias
 from edgeconv.kernels.algorithms.problem import ConvProblem
 from edgeconv.kernels.algorithms.real_sums import largest_reach
 from edgeconv.kernels.algorithms.rows.candidate import RowsCandidate, rows_candidate
-from edgeconv.kernels.algorithms.rows.params import HEADERS, displayed, gemm_params
 from edgeconv.kernels.algorithms.rows.plan import WORD_BYTES
 from edgeconv.kernels.algorithms.sums import Facts, filter_rows, pair_in, stored_filters, two_fit
-from edgeconv.kernels.lowering.calls import (
-    activation_headers,
-    blob_arg,
-    epilogue_of,
-    input_arg,
-    output_arg,
-    residual_args,
-    residual_overwritten,
-    storage_of,
-)
+from edgeconv.kernels.lowering.calls import blob_arg, input_arg
 from edgeconv.kernels.lowering.work import Call
 from edgeconv.target.targets import Target
 
@@ -81,66 +61,29 @@ def run_time_candidates(
 def lower_run_time(candidate: RowsCandidate, node: Node, graph: Graph, target: Target) -> Layer:
     """The kernel call of a node whose inputs are the integers, filters, bias, zero point and unit
     (one number, or one per output channel), layouts decided."""
-    problem, plan, lanes = candidate.problem, candidate.plan, target.lanes
-    order, room = plan.order(problem, lanes), room_for(problem.out_c)
-    x, _, bias, zero, unit = node.inputs
-    whole = 1 + has_zero_points(problem, plan)
-    before, behind = around_headers(problem, plan)
-
-    def words() -> npt.NDArray[np.int32]:
-        sums = filter_rows(node, graph).sum(axis=1)
-        packed = packed_filters(node, graph, problem, plan, lanes)
-        return channel_words((sums, *by_sum_of(node, graph, problem, plan)), packed)
-
-    given = graph[bias].constant().astype(np.float32).reshape(-1) if bias else None
-    blobs = (
-        Blob("channels", whole * room + order.elements // plan.kernel.k, words, dtype="int32"),
-        *((Blob("addends", room, lambda: pack_bias(given, room)),) if bias else ()),
+    room, first = room_for(candidate.problem.out_c), filters_at(candidate)
+    _, _, bias, zero, unit = node.inputs
+    values = graph[bias].constant().astype(np.float32).reshape(-1) if bias else None
+    addends = (Blob("addends", room, lambda: pack_bias(values, room)),) if bias else ()
+    given = (
+        *(blob_arg("bias", each) for each in addends),
+        input_arg(graph, zero, "zero"),
+        input_arg(graph, unit, "unit"),
     )
-    residual = node.epilogue.residual
-    return Layer(
-        node=node,
-        algorithm=candidate.algorithm,
-        template="conv/gemm.c.j2",
-        params={
-            **gemm_params(problem, plan, lanes),
-            "prefetch": fetches_filters(problem, target),
-            "residual": bool(residual),
-            "epilogue": epilogue_of(node, graph),
-            "filters_as": "EC_F32",  # they are multiplied as they are stored
-            "zero": STORED.zero[0],
-            "units": room,
-            "requantise": (),
-            "words_at": (),
-            "run_time": room,
-            **around_params(problem, plan, room),
-            "filters_at": whole * room,
-            "in_panel": sum(candidate.workspace.values()) // WORD_BYTES - 3 * room,
-            "has_bias": bool(bias),
-            "each_unit": graph[unit].size > 1,
-            **storage_of(graph, **{"in": x}, out=node.output),
-        },
-        args=(
-            input_arg(graph, x),
-            *map(blob_arg, ("words", "bias"), blobs),
-            input_arg(graph, zero, "zero"),
-            input_arg(graph, unit, "unit"),
-            *residual_args(node, graph),
-            output_arg(node, graph),
-            Arg(ArgKind.WORKSPACE, "panels"),
-        ),
-        headers=(
-            *activation_headers(node.epilogue),
-            *before,
-            plan.kernel.header,
-            *HEADERS,
-            *("ec_gemm_spec.h", *behind, "ec_gemm.h", "ec_run_time_scale.h"),
-        ),
-        work=candidate.work,
-        blobs=blobs,
-        aliases=residual_overwritten(node, graph),
-        workspace_bytes=candidate.workspace_bytes,
-        macs=problem.macs,
-        candidate=candidate,
-        plan=displayed(candidate, lanes),
+    params: dict[str, Param] = {
+        "zero": STORED.zero[0],
+        "run_time": room,
+        "filters_at": first,
+        "in_panel": sum(candidate.workspace.values()) // WORD_BYTES - 3 * room,
+        "has_bias": bool(bias),
+        "each_unit": graph[unit].size > 1,
+    }
+    return real_layer(
+        candidate,
+        Call(node, graph, target),
+        lambda: filter_rows(node, graph).sum(axis=1),
+        given,
+        addends,
+        params,
+        ("ec_run_time_scale.h",),
     )
