@@ -40,11 +40,11 @@ class Request:
 
     ``algorithm``: of a convolution or dense layer, "" for any.  ``integers``: a kernel in integers,
     of other operators that have one.  ``storage``: what filters are stored as, None for what the
-    model has; ``exact``: these are the model's own numbers then, and ``truncate``: filters are
-    truncated to it rather than rounded.  ``workspace``: bytes.  ``minimal_filters``: the forms of
-    Winograd that are allowed, and ``run_constants``: bytes of constants that a run of the network
-    reads, which says from where their filters come.  ``schedule``: of SConv, "" for the cheapest.
-    ``described``: the kernel call to make again.
+    model has; ``exact``: these are the model's own numbers then.  ``truncate``: filters without
+    units of their own are truncated to their format rather than rounded.  ``workspace``: bytes.
+    ``minimal_filters``: the forms of Winograd that are allowed, and ``run_constants``: bytes of
+    constants that a run of the network reads, which says from where their filters come.
+    ``schedule``: of SConv, "" for the cheapest.  ``described``: the kernel call to make again.
     """
 
     algorithm: str = ""

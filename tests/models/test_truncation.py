@@ -15,8 +15,8 @@ from edgeconv.app import pipeline
 from edgeconv.app.pipeline import CompileOptions, compile_model, decide
 from edgeconv.codegen.equal_constants import encoded
 from edgeconv.ir.filters import Filters
-from edgeconv.ir.graph import Graph
-from edgeconv.kernels.algorithms.packing import units_of, weights_of
+from edgeconv.ir.graph import Graph, Node
+from edgeconv.kernels.algorithms.packing import filters_blob, units_of, weights_of
 from edgeconv.kernels.storage import formats
 from edgeconv.model import frontend, passes
 from edgeconv.run.verify.stored import Array, compare_beside
@@ -26,7 +26,7 @@ from edgeconv.search.calibration.library import rounding_formats
 from edgeconv.search.calibration.moments import Rows
 from edgeconv.search.calibration.rounding import Recipe, round_layer
 from edgeconv.search.calibration.samples import seeded
-from edgeconv.search.choose.storage import store_weights, stored_formats, truncate_weights
+from edgeconv.search.choose.storage import store_weights, stored_formats
 from tests import onnx_models
 from tests.command import BOARD, Command
 
@@ -77,15 +77,17 @@ def test_filters_in_the_image(name: str, model: Path, graph: Graph) -> None:
 
 def test_multiples_of_units_stay(graph: Graph) -> None:
     """A quotient just below a whole number would lose one."""
-    stored = store_weights(graph, {"stem": "int8", "dense": "int8"})
-    given = tuple(
-        replace(n, request=replace(n.request, storage=n.storage.scaled((1.0,))))
-        if n.name == "stem"
-        else n
-        for n in stored.nodes
-    )
-    marked = truncate_weights(replace(stored, nodes=given))
-    assert [n.name for n in marked.nodes if n.request.truncate] == ["dense"]
+    nodes = {n.name: n for n in store_weights(graph, {"stem": "int8", "dense": "int8"}).nodes}
+
+    def stored(node: Node, *, truncate: bool) -> list[float]:
+        asked = replace(node, request=replace(node.request, truncate=truncate))
+        blob = filters_blob(asked, graph, 0, lambda weights: weights.reshape(-1))
+        return [float(each) for each in blob.pack()]
+
+    own = nodes["stem"]
+    multiples = replace(own, request=replace(own.request, storage=own.storage.scaled((0.01,))))
+    assert stored(multiples, truncate=True) == stored(multiples, truncate=False)
+    assert stored(nodes["dense"], truncate=True) != stored(nodes["dense"], truncate=False)
 
 
 @pytest.mark.parametrize("name", FORMATS)

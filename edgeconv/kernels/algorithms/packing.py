@@ -62,7 +62,8 @@ def filters_blob(
 
     def packed() -> Floats:
         weights = weights_of(node, graph)
-        truncate = node.request.truncate
+        # Those with units of their own are multiples of them already.
+        truncate = node.request.truncate and not node.storage.scale
         units = units_of(node, weights)
         return pack(in_units(weights, form, units, truncate=truncate, zeros=_zeros(node)))
 

@@ -42,7 +42,6 @@ from edgeconv.search.choose.storage import (
     lossless,
     store_tensors,
     store_weights,
-    truncate_weights,
 )
 from edgeconv.search.choose.winograd import (
     LAYER_ERROR,
@@ -170,7 +169,6 @@ def select(
     forced = _force_algorithms(allowed, others, target)
     filters, outputs = by_kind(forced, storage or {})
     stored = store_weights(forced, filters)
-    stored = truncate_weights(stored) if truncate else stored
     if graph.requantise != EXACT or by_integers:
         integers = EVERY_RESULT
     able = {} if EVERY_LAYER in outputs else lossless(stored, target)
@@ -178,7 +176,7 @@ def select(
     kept = {name: form for name, form in able.items() if {name, EVERY_LAYER} & (integers or set())}
     outputs = {**kept, **outputs}
     stored = _force_algorithms(store_tensors(stored, target, outputs), by_integers, target)
-    limited = _asked(stored, workspace or {}, described or {})
+    limited = _asked(stored, workspace or {}, described or {}, truncate=truncate)
     ports = free_ports(limited) if any_layout else frozenset[str]()
 
     def assigned(graph: Graph) -> tuple[Graph, Search]:
@@ -228,13 +226,18 @@ def _without_copies(
 
 
 def _asked(
-    graph: Graph, limits: Mapping[str, Workspace], described: Mapping[str, Described]
+    graph: Graph,
+    limits: Mapping[str, Workspace],
+    described: Mapping[str, Described],
+    *,
+    truncate: bool,
 ) -> Graph:
     """Ask these workspaces of the nodes that have candidates of several sizes, and of all nodes
-    what is known of their kernel calls."""
+    what is known of their kernel calls and how filters are rounded."""
     nodes = []
     for node in graph.nodes:
-        asked = replace(node.request, described=described.get(node.name))
+        known = described.get(node.name)
+        asked = replace(node.request, described=known, truncate=truncate)
         limit = limits.get(node.name, limits.get(EVERY_LAYER))
         if limit is not None and (node.op in WEIGHTED or node.op == ATTENTION):
             asked = replace(asked, workspace=limit)

@@ -71,20 +71,6 @@ def store_weights(graph: Graph, wanted: Mapping[str, str]) -> Graph:
     return replace(graph, nodes=tuple(nodes))
 
 
-def truncate_weights(graph: Graph) -> Graph:
-    """Ask for filters that are stored in fewer bits to be truncated rather than rounded.  Those
-    with units of their own are multiples of them already."""
-    return replace(
-        graph,
-        nodes=tuple(
-            replace(node, request=replace(node.request, truncate=True))
-            if has_storage(node) and not node.storage.scale
-            else node
-            for node in graph.nodes
-        ),
-    )
-
-
 def _in_format(node: Node, form: StorageFormat, graph: Graph) -> Node:
     """``node`` with its filters in ``form``: no longer the multiples that the model has, where it
     has them in one that does not have these integers, nor its own numbers, unless the format has

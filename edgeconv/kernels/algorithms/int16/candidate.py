@@ -9,7 +9,7 @@ from edgeconv.ir.candidate import INT16
 from edgeconv.ir.work import Work
 from edgeconv.kernels.algorithms.axis import axes_of
 from edgeconv.kernels.algorithms.candidate import ConvCandidate
-from edgeconv.kernels.algorithms.integer.cycles import FOURS_BLOCK
+from edgeconv.kernels.algorithms.integer.cycles import FOURS_BLOCK, of_core
 from edgeconv.kernels.algorithms.integer.packing import padded
 from edgeconv.kernels.algorithms.problem import ConvProblem
 from edgeconv.target.micro_kernel import INT16_PREFIX as PREFIX
@@ -63,12 +63,8 @@ _PORTABLE = _Loops(96, 162, 0, 0, 12, 3, 6, 36, 24)
 
 
 def _loops_of(target: Target) -> _Loops:
-    if not target.is_scalar:
-        return _PORTABLE
-    if THUMB_1 in target.features:
-        return _NARROW
-    rows = {HELIUM: _HELIUM, DUAL_ISSUE: _DUAL, DSP: _SINGLE}
-    return next((row for feature, row in rows.items() if feature in target.features), _THUMB_2)
+    rows = {THUMB_1: _NARROW, HELIUM: _HELIUM, DUAL_ISSUE: _DUAL, DSP: _SINGLE}
+    return of_core(target, rows, _THUMB_2) if target.is_scalar else _PORTABLE
 
 
 @dataclass(frozen=True, slots=True)

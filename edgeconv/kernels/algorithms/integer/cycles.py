@@ -24,9 +24,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 from edgeconv.ir.requantisation.scalings import OFFSETS, TIES
 from edgeconv.target.targets import DSP, DUAL_ISSUE, HELIUM, THUMB_1, Target
+
+Row = TypeVar("Row")
+
+
+def of_core(target: Target, rows: Mapping[str, Row], other: Row) -> Row:
+    """Of ``rows``, by features, the first that the core of ``target`` has; else the ``other``."""
+    return next((row for feature, row in rows.items() if feature in target.features), other)
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,13 +207,13 @@ _REAL_PORTABLE = RealCycles(60, 40, 30, 24, 20, 10, 8)
 
 def real_cycles_of(target: Target) -> RealCycles:
     """Those of the core that ``target`` is."""
-    if not target.is_scalar:
-        return _REAL_PORTABLE
-    if THUMB_1 in target.features:
-        return _REAL_THUMB_1
-    rows = {HELIUM: _REAL_HELIUM, DUAL_ISSUE: _REAL_DUAL, DSP: _REAL_SINGLE}
-    found = (row for feature, row in rows.items() if feature in target.features)
-    return next(found, _REAL_THUMB_2)
+    rows = {
+        THUMB_1: _REAL_THUMB_1,
+        HELIUM: _REAL_HELIUM,
+        DUAL_ISSUE: _REAL_DUAL,
+        DSP: _REAL_SINGLE,
+    }
+    return of_core(target, rows, _REAL_THUMB_2) if target.is_scalar else _REAL_PORTABLE
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,16 +229,8 @@ class Besides:
 _NOTHING = Besides()
 _HELIUM: Mapping[str, float] = {OFFSETS: 3.0, TIES: 12.0}  # of four results
 _BESIDES: Mapping[str, Mapping[str, Besides]] = {
-    OFFSETS: {
-        "single": Besides(4, 8),
-        "dual": Besides(2, 4),
-        "c": Besides(24, 16),
-    },
-    TIES: {
-        "single": Besides(20, 24),
-        "dual": Besides(14, 16),
-        "c": Besides(72, 48),
-    },
+    OFFSETS: {"single": Besides(4, 8), "dual": Besides(2, 4), "c": Besides(24, 16)},
+    TIES: {"single": Besides(20, 24), "dual": Besides(14, 16), "c": Besides(72, 48)},
 }
 
 
@@ -249,13 +249,8 @@ _PACKED_HELIUM, _PACKED_THUMB_1 = Packed(60, 5), Packed(150, 15)
 
 def pack_cycles(target: Target) -> Packed:
     """Those of the core that ``target`` is."""
-    rows = {
-        THUMB_1: _PACKED_THUMB_1,
-        HELIUM: _PACKED_HELIUM,
-        DUAL_ISSUE: _PACKED_DUAL,
-    }
-    found = (row for feature, row in rows.items() if feature in target.features)
-    return next(found, _PACKED_SINGLE)
+    rows = {THUMB_1: _PACKED_THUMB_1, HELIUM: _PACKED_HELIUM, DUAL_ISSUE: _PACKED_DUAL}
+    return of_core(target, rows, _PACKED_SINGLE)
 
 
 def cycles_of(target: Target, scaling: str = "") -> Cycles:
@@ -272,9 +267,7 @@ def cycles_of(target: Target, scaling: str = "") -> Cycles:
 
 
 def _kind(target: Target) -> str:
-    if DSP not in target.features or not target.is_scalar:
-        return "c"
-    return "dual" if DUAL_ISSUE in target.features else "single"
+    return of_core(target, {DUAL_ISSUE: "dual", DSP: "single"}, "c") if target.is_scalar else "c"
 
 
 @dataclass(frozen=True, slots=True)
@@ -321,13 +314,8 @@ def helium_besides(scaling: str) -> float:
 
 
 def _plain(target: Target) -> Cycles:
-    if not target.is_scalar:
-        return _PORTABLE
-    if THUMB_1 in target.features:
-        return _THUMB_1
-    if DSP not in target.features:
-        return _THUMB_2
-    return _DUAL if DUAL_ISSUE in target.features else _SINGLE
+    rows = {THUMB_1: _THUMB_1, DUAL_ISSUE: _DUAL, DSP: _SINGLE}
+    return of_core(target, rows, _THUMB_2) if target.is_scalar else _PORTABLE
 
 
 def plain_cycles_of(target: Target, scaling: str = "") -> Cycles:
