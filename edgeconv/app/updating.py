@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from edgeconv.app.deciding import Decided, Decider
-from edgeconv.app.pipeline import note_image, source_tree
+from edgeconv.app.writing import note_image, source_tree
 from edgeconv.base import whole_file
 from edgeconv.base.errors import EdgeconvError, refused
 from edgeconv.base.progress import Tell, nobody

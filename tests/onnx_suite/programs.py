@@ -21,7 +21,7 @@ import numpy as np
 import onnx
 
 from edgeconv.app.deciding import decide
-from edgeconv.app.pipeline import source_tree
+from edgeconv.app.writing import source_tree
 from edgeconv.base.progress import nobody
 from edgeconv.codegen.weights import write
 from edgeconv.ir.array_types import array_type

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from onnx import NodeProto, helper
 
-from edgeconv.app import pipeline
+from edgeconv.app import writing
 from edgeconv.app.deciding import Decided, Decider
 from edgeconv.app.deciding.formats import Formats, Tried
 from edgeconv.app.deciding.minimum_footprint import least_of, smaller, soon_decided
@@ -270,16 +270,16 @@ def test_less_ram_is_tried_where_code_is_too_large(
             raise UnfitError(EdgeconvError("does not fit"))
         return decider.decide()
 
-    monkeypatch.setattr(pipeline, "_compiled", built)
+    monkeypatch.setattr(writing, "_compiled", built)
     options = replace(digits(32 << 10, 32 << 10), board="mps2-an386")
     with Decider(options) as decider:
         if most == 8:
             with pytest.raises(UnfitError) as caught:
-                pipeline._within_budgets(decider, tmp_path, nobody, build=True)
+                writing.within_budgets(decider, tmp_path, nobody, build=True)
             assert any("within --ram 24576, --ram 16384, " in line for line in caught.value.details)
             assert tried == [32, 24, 16, 12, 8]
             return
-        made = pipeline._within_budgets(decider, tmp_path, nobody, build=True)
+        made = writing.within_budgets(decider, tmp_path, nobody, build=True)
     assert tried == [32, 24, 16]
     assert made.sizes.ram.total <= 16 << 10
     assert made.sizes.flash.total <= 32 << 10

@@ -348,8 +348,8 @@ def test_ended_compilation_leaves_nothing(
     number: signal.Signals, residual_model: Path, tmp_path: Path
 ) -> None:
     code = (
-        "import sys, time; from edgeconv.app import cli, pipeline\n"
-        "pipeline._finish = lambda _: (print('staged', flush=True), time.sleep(60))\n"
+        "import sys, time; from edgeconv.app import cli, writing\n"
+        "writing._finish = lambda _: (print('staged', flush=True), time.sleep(60))\n"
         f"sys.exit(cli.main(['compile', {str(residual_model)!r}, '--board', {BOARD!r}, '-o',"
         " sys.argv[1]]))"
     )

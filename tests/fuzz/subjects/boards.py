@@ -15,7 +15,7 @@ from unittest import mock
 
 from rich.console import Console
 
-from edgeconv.app import pipeline
+from edgeconv.app import writing
 from edgeconv.app.deciding import Decider
 from edgeconv.report.boards import board_details, board_json, board_table
 from edgeconv.search.options import CompileOptions
@@ -91,7 +91,7 @@ def read(path: Path) -> str:
         options = CompileOptions(_model(), path.stem)
         with Decider(options) as decider:
             decided = decider.plain()
-            pipeline.source_tree(decided, lambda _: None)
+            writing.source_tree(decided, lambda _: None)
     return "read" if decided.report["budget"]["fits"] else "does not fit"
 
 

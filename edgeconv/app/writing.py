@@ -1,0 +1,264 @@
+"""From decisions to a project: written and, if asked for, built until it keeps the budgets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from edgeconv.app.deciding import Decided, Decider
+from edgeconv.app.known_answer import known_answers
+from edgeconv.base.arguments import DEFAULT_TOLERANCE
+from edgeconv.base.errors import EdgeconvError
+from edgeconv.base.progress import Tell
+from edgeconv.base.real_path import real_path
+from edgeconv.codegen.emit import EmitOptions, emit
+from edgeconv.codegen.source_tree import SourceTree
+from edgeconv.report import document
+from edgeconv.report.document import Report
+from edgeconv.report.integers import require_int8
+from edgeconv.report.regions import sizes_of
+from edgeconv.report.text import budget_lines
+from edgeconv.run.build import find_compiler
+from edgeconv.run.build.abi import check_objects
+from edgeconv.run.build.cross import cross
+from edgeconv.run.build.footprint import footprint
+from edgeconv.run.build.image import check_image, check_network
+from edgeconv.run.build.project import Project
+from edgeconv.run.build.project import render as render_report
+from edgeconv.run.build.usage import FirmwareTooLargeError
+from edgeconv.run.build.weights_file import facts_of, header_of
+from edgeconv.search.budget.infeasible import beyond
+from edgeconv.search.budget.tables import Limits
+from edgeconv.search.fitting import UnfitError
+from edgeconv.search.memory.link import link_plan
+from edgeconv.search.memory.sizes import Sizes
+from edgeconv.search.options import ANY_LAYOUT
+from edgeconv.target.board.team import cpus_of
+
+ATTEMPTS = 6  # at formats for what the code leaves: its size depends on them a little
+
+
+class TooLargeError(EdgeconvError):
+    """A budget is exceeded; ``sizes`` say by what, and ``planned`` what was planned where a
+    program has been built."""
+
+    def __init__(self, sizes: Sizes, what: str, **words: Any) -> None:
+        super().__init__(what, **words)
+        self.sizes = sizes
+        self.planned: Sizes | None = None
+
+
+def within_budgets(decider: Decider, directory: Path, tell: Tell, *, build: bool) -> Decided:
+    """As `_compiled`; where what was built exceeds budgets that were kept without its code, within
+    less RAM too."""
+    try:
+        return _compiled(decider, directory, tell, build=build)
+    except (UnfitError, TooLargeError, FirmwareTooLargeError) as error:
+        tried = []
+        for less in decider.within_less() if build else ():
+            tried.append(f"--ram {less.planner.budgets.ram}")
+            tell(f"looking for a program within {tried[-1]}")
+            try:
+                return _compiled(less, directory, tell, build=True)
+            except EdgeconvError:
+                continue
+        if tried:
+            none = f"nothing was built within {', '.join(tried)} either"
+            error.details = (*error.details, none)
+        raise
+
+
+def _compiled(decider: Decider, directory: Path, tell: Tell, *, build: bool) -> Decided:
+    """Decides and writes until what was built keeps the budgets."""
+    smallest: Decided | None = None
+    for left in reversed(range(ATTEMPTS)):
+        try:
+            decided = decider.decide()
+            _require_budgets(decided.report, known=build)
+            return _write(decided, directory, tell, build=build)
+        except TooLargeError as error:
+            if error.planned is None or not left:
+                raise
+            if not decider.learn(error.sizes, error.planned):
+                raise
+        except UnfitError as error:
+            # The code that is known may be that of a larger program than need be.
+            if error.final or not build:
+                raise
+            if smallest is None:
+                smallest = _smallest(decider, tell, error)
+            else:  # nothing better keeps the budgets
+                return _write(smallest, directory, tell, build=build)
+        except (
+            FirmwareTooLargeError
+        ) as error:  # its code is not known, but that of a smaller one is
+            if smallest is not None:
+                raise
+            smallest = _smallest(decider, tell, error)
+    raise AssertionError("the last attempt ends in one way or the other")
+
+
+def _smallest(decider: Decider, tell: Tell, error: EdgeconvError) -> Decided:
+    """A small program within the budgets, its code included: that with the smallest weights, else
+    what exceeds the budgets least as far as that is known before it is built.
+
+    Raises UnfitError with what the nearest takes where all exceed a budget; ``error`` where none
+    can be built.
+    """
+    tried: list[Sizes] = []
+    for propose in (decider.lightest, decider.nearest):
+        try:
+            small = propose()
+            built = sizes_of(_built(small, tell))
+        except EdgeconvError:
+            continue
+        decider.learn(built, small.sizes)
+        if not built.excess(known=True):
+            return small
+        tried.append(built)
+    if not tried:
+        raise error from None
+    raise _unfit(error, min(tried, key=_beyond)) from None
+
+
+def _beyond(sizes: Sizes) -> tuple[float, int]:
+    ram, flash = sizes.ram, sizes.flash
+    return beyond(Limits(ram.budget, flash.budget), ram.total, flash.total)
+
+
+def _unfit(error: EdgeconvError, nearest: Sizes) -> UnfitError:
+    """What it would take; a budget that is kept stays as it is."""
+    ram, flash = nearest.ram, nearest.flash
+    enough = " ".join(
+        f"--{kind} {max(use.total, use.budget or 0)}"
+        for kind, use in (("ram", ram), ("flash", flash))
+    )
+    return UnfitError(
+        EdgeconvError(
+            error.what,
+            where=error.where,
+            rule=f"the nearest program that was found takes {ram.total} bytes of RAM and "
+            f"{flash.total} of flash, its code included",
+            hint=f"{enough} would do",
+            details=(*budget_lines(nearest, known=True), *error.details),
+        )
+    )
+
+
+def _write(decided: Decided, directory: Path, tell: Tell, *, build: bool) -> Decided:
+    """Puts the project into ``directory``, as ``compile_model`` has it; notes what was kept."""
+    if build:
+        find_compiler(decided.board)  # before anything long
+    if decided.options.require_int8:
+        require_int8(decided.report)
+    tell("emitting")
+    tree = source_tree(decided, tell)
+    try:
+        kept = tree.write(real_path(directory), _build_and_judge(tell) if build else _finish)
+    except TooLargeError as error:
+        error.planned = decided.sizes
+        raise
+    return replace(decided, notes=(*decided.notes, *kept))
+
+
+def _built(decided: Decided, tell: Tell) -> Report:
+    """The report of a program that is built to be measured, and thrown away."""
+    tell("building the smallest program")
+    with TemporaryDirectory(prefix="edgeconv-smallest-") as folder:
+        directory = Path(folder) / decided.options.prefix
+        reports = []
+        source_tree(decided, tell).write(
+            directory, lambda where: reports.append(measured(Project.open(where)))
+        )
+    return reports[0]
+
+
+def source_tree(decided: Decided, tell: Tell) -> SourceTree:
+    """The project of what was decided."""
+    options = decided.options
+    emit_options = EmitOptions(
+        name=options.prefix,
+        board=decided.board.name,
+        command=options.command(),
+        flags=decided.board.flags,
+        weights_as_c=options.weights_as_c,
+        truncate=options.truncate,
+        link=link_plan(decided.board, decided.memory, decided.report["flash"]["weights"]),
+        cross=cross(decided.board),
+        renames=options.renames,
+        selftest=known_answers(decided, tell) if options.selftest else None,
+        tolerance=decided.report.get("winograd", {}).get("promised", DEFAULT_TOLERANCE),
+        cpus=cpus_of(decided.board, decided.choice.threads),
+        any_layout=options.input_layout == ANY_LAYOUT,
+    )
+    tree = emit(decided.choice, decided.memory, emit_options, render_report(decided.report))
+    return replace(tree, others=decided.files)
+
+
+def _build_and_judge(tell: Tell) -> Callable[[Path], None]:
+    """Builds a written project; raises when it then exceeds the flash budget."""
+
+    def finish(directory: Path) -> None:
+        project = note_image(directory)
+        tell("building")
+        try:
+            report = measured(project)
+        except EdgeconvError as error:
+            if error.details:  # says all there is to say
+                raise
+            # The log file that it names goes with the directory.
+            hint = "compile without --build to keep what was emitted"
+            raise EdgeconvError(error.what, got=error.got, hint=hint, code=error.code) from error
+        _require_budgets(report, known=True)
+        project.write_report(report)
+
+    return finish
+
+
+def _finish(directory: Path) -> None:
+    """Ends a project that is not built."""
+    note_image(directory)
+
+
+def note_image(directory: Path) -> Project:
+    """The project in ``directory``, its report with what the weight image says of itself."""
+    project = Project.open(directory)
+    program = project.report["program"]
+    program = {**program, **facts_of(header_of(directory, program))}
+    return project.write_report({**project.report, "program": program})
+
+
+def measured(project: Project) -> Report:
+    """The project's report with the sizes of its program, which is built if need be.
+
+    Raises EdgeconvError when what was built is not what the board or the report says.
+    """
+    binary = project.build()
+    report = document.with_footprint(project.report, footprint(project, binary))
+    check_objects(binary)
+    if project.is_firmware:
+        check_image(binary, report)
+    else:
+        check_network(binary, report, project.sources[0])
+    return report
+
+
+def _require_budgets(report: Report, *, known: bool) -> None:
+    """``known``: stack and variables are, or the linker will say."""
+    sizes = sizes_of(report)
+    lines = budget_lines(sizes, known=known)
+    if lines:
+        of_ram = any(each.kind == "ram" for each in sizes.excess(known=known))
+        raise TooLargeError(
+            sizes,
+            "does not fit",
+            where=f"{report['model']['file']} on board {report['board']}",
+            rule=lines[0],
+            hint="`edgeconv explain` shows what is live at the memory peak"
+            if of_ram
+            else "weights take most of it: a smaller network, or a board with more flash",
+            details=lines[1:],
+        )
