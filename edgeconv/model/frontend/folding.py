@@ -121,6 +121,15 @@ def placeholder(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Values:
     return np.broadcast_to(np.zeros((), dtype), shape)
 
 
+def unevaluated(values: Mapping[str, Values | None]) -> str:
+    """Why a node of the constants ``values`` alone is refused: one without elements is one, too."""
+    for name, value in values.items():
+        if value is not None and not value.size:
+            shape = "x".join(map(str, value.shape))
+            return f"its input {name!r} has no elements ({shape}), where it needs some"
+    return "its inputs are all constant, and it cannot be evaluated here"
+
+
 def _is_empty(value: Values | None) -> bool:
     return value is not None and value.size == 0
 

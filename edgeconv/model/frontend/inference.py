@@ -1,19 +1,55 @@
-"""Where onnx's shape inference falls short of ONNX Runtime: nodes in a spelling it understands."""
+"""Types of a node's outputs by onnx's shape inference, and nodes in a spelling that it understands
+where it falls short of ONNX Runtime."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import numpy as np
 import onnx
-from onnx import helper
+from onnx import helper, numpy_helper, shape_inference
 
 from edgeconv.ir.layout import Shape
+from edgeconv.model.frontend import signature
+from edgeconv.model.frontend.values import static_shape
+from edgeconv.model.frontend.visit import INVALID, Visit
+from edgeconv.model.frontend.weights import Values
 
+_SHOWN = 1024  # constants up to this size are shown to shape inference
 _IMAGE = 4  # dimensions
 _BEYOND = 1 << 63  # what shape inference cannot count
 
 Spelling = tuple[onnx.defs.OpSchema, onnx.NodeProto]
+
+
+def infer(
+    visit: Visit,
+    schema: onnx.defs.OpSchema,
+    kinds: dict[str, onnx.TypeProto],
+    known: Mapping[str, Values | None],
+) -> dict[str, onnx.TypeProto]:
+    """Types of the outputs, by name, from those of the inputs and the values that are ``known`` of
+    these; EdgeconvError where the node contradicts its operator."""
+    data = {
+        name: numpy_helper.from_array(value, name)
+        for name, value in known.items()
+        if value is not None and value.size <= _SHOWN
+    }
+    wrong = signature.mistyped(schema, visit.node, kinds)
+    if wrong := wrong or signature.misvalued(visit.node, known):
+        raise visit.invalid(wrong, "inputs are of the types that the operator takes")
+    shape = next((static_shape(kind) for kind in kinds.values()), None)
+    try:
+        schema, node = inferable(schema, visit.node, shape)
+        return shape_inference.infer_node_outputs(
+            schema,
+            node,
+            kinds,
+            data,
+            opset_imports=[helper.make_opsetid(d, v) for d, v in visit.scope.opsets.items()],
+        )
+    except INVALID as error:
+        raise visit.invalid(str(error)) from None
 
 
 def inferable(schema: onnx.defs.OpSchema, node: onnx.NodeProto, shape: Shape | None) -> Spelling:

@@ -7,7 +7,6 @@ from dataclasses import replace
 
 import numpy as np
 import onnx
-from onnx import helper, numpy_helper, shape_inference
 
 from edgeconv.base import limits
 from edgeconv.base.errors import EdgeconvError
@@ -29,7 +28,7 @@ from edgeconv.model.frontend.control_flow import ControlFlow
 from edgeconv.model.frontend.counted import Counting
 from edgeconv.model.frontend.definitions import DEFINED_BESIDE, DEFINED_IN, Definitions, row_of
 from edgeconv.model.frontend.held_shapes import StatedOtherwise, by_definition, with_shapes
-from edgeconv.model.frontend.inference import inferable
+from edgeconv.model.frontend.inference import infer
 from edgeconv.model.frontend.late_pads import UNKNOWN_SHAPE, LatePads
 from edgeconv.model.frontend.names import call_key, function_key, opset_versions, qualified
 from edgeconv.model.frontend.problems import Problems, RejectedNodeError
@@ -41,8 +40,6 @@ from edgeconv.model.frontend.values import Values, static_shape
 from edgeconv.model.frontend.visit import INVALID, Scope, Visit, body_of
 from edgeconv.model.frontend.weights import Weights
 from edgeconv.model.frontend.widening import Widening
-
-_INFERENCE_ELEMENTS = 1024  # constants up to this size are shown to shape inference
 
 
 class Walk(Values):
@@ -193,28 +190,8 @@ class Walk(Values):
     def _infer(self, visit: Visit, schema: onnx.defs.OpSchema) -> dict[str, onnx.TypeProto]:
         """Types of the outputs; EdgeconvError when the node contradicts its operator."""
         names = reads(visit.node)
-        known = {name: self.constant(name) for name in names}
-        data = {
-            name: numpy_helper.from_array(value, name)
-            for name, value in known.items()
-            if value is not None and value.size <= _INFERENCE_ELEMENTS
-        }
         kinds = {name: self._kind_of(name) for name in names}
-        wrong = signature.mistyped(schema, visit.node, kinds)
-        if wrong := wrong or signature.misvalued(visit.node, known):
-            raise visit.invalid(wrong, "inputs are of the types that the operator takes")
-        shape = static_shape(kinds[names[0]]) if names else None
-        try:
-            schema, node = inferable(schema, visit.node, shape)
-            return shape_inference.infer_node_outputs(
-                schema,
-                node,
-                kinds,
-                data,
-                opset_imports=[helper.make_opsetid(d, v) for d, v in visit.scope.opsets.items()],
-            )
-        except INVALID as error:
-            raise visit.invalid(str(error)) from None
+        return infer(visit, schema, kinds, {name: self.constant(name) for name in names})
 
     def _shapes(self, visit: Visit, schema: onnx.defs.OpSchema) -> dict[str, Shape] | None:
         """Those of the outputs that the operator's importer has a formula of; None where that
@@ -238,12 +215,21 @@ class Walk(Values):
         if key in scope.calls:
             raise visit.invalid("a function that calls itself", "functions must not be recursive")
         attributes = {a.name: a for a in (*function.attribute_proto, *node.attribute)}
-        prefix = self.free_prefix(visit.name, inlining.inner_names(function))
-        nodes = inlining.inlined_function(function, node, attributes, prefix)
-        opsets = {**scope.opsets, **opset_versions(function.opset_import)}
+        nodes, opsets = self._inlined(visit, function, attributes)
         inner = Scope(opsets, scope.origin or visit.name, (*scope.calls, key))
         self.run(nodes, inner, visit.live)
         return True
+
+    def _inlined(
+        self,
+        visit: Visit,
+        function: onnx.FunctionProto,
+        attributes: inlining.Attributes,
+    ) -> tuple[list[onnx.NodeProto], dict[str, int]]:
+        """The nodes of ``function`` in place of the node that is visited, and their opsets."""
+        prefix = self.free_prefix(visit.name, inlining.inner_names(function))
+        nodes = inlining.inlined_function(function, visit.node, attributes, prefix)
+        return nodes, {**visit.scope.opsets, **opset_versions(function.opset_import)}
 
     def _fold(self, visit: Visit) -> bool:
         """A node whose value is known: evaluate it."""
@@ -295,7 +281,7 @@ class Walk(Values):
         kinds = self._infer(visit, schema)
         used = [name for name in node.output if name in visit.live]
         if all(self.constant(name) is not None for name in names):
-            self.refuse(visit, self._unevaluated(names))
+            self.refuse(visit, folding.unevaluated({name: self.constant(name) for name in names}))
             return True
         shapes = self._shapes(visit, schema)
         if shapes is None:
@@ -325,15 +311,6 @@ class Walk(Values):
         if filled:
             self._import_node(visit, schema, filled)
         return True
-
-    def _unevaluated(self, names: Sequence[str]) -> str:
-        """Why a node of constants alone is refused: a value without elements is one, too."""
-        for name in names:
-            value = self.constant(name)
-            if value is not None and value.size == 0:
-                shape = "x".join(map(str, value.shape))
-                return f"its input {name!r} has no elements ({shape}), where it needs some"
-        return "its inputs are all constant, and it cannot be evaluated here"
 
     def _import_node(self, visit: Visit, schema: onnx.defs.OpSchema, wanted: Sequence[str]) -> None:
         """Append the canonical nodes that make the outputs ``wanted``."""
@@ -436,9 +413,7 @@ class Walk(Values):
         kind = self._kind_of(first) if first else onnx.TypeProto()
         if wrong := signature.misplaced(attributes, kind):
             raise visit.invalid(wrong, "it is an axis of the first input")
-        prefix = self.free_prefix(visit.name, inlining.inner_names(function))
-        nodes = inlining.inlined_function(function, visit.node, attributes, prefix)
-        opsets = {**visit.scope.opsets, **opset_versions(function.opset_import)}
+        nodes, opsets = self._inlined(visit, function, attributes)
         inside = self.run_inside(visit, nodes, opsets, visit.live)
         if inside:
             # Not its parts are unsupported but the node itself.
