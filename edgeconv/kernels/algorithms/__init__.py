@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from functools import cache, lru_cache
 from typing import Any
@@ -113,23 +113,19 @@ def layouts(node: Node, graph: Graph, target: Target) -> Sequence[LayoutOption]:
     wide = widened(node, graph)
     if wide is None:
         return _options(node, graph, target)
-    return [*_options(node, graph, target), *_options(wide, graph, target, _exact())]
-
-
-def _exact() -> frozenset[str]:
-    """The algorithms that compute in integers."""
-    return frozenset(name for name, entry in algorithms().items() if entry.compute in EXACTLY)
+    return [*_options(node, graph, target), *_options(wide, graph, target, EXACTLY)]
 
 
 def _options(
-    node: Node, graph: Graph, target: Target, only: frozenset[str] = frozenset()
+    node: Node, graph: Graph, target: Target, only: Collection[str] = ()
 ) -> list[LayoutOption]:
-    """The layout options of ``node``, of the algorithms ``only`` if any are given."""
+    """The layout options of ``node``, of algorithms that compute in ``only`` these types, if any
+    are given."""
     able = dict.fromkeys(entry.algorithm for entry in candidates(node, graph, target))
     return [
         replace(option, request=replace(node.request, algorithm=name))
         for name in able
-        if not only or name in only
+        if not only or algorithms()[name].compute in only
         for option in algorithms()[name].layouts(node, graph, target)
     ]
 

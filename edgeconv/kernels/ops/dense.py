@@ -104,13 +104,10 @@ def dense_problem(node: Node, graph: Graph) -> ConvProblem:
 def _layouts(node: Node, graph: Graph, target: Target) -> Sequence[LayoutOption]:
     """The logical order, in integers where there is a kernel for that, or in float32."""
     (option,) = row_major_only(node, graph, target)
-    wide = widened(node, graph)
-    names = _kernels(wide or node, graph, target)
-    if not names:
-        return (option,)
-    asked, plain = (wide or node).request, replace(node.request, algorithm="dense")
-    found = [replace(option, request=replace(asked, algorithm=name)) for name in names]
-    return (*found, replace(option, request=plain))
+    wide = widened(node, graph) or node
+    asked = [replace(wide.request, algorithm=name) for name in _kernels(wide, graph, target)]
+    asked += [replace(node.request, algorithm="dense")] if asked else []
+    return [replace(option, request=each) for each in asked] or [option]
 
 
 def _kernels(node: Node, graph: Graph, target: Target) -> list[str]:

@@ -16,7 +16,8 @@ from edgeconv.ir.encoding import FLOAT32
 from edgeconv.ir.filters import WEIGHTED
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.grids import encodings_of, rounded_to, rounds
-from edgeconv.kernels.algorithms import algorithms, applicable, within
+from edgeconv.ir.request import Workspace
+from edgeconv.kernels.algorithms import algorithms
 from edgeconv.kernels.algorithms.no_integers import REASONS, Reason, no_integers
 from edgeconv.kernels.algorithms.product_sums import PRODUCT
 from edgeconv.kernels.algorithms.widening import widened
@@ -124,10 +125,11 @@ class _Asking:
             return _RESULT_ASKED
         if node.op in WEIGHTED and self._asked_of_algorithms(node.name):
             return _ALGORITHM_ASKED
-        found = _kernels(node, self._stored, self._target)
-        if not found:
+        limited = _undecided(node)
+        free = replace(limited, request=replace(limited.request, workspace=Workspace()))
+        if not _has_kernel(free, self._stored, self._target):
             return _LAST if node.output in self._plain.outputs else _KERNEL
-        if "ram" in found:
+        if not _has_kernel(limited, self._stored, self._target):
             return _ROOM
         stored_as_they_are = all(self._plain[name].storage.scale for name in reads)
         if not stored_as_they_are and any(each.name not in self._able for each in writers):
@@ -157,23 +159,8 @@ def _undecided(node: Node) -> Node:
     return replace(node, request=replace(node.request, algorithm="", integers=False))
 
 
-def _kernels(node: Node, graph: Graph, target: Target) -> frozenset[str]:
-    """Algorithms in integers that compute ``node``; "ram" where the workspace that the node is
-    allowed is too small for all of them."""
-    free = _undecided(node)
-    if node.op == PRODUCT:
-        options = operators()[node.op].layouts(free, graph, target)
-        return frozenset(PRODUCT for option in options if option.request)
-    if node.op == "Dense":
-        options = operators()[node.op].layouts(free, graph, target)
-        names = {option.request.algorithm for option in options if option.request}
-        return frozenset(
-            name
-            for name in names
-            if name in algorithms() and algorithms()[name].compute in IN_WHOLE_NUMBERS
-        )
-    every = applicable(free, graph, target)
-    whole = [each for each in every if each.compute in IN_WHOLE_NUMBERS]
-    fitting = [each for each in within(every, node) if each.compute in IN_WHOLE_NUMBERS]
-    names = {each.algorithm for each in whole}
-    return frozenset(names | {"ram"} if names and not fitting else names)
+def _has_kernel(node: Node, graph: Graph, target: Target) -> bool:
+    """Whether one in integers computes ``node``."""
+    asked = (option.request for option in operators()[node.op].layouts(node, graph, target))
+    whole = {name for name, each in algorithms().items() if each.compute in IN_WHOLE_NUMBERS}
+    return any(each.integers or each.algorithm in whole for each in asked if each)

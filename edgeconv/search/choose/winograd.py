@@ -59,20 +59,13 @@ def asked_for(graph: Graph, algorithms: Mapping[str, str]) -> frozenset[str]:
 def with_minimal_filters(graph: Graph, forms: Forms) -> Graph:
     """``graph`` with the forms that a convolution may be computed in asked of it."""
     constants = sum(tensor_bytes(each) for each in graph.tensors.values() if each.is_constant)
-    return replace(
-        graph,
-        nodes=tuple(
-            replace(
-                node,
-                request=replace(
-                    node.request, minimal_filters=forms[node.name], run_constants=constants
-                ),
-            )
-            if node.name in forms
-            else node
-            for node in graph.nodes
-        ),
-    )
+
+    def asked(node: Node) -> Node:
+        own = forms.get(node.name, ())
+        request = replace(node.request, minimal_filters=own, run_constants=constants)
+        return replace(node, request=request) if own else node
+
+    return replace(graph, nodes=tuple(map(asked, graph.nodes)))
 
 
 def _has_forms(node: Node, graph: Graph) -> bool:

@@ -60,39 +60,25 @@ def lower(candidate: ConvCandidate[IntegerPlan], node: Node, graph: Graph, targe
     """The kernel call of a Conv node."""
     del target
     problem, form = candidate.problem, scaled_form(node, graph)
-    kernel, blobs = candidate.plan.kernel, _constants(candidate.plan, node, graph, form)
-    return Layer(
-        node=node,
-        algorithm=candidate.algorithm,
-        template="conv/integer.c.j2",
-        params={
-            "kernel_function": kernel.name,
-            "images": problem.batch,
-            **problem.window,
-            **problem.rings,
-            "groups": 1 if kernel.is_depthwise else problem.groups,
-            **_group(candidate, blobs),
-            "in_strides": strides_of(problem.in_c, problem.in_size),
-            "out_strides": strides_of(problem.out_c, problem.out_size),
-            "workspace": bool(candidate.workspace_bytes),
-            "has_filters": len(blobs) > 1,
-            "sums_of_inputs": sums_behind(problem),
-            "added": _added(node, graph),
-            "residual_rows": min(ROWS, problem.out_size[1]),
-            **_result(form, graph[node.inputs[0]].storage.zero[0]),
-        },
-        args=_arguments(node, graph, blobs, candidate),
-        headers=(*zero_points_header(problem), *kernel.headers),
-        work=candidate.work,
-        blobs=blobs,
-        aliases=(*residual_overwritten(node, graph), *overlapping(candidate, node)),
-        workspace_bytes=candidate.workspace_bytes,
-        macs=problem.macs,
-        divides=problem.divides,
-        candidate=candidate,
-        plan={"right": form.right},
-        scaling=scaling_of(graph),
-    )
+    blobs = _constants(candidate.plan, node, graph, form)
+    params: dict[str, Param] = {
+        "images": problem.batch,
+        **problem.window,
+        **problem.rings,
+        "groups": 1 if candidate.plan.kernel.is_depthwise else problem.groups,
+        **_group(candidate, blobs),
+        "in_strides": strides_of(problem.in_c, problem.in_size),
+        "out_strides": strides_of(problem.out_c, problem.out_size),
+        "workspace": bool(candidate.workspace_bytes),
+        "has_filters": len(blobs) > 1,
+        "sums_of_inputs": sums_behind(problem),
+        "added": _added(node, graph),
+        "residual_rows": min(ROWS, problem.out_size[1]),
+        "padding": graph[node.inputs[0]].storage.zero[0],
+    }
+    aliases = (*residual_overwritten(node, graph), *overlapping(candidate, node))
+    layer = _layer(candidate, node, graph, "conv/integer.c.j2", params, form, blobs)
+    return replace(layer, aliases=aliases, divides=problem.divides)
 
 
 def lower_dense(
@@ -101,25 +87,45 @@ def lower_dense(
     """The kernel call of a Dense node."""
     del target
     problem, form = candidate.problem, scaled_form(node, graph)
-    kernel = candidate.plan.kernel
     by_fours = partial(filters_in_quads, together=FOUR)
-    filters = (filters_in_sixteens if kernel.helium else by_fours)(node, graph)
+    filters = (filters_in_sixteens if candidate.plan.kernel.helium else by_fours)(node, graph)
     blobs = (filters, _channels(form, FOUR, by_sum=by_sum_of(node, graph)))
+    params: dict[str, Param] = {
+        "rows": math.prod(problem.out_size),
+        "channels": (problem.in_c, problem.out_c),
+        "padding": 0,
+    }
+    return _layer(candidate, node, graph, "ops/dense_integer.c.j2", params, form, blobs)
+
+
+def _layer(
+    candidate: ConvCandidate[IntegerPlan],
+    node: Node,
+    graph: Graph,
+    template: str,
+    params: dict[str, Param],
+    form: Form,
+    blobs: tuple[Blob, ...],
+) -> Layer:
+    kernel = candidate.plan.kernel
     return Layer(
         node=node,
         algorithm=candidate.algorithm,
-        template="ops/dense_integer.c.j2",
+        template=template,
         params={
             "kernel_function": kernel.name,
-            "rows": math.prod(problem.out_size),
-            "channels": (problem.in_c, problem.out_c),
-            **_result(form, 0),
+            **params,
+            "offset": form.offset,
+            "right": form.right,
+            "low": form.low,
+            "high": form.high,
         },
         args=_arguments(node, graph, blobs, candidate),
-        headers=(*zero_points_header(problem), *kernel.headers),
+        headers=(*zero_points_header(candidate.problem), *kernel.headers),
         work=candidate.work,
         blobs=blobs,
-        macs=problem.macs,
+        workspace_bytes=candidate.workspace_bytes,
+        macs=candidate.problem.macs,
         candidate=candidate,
         plan={"right": form.right},
         scaling=scaling_of(graph),
@@ -238,16 +244,6 @@ def _added(node: Node, graph: Graph) -> tuple[int, ...]:
     pair = pair_of(node, graph)
     assert pair is not None, node.name
     return pair.by_a, pair.by_b, pair.offset, pair.right, pair.low, pair.high, pair.ties
-
-
-def _result(form: Form, padding: int) -> dict[str, Param]:
-    return {
-        "padding": padding,
-        "offset": form.offset,
-        "right": form.right,
-        "low": form.low,
-        "high": form.high,
-    }
 
 
 def filters_in_quads(
