@@ -40,9 +40,8 @@ def widened(node: Node, graph: Graph) -> Node | None:
         wide = INT8.scaled(stored.scale) if stored.bits < INT8.bits else None
     else:
         wide = _around_zero_points(node, graph, stored) if node.exact else None
-    if wide is None:
-        return None
-    return replace(node, request=replace(asked, storage=wide, exact=node.exact))
+    made = replace(asked, storage=wide, exact=node.exact)
+    return replace(node, request=made) if wide else None
 
 
 def is_asymmetric(stored: Encoding) -> bool:
