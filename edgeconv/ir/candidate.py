@@ -14,8 +14,9 @@ FLOAT = "float32"
 INTEGERS = "int8"  # as they are stored: nothing is rounded beside the result
 INT16 = "int16"  # the same where operands or results have 16 bits
 REAL = "int8 to float32"  # sums of integers as they are stored, of which float32 is made
+WIDE_REAL = "int16 to float32"  # the same where operands have 16 bits
 EXACTLY = (INTEGERS, INT16)
-IN_WHOLE_NUMBERS = (*EXACTLY, REAL)  # all that multiplies integers as they are stored
+IN_WHOLE_NUMBERS = (*EXACTLY, REAL, WIDE_REAL)  # all that multiplies integers as they are stored
 # Types that kernels round to what they multiply, by name: the storage format of those numbers.
 OPERANDS: Mapping[str, Encoding] = MappingProxyType({FLOAT: FLOAT32, "bfloat16": Encoding(16)})
 

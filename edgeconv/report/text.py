@@ -13,7 +13,7 @@ from rich.table import Table
 
 from edgeconv.base.names import path_ends
 from edgeconv.base.sizes import human
-from edgeconv.ir.candidate import IN_WHOLE_NUMBERS, INT16, INTEGERS, REAL
+from edgeconv.ir.candidate import IN_WHOLE_NUMBERS, INT16, INTEGERS, REAL, WIDE_REAL
 from edgeconv.ir.encoding import kind_of
 from edgeconv.kernels.storage.base import FLOAT32
 from edgeconv.report.advice import suggestions
@@ -235,7 +235,12 @@ def _time_and_energy(report: Mapping[str, Any]) -> list[str]:
     return ["", *map(escape, lines)] if lines else []
 
 
-_SUMS = {INTEGERS: "sums in int32", INT16: "sums in int32 or int64", REAL: "sums in int32"}
+_SUMS = {
+    INTEGERS: "sums in int32",
+    INT16: "sums in int32 or int64",
+    REAL: "sums in int32",
+    WIDE_REAL: "sums in int32",
+}
 
 
 def _computed(report: Mapping[str, Any]) -> list[str]:

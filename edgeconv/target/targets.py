@@ -143,7 +143,7 @@ class Target:
         return tuple(row for row in self.kernels if self._able(row.feature))
 
     @property
-    def self.byte_vectors -> ByteVectors:
+    def byte_vectors(self) -> ByteVectors:
         """The first row that the core runs."""
         return next(row for row in self.byte_rows if self._able(row.feature))
 

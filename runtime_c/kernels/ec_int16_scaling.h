@@ -10,7 +10,8 @@
 #define EC_INT16_SCALING_H
 
 /* One per layer.  tie: of p mod 2^shift, below which p was in the middle between two steps; 0 where none is.
-   zero: of the result, which says what is even.  bytes: of a result, 2 or 1. */
+   zero: of the result, which says what is even.  bytes: of a result, 2 or 1; 4 where nothing is added and sums are kept
+   (ec_int16_real.h). */
 typedef struct ec_int16_result {
     int32_t shift, tie, zero, low, high, bytes;
 } ec_int16_result;
@@ -61,6 +62,12 @@ EC_INLINE void ec_int16_put(void *out, int bytes, ptrdiff_t i, int32_t x)
 EC_INLINE void ec_int16_finish(const ec_int16_result as, const ec_int16_residual *add, int32_t sum, const int32_t *words,
                                ptrdiff_t apart, const void *residual, void *out, ptrdiff_t i)
 {
+#ifdef EC_INT16_REALS
+    if (as.bytes == 4 && !add) {
+        ((float *)out)[i] = (float)(words[0] + sum);
+        return;
+    }
+#endif
     int32_t q = ec_int16_of_sum(as, sum, words, apart);
     if (add)
         q = ec_int16_rounded(add->result, add->by_sum * q + add->by_residual * ec_int16_get(residual, add->bytes, i) +
@@ -74,7 +81,7 @@ EC_INLINE void ec_int16_channel(const ec_int16_result as, const ec_int16_residua
                                 const int32_t *words, ptrdiff_t apart, const void *residual, void *out,
                                 const ptrdiff_t *at, ptrdiff_t c)
 {
-    if (add || as.tie || as.shift < 32) {
+    if (add || as.tie || as.shift < 32) { /* sums that float32 is made of, too */
         for (int i = 0; i < n; i++)
             ec_int16_finish(as, add, sums[i], words, apart, residual, out, at[i] + c);
         return;

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import numpy as np
 import onnx
 import pytest
 
@@ -18,6 +19,7 @@ from tests import onnx_models
 from tests.audio_models import keywords
 from tests.models.random_quantised import network
 from tests.models.test_emitted_banks import run_sanitized
+from tests.quantised_models import Network
 
 
 @pytest.mark.parametrize("board", ["mps2-an386", "mps3-an547"])
@@ -133,3 +135,47 @@ def test_integers_that_a_model_does_not_have(tmp_path: Path) -> None:
     model = onnx_models.save(onnx_models.classifier(), tmp_path / "net.onnx")
     with pytest.raises(EdgeconvError, match=r"applies to no convolution: got '\*=int16'"):
         decide(CompileOptions(model, "host", algorithms={"*": "int16"}))
+
+
+def to_float32(seed: int, dtype: str) -> onnx.ModelProto:
+    """``image`` (1, 4, 7, 6) -> ``scores`` (1, 5) of float32: layers whose results are float32, of
+    every kind, stored as that or, behind a function that is no bound, as 16 bits."""
+    net = Network(dtype, opset=21, seed=seed)
+    low = np.iinfo(dtype).min
+    scale = 1.0 / 2**12
+    x = net.dequantise("image", scale, low + 30000)
+    w = net.filters("w0", (6, 4, 3, 3))
+    wide = net.node("Conv", [x, w, net.bias("b0", 6, net.scales["w0"] * scale)], "y0")
+    wide = net.pair(net.node("Sigmoid", [wide], "s0"), 1 / 2**15, low + (1 << 15) - 1000)
+    apart = net.filters("w1", (6, 1, 3, 3), dtype="uint8", zero=int(net.rng.integers(80, 150)))
+    deep = net.node("Conv", [wide, apart], "y1", group=6, pads=[1, 1, 1, 1])
+    deep = net.pair(net.node("Tanh", [deep], "t1"), 1 / 2**14, low + (1 << 15))
+    pairs = net.filters("w2", (4, 3, 1, 1), axis=None)
+    grouped = net.node("Conv", [deep, pairs], "y2", group=2)
+    grouped = net.pair(net.node("Elu", [grouped], "e2"), 1 / 2**13, low + (1 << 15) + 77)
+    flat = net.node("Flatten", [grouped], "flat")
+    z = net.node(
+        "MatMul", [flat, net.filters("w3", (80, 5), axis=None, dtype="uint8", zero=131)], "z"
+    )
+    net.node("Add", [z, net.bias("b3", 5, net.scales["w3"] / 2**13)], "scores")
+    return net.model({"image": (dtype, (1, 4, 7, 6))}, {"scores": ("float32", (1, 5))})
+
+
+@pytest.mark.usefixtures("unoptimised")
+@pytest.mark.parametrize(
+    ("board", "dtype"),
+    [("host", "int16"), ("generic-c", "uint16"), ("mps2-an386", "uint16"), ("mps3-an547", "int16")],
+)
+def test_float32_of_sums(board: str, dtype: str, tmp_path: Path) -> None:
+    """Sums of int16 by int8 are integers whatever becomes of them, and what float32 makes of these
+    is the model's."""
+    model = onnx_models.save(to_float32(3, dtype), tmp_path / "net.onnx")
+    folder = tmp_path / "out"
+    compile_model(CompileOptions(model, board, name="net", algorithms={"*": "int16"}), folder)
+    layers = [layer for layer in Project.open(folder).report["layers"] if layer["macs"]]
+    found = [layer.get("compute") for layer in layers]
+    assert found[:3] == ["int16 to float32"] * 3
+    assert found[3] == "int16 to float32" or layers[3]["in_float32"]["reason"] == "faster"
+    assert verify_project(folder, model=model).passed
+    if board in ("host", "generic-c"):
+        run_sanitized(folder, tmp_path, board)

@@ -285,8 +285,9 @@ _RULES: tuple[_Rule, ...] = (
     (
         Reason(
             "wide-input",
-            "its input has 16 bits and its result is in memory as float32",
-            "let the model give out integers",
+            "its input has 16 bits, its result is in memory as float32, and 32 bits do not hold "
+            "its sums",
+            "quantise its result",
         ),
         _is_wide_to_float32,
     ),

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, replace
 
 from edgeconv.ir.activation import NONE
-from edgeconv.ir.encoding import FLOAT32, Encoding
+from edgeconv.ir.encoding import FLOAT32, INT8, Encoding
 from edgeconv.ir.graph import Graph, Node, Tensor
 from edgeconv.ir.layout import CHANNELS_LAST, ROW_MAJOR, Layout, Order, Shape
 from edgeconv.ir.minimal_filter import Nested
@@ -84,7 +84,8 @@ class ConvProblem:
     of constants that a run of the network reads, as far as that is known.
     ``wide``, ``chunk``: integers of 16 bits make the result (``wide_sums.wide_sums_of``), and how
     many products of them fit int32, 0 for all of a window.
-    ``real_sums``: float32 is made of sums of stored integers (``real_sums.real_sums_of``).
+    ``real_sums``: float32 is made of sums of stored integers (``real_sums.real_sums_of``),
+    ``wide_real``: of those of an input of 16 bits.
     ``asymmetric``: filters have zero points.
     """
 
@@ -116,6 +117,7 @@ class ConvProblem:
     wide: bool = False
     chunk: int = 0
     real_sums: bool = False
+    wide_real: bool = False
     asymmetric: bool = False
 
     @staticmethod
@@ -260,17 +262,19 @@ def computed(problem: ConvProblem, node: Node, graph: Graph, *, whole: bool = Tr
     """``problem``, of the sizes of a Conv or Dense node, with what its numbers are and what becomes
     of sums; ``whole``: its kernels make integers of them."""
     wide, out_as = wide_sums_of(node, graph), graph[node.output].storage
+    in_as, real = graph[node.inputs[0]].storage, real_sums_of(node, graph)
     typed = replace(
         problem,
         filters_as=filters_as(node),
-        in_as=graph[node.inputs[0]].storage,
+        in_as=in_as,
         out_as=out_as,
         finish=Finish.of(node, graph),
         wide=wide is not None,
         chunk=wide.chunk if wide else 0,
         asymmetric=is_asymmetric(node.storage),
     )
-    real = real_sums_of(node, graph)
+    if in_as.element != INT8:
+        return replace(typed, wide_real=real is not None and wide is None)
     if real:
         typed = replace(typed, sum_facts=real.facts, two_fit=real.two_fit, real_sums=True)
     if not whole or form_of(node, graph) is None:

@@ -1,7 +1,7 @@
 """Layers of a quantised model whose sums are whole numbers and whose results are real ones.
 
-An input of int8 and filters of int8 in units, and a result that is float32, or that more stands in
-front of than `sums` knows: then products are summed in int32, exactly, and
+An input of int8 or int16, filters of int8 in units, and a result that is float32, or that more
+stands in front of than `sums` knows: then products are summed in int32, exactly, and
 
     y = epilogue((start[c] + sum_i q_i w_i[c]) * unit[c] + bias[c])
 
@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from edgeconv.ir.channel_scales import CHANNEL_SCALES, scales_of
-from edgeconv.ir.encoding import INT8
+from edgeconv.ir.encoding import INT8, INT16
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.requantisation import EXACT
 from edgeconv.ir.requantisation.reals import in_units
@@ -57,7 +57,7 @@ def real_sums_of(node: Node, graph: Graph) -> RealSums | None:
     if filters.element != INT8 or not are_scales(filters.scale):
         return None
     if (
-        x.element != INT8
+        x.element not in (INT8, INT16)
         or not x.is_per_tensor
         or not are_scales(x.scale)
         or graph.requantise != EXACT

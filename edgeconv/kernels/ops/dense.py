@@ -113,7 +113,7 @@ def _layouts(node: Node, graph: Graph, target: Target) -> Sequence[LayoutOption]
 def _kernels(node: Node, graph: Graph, target: Target) -> list[str]:
     """What computes ``node`` in integers."""
     problem = dense_problem(node, graph)
-    if problem.wide:
+    if problem.wide or problem.wide_real:
         return [INT16] if int16_candidates(problem, target) else []
     if target.lanes == 1:
         real = dense_real_candidates(problem, target)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from edgeconv.ir.candidate import INT16
+from edgeconv.ir.candidate import INT16, WIDE_REAL
+from edgeconv.ir.encoding import FLOAT32
 from edgeconv.ir.work import Work
 from edgeconv.kernels.algorithms.axis import axes_of
 from edgeconv.kernels.algorithms.candidate import ConvCandidate
-from edgeconv.kernels.algorithms.integer.cycles import FOURS_BLOCK, of_core
+from edgeconv.kernels.algorithms.integer.cycles import FOURS_BLOCK, of_core, real_cycles_of
 from edgeconv.kernels.algorithms.integer.packing import padded
 from edgeconv.kernels.algorithms.problem import ConvProblem
 from edgeconv.target.micro_kernel import INT16_PREFIX as PREFIX
@@ -22,6 +23,8 @@ _BYTES = 2
 # Slots of a result: products of 64 bits, offset, shift and bounds, one by one with vectors too;
 # what a residual takes besides.
 _RESULT_SLOTS, _RESIDUAL_SLOTS = 9.0, 8.0
+_SUM_SLOTS = 3.0  # of a sum that is kept as float32
+_SUM_BYTES = 4
 _TAP_SLOTS = 3.0
 
 
@@ -86,7 +89,7 @@ class Int16Plan:
 def candidates(problem: ConvProblem, target: Target) -> tuple[ConvCandidate[Int16Plan], ...]:
     """One, where the layer is one of whole numbers, images at most."""
     image = problem.in_size[0] == problem.out_size[0] == problem.kernel[0] == 1
-    if not problem.wide or not image:
+    if not (problem.wide or problem.wide_real) or not image:
         return ()
     if problem.groups > 1 and problem.group_in_c == 1:
         return () if problem.chunk else (_depthwise(problem, target),)
@@ -94,6 +97,11 @@ def candidates(problem: ConvProblem, target: Target) -> tuple[ConvCandidate[Int1
         return (_plain(problem, target),)
     row = next((row for row in target.micro_kernels if row.prefix == PREFIX), None)
     return (_vectors(problem, target, row),) if row else ()
+
+
+def sums_apart(problem: ConvProblem) -> bool:
+    """Float32 is made of sums, for which the result has no room."""
+    return problem.wide_real and problem.out_as != FLOAT32
 
 
 def numbers_of(problem: ConvProblem) -> int:
@@ -112,7 +120,7 @@ def _plain(problem: ConvProblem, target: Target) -> ConvCandidate[Int16Plan]:
     alone = helium or pixels < PIXELS
     plan = Int16Plan("dense" if alone else "convolve", numbers, problem.chunk // block * block)
     tiles = -(-problem.group_out_c // together) * problem.groups * problem.batch
-    loops = _loops_of(target)
+    loops = _loops(problem, target)
     strips = pixels if alone else -(-pixels // PIXELS)
     cycles = strips * tiles * (numbers / block * loops.block + loops.tile)
     if alone and not helium:  # a pixel's products, which load as many filters, and its results
@@ -155,6 +163,14 @@ def is_plain(problem: ConvProblem, numbers: int) -> bool:
     return own and numbers == numbers_of(problem) and problem.in_bytes == _BYTES
 
 
+def _loops(problem: ConvProblem, target: Target) -> _Loops:
+    """Those of the core; of sums that become float32 without what makes integers of them."""
+    loops, real = _loops_of(target), real_cycles_of(target)
+    if not problem.wide_real:
+        return loops
+    return replace(loops, tile=real.tile or real.four, residual=0.0)
+
+
 def _added(problem: ConvProblem, loops: _Loops) -> float:
     """Cycles of adding the residual."""
     return loops.residual * _results(problem) if problem.finish.residual_as is not None else 0.0
@@ -164,7 +180,7 @@ def _depthwise(problem: ConvProblem, target: Target) -> ConvCandidate[Int16Plan]
     taps, results = math.prod(problem.kernel), _results(problem)
     plan = Int16Plan("depthwise", taps, 0)
     if target.lanes == 1:
-        loops = _loops_of(target)
+        loops = _loops(problem, target)
         fours = problem.is_depthwise and problem.in_bytes == _BYTES and loops.beside
         beside = problem.out_c // FOUR * FOUR / problem.out_c if fours else 0.0
         product = beside * loops.beside + (1 - beside) * loops.product
@@ -176,6 +192,8 @@ def _depthwise(problem: ConvProblem, target: Target) -> ConvCandidate[Int16Plan]
 
 def _slots(problem: ConvProblem) -> float:
     """From sums to results, one by one."""
+    if problem.wide_real:
+        return _results(problem) * _SUM_SLOTS
     added = problem.finish.residual_as is not None
     return _results(problem) * (_RESULT_SLOTS + (_RESIDUAL_SLOTS if added else 0.0))
 
@@ -212,8 +230,11 @@ def _found(
         algorithm="int16",
         problem=problem,
         plan=plan,
-        workspace={"panel": room} if room else {},
+        workspace={
+            **({"sums": int(_SUM_BYTES * _results(problem))} if sums_apart(problem) else {}),
+            **({"panel": room} if room else {}),
+        },
         work=Work(work.slots, work.moves, weights * -(-pixels // plan.pixels), data),
         crossings=tuple,  # what it moves is taken to be every operand once
-        compute=INT16,
+        compute=WIDE_REAL if problem.wide_real else INT16,
     )

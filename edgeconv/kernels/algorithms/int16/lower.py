@@ -10,13 +10,11 @@ import numpy.typing as npt
 
 from edgeconv.ir.choice import Arg, ArgKind, Blob, Layer, Param
 from edgeconv.ir.graph import Graph, Node
-from edgeconv.ir.requantisation.wide import WORDS, Wide
-from edgeconv.ir.requantisation.wide_pair import WidePair
+from edgeconv.ir.requantisation.wide import WORDS
 from edgeconv.kernels.algorithms.candidate import ConvCandidate
 from edgeconv.kernels.algorithms.int16.candidate import Int16Plan
-from edgeconv.kernels.algorithms.int16.overlap import overlapping
+from edgeconv.kernels.algorithms.int16.finish import Finished, finished
 from edgeconv.kernels.algorithms.int16.packing import (
-    channel_words,
     in_eights,
     in_pairs,
     row_order,
@@ -26,13 +24,11 @@ from edgeconv.kernels.algorithms.int16.packing import (
 from edgeconv.kernels.algorithms.packing import filters_blob
 from edgeconv.kernels.algorithms.problem import ConvProblem
 from edgeconv.kernels.algorithms.sums import filter_zeros, multiples
-from edgeconv.kernels.algorithms.wide_sums import WideSums, wide_sums_of
 from edgeconv.kernels.lowering.calls import (
     blob_arg,
     input_arg,
     output_arg,
     residual_args,
-    residual_overwritten,
 )
 from edgeconv.target.targets import HELIUM, Target
 
@@ -49,9 +45,8 @@ Halves = npt.NDArray[np.int16]
 def lower(candidate: ConvCandidate[Int16Plan], node: Node, graph: Graph, target: Target) -> Layer:
     """The kernel call of a Conv or Dense node."""
     problem, plan = candidate.problem, candidate.plan
-    sums = wide_sums_of(node, graph)
-    assert sums is not None, node.name
-    blobs = _constants(candidate, node, graph, target)
+    finish = finished(candidate, node, graph, target)
+    blobs = _constants(candidate, finish, node, graph, target)
     constants = tuple(blob_arg(blob.name, blob) for blob in blobs)
     row = (plan.row.header, "ec_micro_kernel.h") if plan.row else ()
     return Layer(
@@ -70,8 +65,7 @@ def lower(candidate: ConvCandidate[Int16Plan], node: Node, graph: Graph, target:
             "chunk": plan.chunk,
             "apart": problem.out_c,
             "around": int(has_zero_points(problem, plan)),
-            "result": _result(sums.form, graph[node.output].element_bytes),
-            **_added(sums, node, graph),
+            **finish.params,
             "workspace": bool(candidate.workspace_bytes),
             "filters_at": WORDS * problem.out_c if len(blobs) == 1 else 0,
         },
@@ -83,25 +77,25 @@ def lower(candidate: ConvCandidate[Int16Plan], node: Node, graph: Graph, target:
             *_workspace(candidate),
         ),
         headers=(
+            *finish.headers,
             *zero_points_header(problem, plan),
             *row[:1],
             *_HEADERS,
             *row[1:],
             _KERNELS[plan.kernel],
         ),
-        work=candidate.work,
+        work=finish.work,
         blobs=blobs,
-        aliases=(*residual_overwritten(node, graph), *overlapping(candidate, node)),
+        aliases=finish.aliases,
         workspace_bytes=candidate.workspace_bytes,
         macs=problem.macs,
         candidate=candidate,
-        plan=_displayed(plan, sums, target),
+        plan={**_tile(plan, target), **finish.displayed},
     )
 
 
-def _displayed(plan: Int16Plan, sums: WideSums, target: Target) -> dict[str, Param]:
-    tile = {"mr": plan.pixels, "nr": plan.vectors * target.lanes} if plan.row else {}
-    return {**tile, "sums": "int64" if sums.chunk else "int32", "shift": sums.form.shift}
+def _tile(plan: Int16Plan, target: Target) -> dict[str, Param]:
+    return {"mr": plan.pixels, "nr": plan.vectors * target.lanes} if plan.row else {}
 
 
 def _workspace(candidate: ConvCandidate[Int16Plan]) -> tuple[Arg, ...]:
@@ -111,16 +105,18 @@ def _workspace(candidate: ConvCandidate[Int16Plan]) -> tuple[Arg, ...]:
 
 
 def _constants(
-    candidate: ConvCandidate[Int16Plan], node: Node, graph: Graph, target: Target
+    candidate: ConvCandidate[Int16Plan],
+    finish: Finished,
+    node: Node,
+    graph: Graph,
+    target: Target,
 ) -> tuple[Blob, ...]:
     """Words of the channels, and behind them widened filters; or filters of int8 apart."""
     problem, plan = candidate.problem, candidate.plan
     count = WORDS * problem.out_c
 
     def words(*more: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
-        sums = wide_sums_of(node, graph)
-        assert sums is not None, node.name
-        return np.concatenate([channel_words(sums.form), *more])
+        return np.concatenate([finish.words(), *more])
 
     def own() -> npt.NDArray[np.int64]:
         return multiples(node, graph)
@@ -196,22 +192,3 @@ def _strides(problem: ConvProblem, *, output: bool) -> tuple[int, int, int]:
         (problem.out_c, problem.out_memory) if output else (problem.in_c, problem.in_memory)
     )
     return channels * height * width, channels * width, channels
-
-
-def _result(form: Wide | WidePair, width: int) -> tuple[int, ...]:
-    """The members of ec_int16_result."""
-    return form.shift, form.tie, form.zero, form.low, form.high, width
-
-
-def _added(sums: WideSums, node: Node, graph: Graph) -> dict[str, Param]:
-    """Those of ec_int16_residual; nothing without one."""
-    if sums.added is None:
-        return {"added": (), "added_result": (), "residual_bytes": 0}
-    pair, out = sums.added, graph[node.output].element_bytes
-    width = graph[node.epilogue.residual].element_bytes
-    return {
-        "added": (pair.by_a, pair.by_b, pair.offset, width),
-        "added_result": _result(pair, out),
-        "residual_bytes": width,
-        "result": _result(sums.form, 4),
-    }

@@ -34,6 +34,11 @@ def channel_words(form: Wide) -> Words:
     return np.concatenate(form.words)
 
 
+def in_words(numbers: Floats) -> Words:
+    """Numbers of float32, bit by bit."""
+    return numbers.astype(np.float32).view(np.int32)
+
+
 def row_order(plan: Int16Plan, out_c: int, groups: int, lanes: int) -> FilterOrder:
     """Filters of whole windows as a micro-kernel reads them; ``out_c`` of a group."""
     assert plan.row is not None
