@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -19,11 +20,19 @@ _EXACT = 2**28  # times a float32 it is exact in float64
 
 
 def wide_line(
-    x: Encoding, y: Encoding, low: int, high: int, *, factor: float = 1.0, plus: float = 0.0
+    x: Encoding,
+    y: Encoding,
+    low: int,
+    high: int,
+    *,
+    factor: float = 1.0,
+    plus: float = 0.0,
+    over: float = 1.0,
 ) -> Wide | None:
-    """Of the integers of ``x``: their numbers times ``factor`` > 0, which is a float32, and
-    ``plus``, as those of ``y`` from ``low`` to ``high``."""
-    return _wide([x.scale[0] * factor], plus, [(x.low, x.high)], x.zero[0], y, low, high)
+    """Of the integers of ``x``: their numbers times ``factor``, and ``plus``, over ``over``, as
+    those of ``y`` from ``low`` to ``high``.  Factors are float32 above 0."""
+    spread = replace(y, scale=(y.scale[0] * over,))  # two float32: exact
+    return _wide([x.scale[0] * factor], plus, [(x.low, x.high)], x.zero[0], spread, low, high)
 
 
 def wide_sides(x: Encoding, y: Encoding, low: int, high: int, factor: float) -> Wide | None:

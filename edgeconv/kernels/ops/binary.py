@@ -115,6 +115,8 @@ def lower(node: Node, graph: Graph, target: Target) -> Layer:
     form = int16_function.of_pair(node, graph) if node.request.integers else None
     if node.request.integers and form is None:
         return int8_binary.lower(node, graph, target)
+    if form is not None and any(graph[name].is_constant for name in node.inputs):
+        return int16_function.lower_one(form, node, graph, target)
     out, call = graph[node.output], Call(node, graph, target)
     kind = _kind(node, graph)
     alone = kind in _POWERS.values()

@@ -1,4 +1,5 @@
-"""Functions of one int16, or of two, to int16 in integers; any of the tensors may be int8.
+"""Functions of one int16, or of two, to int16 in integers; any of the tensors may be int8, and one
+of two a number.
 
 What is linear, or linear on either side of 0, and sums and products are 64 bits of fixed point,
 proven (`Wide`, `WidePair`); other functions are lines and bits (`Curve`).  All are rounded once.
@@ -16,11 +17,11 @@ import numpy as np
 from edgeconv.ir.activation import LARGEST, NONE, Activation
 from edgeconv.ir.choice import Blob, Layer, Param
 from edgeconv.ir.encoding import INT16, Encoding
-from edgeconv.ir.graph import Graph, Node
+from edgeconv.ir.graph import Epilogue, Graph, Node
 from edgeconv.ir.requantisation import EXACT
 from edgeconv.ir.requantisation.curve import Curve, curve
 from edgeconv.ir.requantisation.pair import Affine
-from edgeconv.ir.requantisation.reals import numbers, rounded
+from edgeconv.ir.requantisation.reals import in_units, numbers, rounded
 from edgeconv.ir.requantisation.wide import LEAST, MOST, WORDS, Wide
 from edgeconv.ir.requantisation.wide_pair import WidePair, wide_pair
 from edgeconv.ir.work import Work
@@ -73,9 +74,12 @@ class Function:
 
 
 def of_pair(node: Node, graph: Graph) -> Function | None:
-    """That of a Binary node of two tensors; None where it is none, or not proven."""
+    """That of a Binary node of two tensors, or of one and a number; None where it is none, or not
+    proven."""
     kind = str(node.attrs["kind"])
-    if kind not in _KINDS or any(graph[name].is_constant for name in node.inputs):
+    if any(graph[name].is_constant for name in node.inputs):
+        return _with_number(kind, node, graph)
+    if kind not in _KINDS:
         return None
     if not node.epilogue.is_only_before or not _rounds(node.epilogue.before, node, graph):
         return None
@@ -84,21 +88,42 @@ def of_pair(node: Node, graph: Graph) -> Function | None:
     return _pair(kind, a, b, y, *bounds_in(rounding, y))
 
 
+def _with_number(kind: str, node: Node, graph: Graph) -> Function | None:
+    """That of a Binary node of a tensor and a constant of one element."""
+    x = run_time_input(node, graph)
+    (name,) = (each for each in node.inputs if graph[each].is_constant)
+    constant = graph[name].constant()
+    if constant.size != 1 or graph[x].shape != graph[node.output].shape:
+        return None
+    number = float(constant.reshape(-1)[0])
+    if node.inputs[0] != x and kind not in ("add", "mul"):
+        return None
+    function, rounding = _in_front(node.epilogue)
+    if not np.isfinite(number) or node.epilogue.residual or not _rounds(rounding, node, graph):
+        return None
+    y = graph[node.output].storage
+    bounds = bounds_in(rounding, y)
+    return _one_and_number(kind, number, function, graph[x].storage, y, *bounds)
+
+
+def run_time_input(node: Node, graph: Graph) -> str:
+    """The tensor of a Binary node that is no constant, the first one of two."""
+    return next(name for name in node.inputs if not graph[name].is_constant)
+
+
 def of_one(node: Node, graph: Graph) -> Function | None:
     """That of a Unary node; None where it is none, or not proven."""
-    epilogue = node.epilogue
-    function, rounding = (
-        (NONE, epilogue.before)
-        if epilogue.after == NONE
-        else (
-            epilogue.before,
-            epilogue.after,
-        )
-    )
-    if epilogue.residual or not _rounds(rounding, node, graph):
+    function, rounding = _in_front(node.epilogue)
+    if node.epilogue.residual or not _rounds(rounding, node, graph):
         return None
     y = graph[node.output].storage
     return _one(function, graph[node.inputs[0]].storage, y, *bounds_in(rounding, y))
+
+
+def _in_front(epilogue: Epilogue) -> tuple[Activation, Activation]:
+    """What stands in front of the rounding, and that."""
+    alone = epilogue.after == NONE
+    return (NONE, epilogue.before) if alone else (epilogue.before, epilogue.after)
 
 
 def _rounds(rounding: Activation, node: Node, graph: Graph) -> bool:
@@ -119,6 +144,36 @@ def _pair(kind: str, a: Encoding, b: Encoding, y: Encoding, low: int, high: int)
     return Function("sum", form) if form else None
 
 
+@lru_cache(maxsize=4096)
+def _one_and_number(
+    kind: str,
+    number: float,
+    function: Activation,
+    x: Encoding,
+    y: Encoding,
+    low: int,
+    high: int,
+) -> Function | None:
+    """``function`` of a tensor and a number behind it; one that is added may be meant as a number
+    of steps, as biases are."""
+    if kind == "add":
+        (units,), _ = in_units(np.array([number]), np.array(x.scale))
+        number = float(units * x.scale[0]) if units else number
+    given = {
+        "add": {"plus": number},
+        "sub": {"plus": -number},
+        "mul": {"factor": number},
+        "div": {"over": number},
+    }.get(kind)
+    if given is None or (kind in ("mul", "div") and number <= 0.0):
+        return None
+    if function != NONE:
+        apart = {"factor": 1.0, "plus": 0.0, "over": 1.0} | given
+        return _curve(function, x, y, low, high, **apart)
+    form = wide_line(x, y, low, high, **given)
+    return Function("line", form) if form else None
+
+
 @lru_cache(maxsize=1024)
 def _one(function: Activation, x: Encoding, y: Encoding, low: int, high: int) -> Function | None:
     zero = y.zero[0]
@@ -135,20 +190,36 @@ def _one(function: Activation, x: Encoding, y: Encoding, low: int, high: int) ->
     if function.kind == "leaky_relu" and function.alpha > 0.0:
         sides = wide_sides(x, y, low, high, function.alpha)
         return Function("sides", sides) if sides else None
+    return _curve(function, x, y, low, high)
+
+
+def _curve(
+    function: Activation,
+    x: Encoding,
+    y: Encoding,
+    low: int,
+    high: int,
+    *,
+    factor: float = 1.0,
+    plus: float = 0.0,
+    over: float = 1.0,
+) -> Function | None:
+    """``function`` of the numbers of ``x`` times ``factor``, and ``plus``, over ``over``."""
     if x.element != INT16:
         return None
     q = np.arange(x.low, x.high + 1, dtype=np.float64)
+    argument = ((q - x.zero[0]) * x.scale[0] * factor + plus) / over
     with np.errstate(all="ignore"):  # in float64, as tables of int8 are
-        values = np.asarray(evaluate(function, (q - x.zero[0]) * x.scale[0]), np.float64)
+        values = np.asarray(evaluate(function, argument), np.float64)
     if not np.isfinite(values).all():
         return None
-    found = curve(rounded(numbers(values), y.scale[0], zero, low, high))
+    found = curve(rounded(numbers(values), y.scale[0], y.zero[0], low, high))
     return Function("curve", found) if found else None
 
 
 def lower_one(found: Function, node: Node, graph: Graph, target: Target) -> Layer:
     """One flat loop over memory, channel padding included."""
-    operands: dict[str, str | Blob] = {"a": node.inputs[0]}
+    operands: dict[str, str | Blob] = {"a": run_time_input(node, graph)}
     if isinstance(found.form, Curve):
         lines = found.form.words
         operands["lines"] = Blob("lines", lines.size, lambda: lines, dtype="int32")
@@ -170,7 +241,8 @@ def _layer(
     graph: Graph,
     target: Target,
 ) -> Layer:
-    call, tensors = Call(node, graph, target), node.inputs
+    call = Call(node, graph, target)
+    tensors = [name for name in node.inputs if not graph[name].is_constant]
     zeros = [graph[name].storage.zero[0] for name in tensors]
     sizes = [element_bytes(graph, name) for name in tensors]
     scalar = target.is_scalar

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import numpy.typing as npt
 
@@ -18,6 +20,7 @@ from edgeconv.ir.requantisation.reals import (
 from edgeconv.kernels.lowering.activations import evaluate
 from edgeconv.run.verify.exact.value import ULP, NoExactValueError, Value, constant, result_of
 
+_BITS = 24  # of a float32
 _FUNCTION = 1e-12  # of a function's size: what float64 may be off by
 _NEAR = 1e-5  # what float32's polynomials may be off by, of the largest value
 # Of slope 2 at most; "elu" of a slope that is no larger than this for its alpha.
@@ -101,6 +104,18 @@ def scaled(x: Value, factor: float) -> Value:
     terms = (Term(term.whole, (*term.factors, by), term.over) for term in x.real.terms)
     real = Real(tuple(terms), x.real.error * abs(factor))
     return result_of(real, 1, lambda: x.off * abs(factor))
+
+
+def divided(x: Value, number: float) -> Value:
+    """Over a number of float32 that is not 0."""
+    mantissa, exponent = math.frexp(abs(number))
+    over = int(math.ldexp(mantissa, _BITS))  # a whole number, which float32 has no more bits of
+    by = np.asarray(math.copysign(math.ldexp(1.0, _BITS - exponent), number))
+    terms = (
+        Term(term.whole, (*term.factors, by), np.asarray(term.over) * over) for term in x.real.terms
+    )
+    real = Real(tuple(terms), x.real.error / abs(number))
+    return result_of(real, 1, lambda: x.off / abs(number))
 
 
 def _where(chosen: npt.NDArray[np.bool_], x: Value, y: Value) -> Value:

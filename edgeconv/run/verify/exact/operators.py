@@ -23,7 +23,14 @@ from edgeconv.ir.requantisation.reals import (
 from edgeconv.ir.requantisation.softmax import error
 from edgeconv.kernels.ops.interpolation import tables, whole_weights
 from edgeconv.run.verify.exact.by_channel import by_channel, of_filters, or_one, single
-from edgeconv.run.verify.exact.functions import added, dequantised, extreme, quantised, scaled
+from edgeconv.run.verify.exact.functions import (
+    added,
+    dequantised,
+    divided,
+    extreme,
+    quantised,
+    scaled,
+)
 from edgeconv.run.verify.exact.movement import broadcast, moved, moves
 from edgeconv.run.verify.exact.value import (
     ULP,
@@ -181,6 +188,11 @@ def _binary(node: Node, operands: Operands, graph: Graph) -> Value:
         return added(a, b if kind == "add" else scaled(b, -1.0))
     if kind == "mul":
         return _product(a, b)
+    over = graph[node.inputs[1]].data
+    if kind == "div" and over is not None and over.size == 1:
+        number = float(over.reshape(-1)[0])
+        if over.dtype == np.float32 and np.isfinite(number) and number:
+            return divided(a, number)
     raise NoExactValueError
 
 
