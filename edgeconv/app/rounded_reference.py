@@ -39,6 +39,7 @@ from edgeconv.search import choose
 from edgeconv.search.calibration.engine import Engine
 from edgeconv.search.choose.attention import as_decided as attention_as_decided
 from edgeconv.search.choose.bit_for_bit import with_integer_results
+from edgeconv.search.choose.channel_sums import sums_as_decided
 from edgeconv.search.choose.dynamic_quantisation import as_decided
 from edgeconv.search.choose.product_places import MOVES
 from edgeconv.search.choose.storage import INSERTED, INT8, NO_RESULT, OUTPUT
@@ -222,6 +223,7 @@ def _choice_of(
     graph = attention_as_decided(
         graph, {each["name"] for each in layers if each["op"] == ATTENTION}
     )
+    graph = sums_as_decided(graph, {each["name"]: each["algorithm"] for each in layers})
     known = {node.name for node in graph.nodes}
     plain = {node.name for node in graph.nodes if "storage" not in node.attrs}
     for layer in layers:

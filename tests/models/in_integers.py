@@ -28,6 +28,7 @@ from edgeconv.ir.encoding import Encoding
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.grids import encodings_of
 from edgeconv.ir.grids import rounded_to as roundings_of
+from edgeconv.ir.requantisation.channel_pairs import ChannelPairs
 from edgeconv.ir.requantisation.pair import PairSum
 from edgeconv.ir.requantisation.reals import Integers, UndecidedError
 from edgeconv.ir.requantisation.reals import multiples as real_multiples
@@ -37,13 +38,14 @@ from edgeconv.kernels.algorithms.real_sums import real_sums_of
 from edgeconv.kernels.algorithms.sums import form_of, multiples, pair_of, result_of
 from edgeconv.kernels.algorithms.wide_sums import wide_sums_of
 from edgeconv.kernels.algorithms.widening import widened
-from edgeconv.kernels.ops import int8_binary
+from edgeconv.kernels.ops import int8_binary, int8_channels
 from edgeconv.model import frontend, passes
 from edgeconv.run.verify.exact import expected
 from edgeconv.run.verify.exact.functions import activated, added
 from edgeconv.run.verify.exact.operators import computed
 from edgeconv.run.verify.exact.value import NoExactValueError, Value, constant, stored
 from edgeconv.run.verify.exact.windows import convolved
+from edgeconv.search.choose.channel_sums import with_channel_sums
 from edgeconv.search.choose.dynamic_quantisation import quantised_at_run_time
 from tests.ir_interpreter import evaluate
 from tests.models import random_forms
@@ -75,13 +77,13 @@ def held_to_file(path: Path, seed: int = 0) -> Found:
 
 def _stored(graph: Graph) -> Graph:
     """With all results as the integers that they may be stored in, as without an operating
-    system."""
+    system, and sums as they are then."""
     held = {
         name: replace(graph[name], storage=encoding)
         for name, encoding in encodings_of(graph).items()
         if name not in (*graph.inputs, *graph.outputs)
     }
-    return graph.with_tensors(held)
+    return with_channel_sums(graph.with_tensors(held), {})
 
 
 def _drawn(shape: tuple[int, ...], dtype: str, rng: np.random.Generator) -> Array:
@@ -214,12 +216,25 @@ class _Network:
         return sums
 
     def _pair(self, node: Node) -> Value | None:
+        by_channel = int8_channels.form_of(node, self.graph)
+        if by_channel is not None:
+            return self._by_channel(by_channel, node)
         form = int8_binary.form_of(node, self.graph)
         operands = int8_binary.operands_of(node, self.graph)
         if not isinstance(form, PairSum) or operands is None:
             return None
         a, b = (self._integers(n, self.graph[n].storage) for n in (operands.a, operands.b))
         return _decoded(form.of(a, b), self.graph[node.output].storage)
+
+    def _by_channel(self, form: ChannelPairs, node: Node) -> Value:
+        operands = int8_channels.operands_of(node, self.graph)
+        assert operands is not None
+        names = (operands.a, operands.b or operands.a)
+        whole = [self._integers(name, self.graph[name].storage) for name in names]
+        first = [np.moveaxis(each, operands.over.axis, 0) for each in whole]
+        made = form.of(*(each.reshape(len(each), -1) for each in first)).reshape(first[0].shape)
+        result = np.moveaxis(made, 0, operands.over.axis)
+        return _decoded(result, self.graph[node.output].storage)
 
     def _otherwise(self, node: Node) -> Value | None:
         """What the node says, exactly, of the numbers that it has."""

@@ -11,10 +11,11 @@ import numpy as np
 import onnx
 import pytest
 
+from edgeconv.app.pipeline import CompileOptions, compile_model, verify_project
 from edgeconv.ir.activation import grid
 from edgeconv.ir.channel_scales import CHANNEL_SCALES, ChannelScales
 from edgeconv.ir.edit import Editor
-from edgeconv.ir.encoding import int8
+from edgeconv.ir.encoding import INT8, int8
 from edgeconv.ir.graph import Graph
 from edgeconv.ir.grids import rounded_to
 from edgeconv.kernels.algorithms.no_integers import no_integers
@@ -22,6 +23,7 @@ from edgeconv.kernels.algorithms.sums import form_of
 from edgeconv.model import frontend, passes
 from edgeconv.model.passes import read_channels, round_channels
 from edgeconv.model.passes.channel_grids import rescale
+from edgeconv.run.build.project import Project
 from edgeconv.run.verify.exact import expected
 from edgeconv.search import choose
 from edgeconv.search.choose.storage import EVERY_RESULT
@@ -320,3 +322,75 @@ def test_channels_that_move_keep_their_scales(how: str, tmp_path: Path) -> None:
     (layer,) = (node for node in graph.nodes if node.name == "d__node")
     scales = layer.attrs.get(CHANNEL_SCALES)
     assert scales is None or len({*scales.input}) == 1
+
+
+def summed(kind: str) -> onnx.ModelProto:
+    """A depthwise layer of a sum of two int8 tensors, rounded per channel: that of a convolution's
+    result, or a sum or difference of two that are read elsewhere; ``kind`` has "relu" for one
+    behind it, and "twice" for a second reader of the sum."""
+    net = Network("uint8" if "relu" in kind else "int8", opset=17, seed=4)
+    low = int(np.iinfo(net.dtype).min)
+    x = net.pair("x", 0.03, low + 130)
+    y = net.node("Conv", [x, net.filters("w", (C, C, 1, 1))], "y")
+    y = net.pair(y, 0.04, low + 90)
+    if "apart" in kind:
+        net.node("Identity", [net.pair(net.node("Abs", [y], "a"), 0.04, low)], "more")
+    total = net.node("Sub" if "difference" in kind else "Add", [y, x], "s")
+    total = net.node("Relu", [total], "r") if "relu" in kind else total
+    steps = _pair(net, total, 0)
+    d = net.node("Conv", [steps, net.filters("d", (C, 1, 3, 3))], "d_", group=C, pads=[1] * 4)
+    d = net.pair(d, 0.02, low + 128)
+    if "twice" in kind:
+        again = net.pair(total, 0.05, low if "relu" in kind else low + 100)
+        d = net.pair(net.node("Add", [d, again], "t"), 0.05, low + 128)
+    net.node("Identity", [d], "out")
+    shape = (1, C, 7, 9)
+    outputs = dict.fromkeys(("out", "more") if "apart" in kind else ("out",), ("float32", shape))
+    return net.model({"x": ("float32", shape)}, outputs)
+
+
+SUMS = ("sum", "difference", "relu", "twice", "apart", "relu twice", "apart twice")
+
+
+@pytest.mark.parametrize("kind", SUMS)
+def test_sums_are_divided_by_channel_in_integers(kind: str, tmp_path: Path) -> None:
+    """Without a tensor of float32 between them, every rounding of the sum in a call of its own."""
+    path = onnx_models.save(summed(kind), tmp_path / "net.onnx")
+    choice = choose.select(
+        passes.optimise(frontend.load(path)), TARGETS["scalar"], integers=EVERY_RESULT
+    )
+    layers = [layer for layer in choice.layers if layer.node.op in ("Binary", "Conv")]
+    assert sum(layer.algorithm == "int8_channels" for layer in layers) == 1
+    inner = {name for layer in layers for name in layer.node.outputs} - {"out", "more"}
+    assert all(choice.graph[name].storage.element == INT8 for name in inner)
+    found = held_to_file(path, seed=3)
+    assert found.wrong == []
+    known = "r_cq" if "relu" in kind else "s_cq"
+    assert known in found.other
+
+
+def test_a_tensor_is_divided_by_channel_in_integers(tmp_path: Path) -> None:
+    """One that was rounded to one scale."""
+    net = Network("int8", opset=17, seed=6)
+    y = net.pair("x", 0.03, 11)
+    y = net.pair(net.node("AveragePool", [y], "m", kernel_shape=[2, 2]), 0.025, -3)
+    d = net.node("Conv", [_pair(net, y, 0), net.filters("d", (C, 1, 3, 3))], "d_", group=C)
+    net.node("Identity", [net.pair(d, 0.02, 3)], "out")
+    ports = {"x": ("float32", (1, C, 6, 6))}, {"out": ("float32", (1, C, 3, 3))}
+    path = onnx_models.save(net.model(*ports), tmp_path / "net.onnx")
+    found = held_to_file(path, seed=1)
+    assert found.wrong == []
+    assert "m_q_dq_cq" in found.other
+
+
+@pytest.mark.usefixtures("unoptimised")
+@pytest.mark.parametrize("board", ["mps2-an386", "host"])
+@pytest.mark.parametrize("kind", ["twice", "relu"])
+def test_programs_divide_sums_by_channel(kind: str, board: str, tmp_path: Path) -> None:
+    """And are held to their models, which are decided upon once more for that."""
+    model = onnx_models.save(summed(kind), tmp_path / "net.onnx")
+    compile_model(CompileOptions(model, board), tmp_path / "p")
+    algorithms = [layer["algorithm"] for layer in Project.open(tmp_path / "p").report["layers"]]
+    if board != "host":  # whose rates decide
+        assert "int8_channels" in algorithms
+    assert verify_project(tmp_path / "p", model=model).passed

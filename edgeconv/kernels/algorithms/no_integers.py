@@ -299,7 +299,9 @@ _RULES: tuple[_Rule, ...] = (
 # Of a product of two tensors.
 _OF_TWO: tuple[_Rule, ...] = (
     (
-        Reason("product-constant", "one of its operands is a constant, of a stack or on the left"),
+        Reason(
+            "product-constant", "one of its operands is a constant stack, on the right or broadcast"
+        ),
         lambda layer: _reads(layer, _is_constant),
     ),
     (

@@ -129,7 +129,9 @@ LOOPS: Mapping[str, Loop] = MappingProxyType(
             ("int8_pool", "int16_pool", "table", "int8_binary", "int8_resize", "int8_softmax"),
             _AS_STATED,
         ),
-        **dict.fromkeys(("int16_function", "view", "matmul", "attention"), _AS_STATED),
+        **dict.fromkeys(
+            ("int8_channels", "int16_function", "view", "matmul", "attention"), _AS_STATED
+        ),
         **dict.fromkeys(("dynamic_range", "dynamic_scale", "dynamic_zero"), _AS_STATED),
         **dict.fromkeys(("elementwise", "quantise", "dequantise"), _AS_STATED),
         "convert": Loop(PerCore(16, 14, 9)),

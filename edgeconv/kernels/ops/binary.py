@@ -15,7 +15,7 @@ from edgeconv.kernels.lowering.nest import Nest, collapse, dense_strides, requir
 from edgeconv.kernels.lowering.operands import operand, operand_layouts
 from edgeconv.kernels.lowering.options import LayoutOption
 from edgeconv.kernels.lowering.work import Call
-from edgeconv.kernels.ops import int8_binary, int16_function
+from edgeconv.kernels.ops import int8_binary, int8_channels, int16_function
 from edgeconv.kernels.ops.base import ImportContext, Importer, Operator, Source
 from edgeconv.kernels.ops.formula import Term, spelled_out
 from edgeconv.kernels.ops.importing import broadcast, make_node
@@ -66,6 +66,9 @@ def layouts(node: Node, graph: Graph, target: Target) -> Sequence[LayoutOption]:
     options = operand_layouts(node, graph, target)
     if int16_function.of_pair(node, graph) is not None:
         return with_integers(node, options, options)
+    if int8_channels.form_of(node, graph) is not None:
+        able = [each for each in options if int8_channels.suits(node, graph, each.writes[0])]
+        return with_integers(node, () if int8_channels.OVER in node.attrs else options, able)
     if int8_binary.form_of(node, graph) is None:
         return options
     able = [each for each in options if int8_binary.suits(node, graph, each.writes[0])]
@@ -114,6 +117,8 @@ def lower(node: Node, graph: Graph, target: Target) -> Layer:
     """Loops over the output's memory; where the whole pattern is regular they merge into one."""
     form = int16_function.of_pair(node, graph) if node.request.integers else None
     if node.request.integers and form is None:
+        if int8_channels.operands_of(node, graph) is not None:
+            return int8_channels.lower(node, graph, target)
         return int8_binary.lower(node, graph, target)
     if form is not None and any(graph[name].is_constant for name in node.inputs):
         return int16_function.lower_one(form, node, graph, target)

@@ -29,6 +29,7 @@ from edgeconv.kernels.lowering.options import LayoutOption, row_major_only
 from edgeconv.kernels.ops.base import ImportContext, Operator, Source
 from edgeconv.kernels.ops.formula import Formula, Term
 from edgeconv.kernels.ops.importing import Values, flag, make_node
+from edgeconv.kernels.ops.left_products import product_of_columns
 from edgeconv.target.targets import Target
 
 INTEGER, PACKED, INT16 = IN_INTEGERS.name, OVER_PACKED_ROWS.name, WITH_INT16.name
@@ -51,7 +52,14 @@ def _gemm_product(a: Term, b: Term, alpha: float, bias: str) -> Term:
     formula = a.formula
     source, ctx = formula.source, formula.ctx
     weights, shape = ctx.constant(b.name), ctx.tensor(source.outputs[0]).shape
-    transposed = flag(source, ctx, "transB")
+    transposed, left = flag(source, ctx, "transB"), ctx.constant(a.name)
+    turned = flag(source, ctx, "transA")
+    if weights is None and left is not None and alpha == 1.0:
+        columns = b.transpose(1, 0) if transposed else b
+        y = product_of_columns(a.name, left.T if turned else left, columns, int(turned))
+        if y is not None:
+            return y
+    a = a.transpose(1, 0) if turned else a
     if weights is None:
         factors = (a * alpha if alpha != 1.0 else a, b.transpose(1, 0) if transposed else b)
         return formula.add("MatMul", factors, shape)
@@ -67,8 +75,6 @@ def _import_gemm(source: Source, ctx: ImportContext) -> Sequence[Node]:
     formula = Formula(source, ctx)
     a, b, *c = formula.inputs()
     alpha, beta = float(source.attrs["alpha"]), float(source.attrs["beta"])
-    if flag(source, ctx, "transA"):
-        a = a.transpose(1, 0)
     addend, bias = ctx.constant(c[0].name) if c else None, ""
     if addend is not None and ctx.constant(b.name) is not None:
         features = ctx.tensor(source.outputs[0]).shape[1]
@@ -83,7 +89,12 @@ def _import_gemm(source: Source, ctx: ImportContext) -> Sequence[Node]:
 
 def _import_matmul(source: Source, ctx: ImportContext) -> Sequence[Node]:
     a, b = source.inputs
-    weights = ctx.constant(b)
+    weights, left = ctx.constant(b), ctx.constant(a)
+    if weights is None and left is not None:
+        formula = Formula(source, ctx)
+        y = product_of_columns(a, left, Term(formula, b), left.ndim - 2)
+        if y is not None:
+            return formula.finish(y)
     if weights is None or weights.ndim != 2:
         return [make_node(source, "MatMul")]
     stored = ctx.stored_as(b, 1, source.name)

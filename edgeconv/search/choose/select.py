@@ -28,6 +28,7 @@ from edgeconv.kernels.lowering.calls import constants_as_blobs
 from edgeconv.kernels.ops import operators
 from edgeconv.kernels.ops.attention import ATTENTION
 from edgeconv.search.choose.bit_for_bit import require
+from edgeconv.search.choose.channel_sums import with_channel_sums
 from edgeconv.search.choose.layouts import assign
 from edgeconv.search.choose.prices import Known
 from edgeconv.search.choose.product_places import with_places
@@ -209,9 +210,10 @@ def _without_copies(
     free: Mapping[str, Encoding],
     assigned: Callable[[Graph], tuple[Graph, Search]],
 ) -> tuple[Graph, Search]:
-    """What is cheapest: ``graph`` as it is, or with products in integers that do without copies
-    around them, all that can or those alone that are in integers in any case."""
-    able = with_places(graph, target, free)
+    """What is cheapest: ``graph`` as it is, or with sums of int8 that are divided by channel as
+    they are made, and with products in integers that do without copies around them, all that can
+    or those alone that are in integers in any case."""
+    able = with_channel_sums(with_places(graph, target, free), free)
     if able is graph:
         return assigned(graph)
     if any(node.request.described for node in graph.nodes):

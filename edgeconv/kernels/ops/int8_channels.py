@@ -1,0 +1,162 @@
+"""An int8 tensor, or a sum or difference of two, over one number per channel, as int8 in integers.
+
+What a quantiser writes behind a sum in front of a depthwise layer: one scale for each channel.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+
+import numpy as np
+import numpy.typing as npt
+
+from edgeconv.ir.choice import Blob, Layer
+from edgeconv.ir.encoding import Encoding
+from edgeconv.ir.graph import Graph, Node
+from edgeconv.ir.layout import Layout, Order
+from edgeconv.ir.requantisation import EXACT
+from edgeconv.ir.requantisation.channel_pairs import NOTHING, WORDS, ChannelPairs, channel_pairs
+from edgeconv.ir.requantisation.pair import Affine
+from edgeconv.ir.work import Work
+from edgeconv.kernels.algorithms.sums import bounds_in, rounds_to
+from edgeconv.kernels.lowering.calls import in_place, kernel_layer
+from edgeconv.kernels.lowering.integers import all_int8, in_integers
+from edgeconv.kernels.lowering.loops import PerCore
+from edgeconv.kernels.lowering.work import Call
+from edgeconv.target.targets import Target
+
+ALGORITHM = "int8_channels"
+OVER = "over"  # attribute of a Binary add or sub: an `Over`; it has no kernel in float32
+_SIGNS = MappingProxyType({"add": 1.0, "sub": -1.0})
+# Slots of a vector and cycles of an element, as those of `int8_binary`, with words loaded.
+_SLOTS = 11.0
+_CYCLES = 16.0
+_LOOP = PerCore(96, 49, 37)
+_WORD_BYTES = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Over:
+    """What is divided by: float32 ``numbers``, one for each index of ``axis``.  ``positive``: what
+    is below 0 is 0 first."""
+
+    axis: int
+    numbers: tuple[float, ...]
+    positive: bool = False
+
+    @staticmethod
+    def of(name: str, out: str, graph: Graph) -> Over | None:
+        """That of the constant ``name`` in front of the result ``out``; None of others, among them
+        a single number."""
+        numbers, shape = graph[name].constant(), graph[out].shape
+        aligned = (1,) * (len(shape) - numbers.ndim) + numbers.shape
+        axes = [axis for axis, size in enumerate(aligned) if size != 1]
+        if len(aligned) != len(shape) or len(axes) != 1 or numbers.dtype != np.float32:
+            return None
+        if aligned[axes[0]] != shape[axes[0]]:
+            return None
+        if not np.isfinite(numbers).all() or np.any(numbers <= 0):
+            return None
+        return Over(axes[0], tuple(map(float, numbers.reshape(-1))))
+
+
+@dataclass(frozen=True, slots=True)
+class Operands:
+    """``a`` and, unless it is "", ``b``, both of the result's shape; ``sign`` of ``b``."""
+
+    a: str
+    b: str
+    over: Over
+    sign: float = 1.0
+
+
+def operands_of(node: Node, graph: Graph) -> Operands | None:
+    """Those of a Binary node; None of others."""
+    shape, kind = graph[node.output].shape, node.attrs["kind"]
+    a, b = node.inputs
+    if OVER in node.attrs:
+        same = graph[a].shape == graph[b].shape == shape
+        return Operands(a, b, node.attrs[OVER], _SIGNS[kind]) if same else None
+    if kind != "div" or not graph[b].is_constant or graph[a].is_constant:
+        return None
+    over = Over.of(b, node.output, graph)
+    return Operands(a, "", over) if over and graph[a].shape == shape else None
+
+
+def form_of(node: Node, graph: Graph) -> ChannelPairs | None:
+    """What the kernel computes, proven; None where it has none."""
+    operands, y = operands_of(node, graph), graph[node.output].storage
+    if operands is None or graph.requantise != EXACT or not all_int8(node, graph):
+        return None
+    if not node.epilogue.is_only_before or not rounds_to(node.epilogue.before, y):
+        return None
+    spacings = tuple(number * y.scale[0] for number in operands.over.numbers)  # exact
+    a = _affine(graph[operands.a].storage)
+    b = NOTHING
+    if operands.b:
+        b = _affine(graph[operands.b].storage)
+        b = replace(b, scale=operands.sign * b.scale)
+    low, high = bounds_in(node.epilogue.before, y)
+    low = max(low, y.zero[0]) if operands.over.positive else low
+    return channel_pairs(a, b, spacings, y.zero[0], low, max(low, high))
+
+
+def _affine(encoding: Encoding) -> Affine:
+    return Affine(encoding.scale[0], encoding.zero[0])
+
+
+def suits(node: Node, graph: Graph, layout: Layout) -> bool:
+    """Whether the kernel takes tensors so."""
+    operands = operands_of(node, graph)
+    last = layout.order is Order.CHANNELS_LAST
+    return operands is not None and (operands.over.axis == 1 if last else layout.block == 1)
+
+
+def lower(node: Node, graph: Graph, target: Target) -> Layer:
+    """The kernel call of a node that has a form."""
+    operands, form, call = operands_of(node, graph), form_of(node, graph), Call(node, graph, target)
+    assert operands is not None, node.name
+    assert form is not None, node.name
+    out = graph[node.output]
+    channels = out.shape[operands.over.axis]
+    room = -(-channels // target.lanes) * target.lanes
+    last = out.layout.order is Order.CHANNELS_LAST
+    inner = 1 if last else math.prod(out.shape[operands.over.axis + 1 :])
+
+    def words() -> npt.NDArray[np.int32]:
+        return np.pad(form.words, ((0, 0), (0, room - channels))).reshape(-1)
+
+    layer = kernel_layer(
+        call,
+        ALGORITHM,
+        "ops/int8_channels.c.j2",
+        operands={
+            "a": operands.a,
+            **({"b": operands.b} if operands.b else {}),
+            "words": Blob("words", WORDS * room, words, dtype="int32"),
+        },
+        params={
+            "of_two": bool(operands.b),
+            "room": room,
+            "low": form.low,
+            "high": form.high,
+            "sizes": (out.elements // (channels * inner), channels, inner),
+        },
+        headers=(target.integers, "ec_int8_channel_pairs.h"),
+        work=_work(call),
+        aliases=in_place(node, graph, [each for each in (operands.a, operands.b) if each]),
+        epilogue=False,
+    )
+    return in_integers(layer)
+
+
+def _work(call: Call) -> Work:
+    moved = call.in_bytes + call.out_bytes
+    if call.target.is_scalar:
+        cycles = _LOOP.on(call.target, reals=False)
+        return Work(0.0, cycles * call.output.elements, 0.0, moved)
+    if call.target.single_issue:
+        return Work(0.0, _CYCLES * call.output.elements, 0.0, moved)
+    return Work(_SLOTS * call.out_vectors, 0.0, 0.0, moved)
