@@ -6,7 +6,7 @@ average, movement, a ReLU.  A Conv or Dense takes them over (``ir.channel_scales
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -14,8 +14,10 @@ import numpy as np
 from edgeconv.ir.channel_scales import CHANNEL_SCALES, ChannelScales, scales_of
 from edgeconv.ir.edit import Editor
 from edgeconv.ir.encoding import Encoding
-from edgeconv.ir.graph import Node
+from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.quantisation import integers_of
+from edgeconv.ir.requantisation import EXACT
+from edgeconv.model.passes.base import Rewrite, at_each
 from edgeconv.model.passes.units import has_units
 
 _MOST_BITS = 16  # of integers that memory holds
@@ -155,9 +157,16 @@ def rescale(
     return apply
 
 
-def of_several_scales(editor: Editor, op: str) -> Iterator[int]:
-    """Positions of the nodes ``op``, Quantise or Dequantise, with a scale for each channel."""
-    for position in editor:
-        node = editor.node(position)
-        if node.op == op and not integers_of(node).is_per_tensor:
-            yield position
+def at_several_scales(op: str) -> Callable[[Rewrite], Callable[[Graph], Graph]]:
+    """Decorates the rewrite of one node: a pass that applies it to every node ``op``, Quantise or
+    Dequantise, with a scale for each channel; TensorFlow Lite has no such integers."""
+
+    def decorated(rewrite: Rewrite) -> Callable[[Graph], Graph]:
+        def of_several(position: int, editor: Editor) -> None:
+            exact = editor.graph.requantise == EXACT
+            if exact and not integers_of(editor.node(position)).is_per_tensor:
+                rewrite(position, editor)
+
+        return at_each(op)(of_several)
+
+    return decorated

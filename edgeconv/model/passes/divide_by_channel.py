@@ -9,15 +9,15 @@ from __future__ import annotations
 import numpy as np
 
 from edgeconv.ir.edit import Editor
-from edgeconv.ir.graph import Epilogue, Graph, origins
+from edgeconv.ir.graph import Epilogue, origins
 from edgeconv.ir.quantisation import integers_of, rounding_to
-from edgeconv.ir.requantisation import EXACT
 from edgeconv.model.passes.base import Pass, Stage
 from edgeconv.model.passes.binary_to_affine import AS_WRITTEN
-from edgeconv.model.passes.channel_grids import in_whole_numbers, of_several_scales
+from edgeconv.model.passes.channel_grids import at_several_scales, in_whole_numbers
 
 
-def _rewrite(position: int, editor: Editor) -> None:
+@at_several_scales("Quantise")
+def run(position: int, editor: Editor) -> None:
     """The Quantise at ``position`` may be read as whole numbers alone."""
     node = editor.node(position)
     encoding = integers_of(node)
@@ -47,15 +47,6 @@ def _rewrite(position: int, editor: Editor) -> None:
         epilogue=Epilogue(before=rounding_to(whole)),
         origin=origins(node, *reading),
     )
-
-
-def run(graph: Graph) -> Graph:
-    """Rewrite every Quantise of several scales that is left."""
-    editor = Editor(graph)
-    if graph.requantise == EXACT:
-        for position in of_several_scales(editor, "Quantise"):
-            _rewrite(position, editor)
-    return editor.finish()
 
 
 PASS = Pass(

@@ -9,16 +9,17 @@ from __future__ import annotations
 import numpy as np
 
 from edgeconv.ir.edit import Editor
-from edgeconv.ir.graph import Graph, Node
+from edgeconv.ir.graph import Node
 from edgeconv.ir.quantisation import DEQUANTISES, integers_of
 from edgeconv.model.passes.base import Pass, Stage
-from edgeconv.model.passes.channel_grids import in_whole_numbers, of_several_scales
+from edgeconv.model.passes.channel_grids import at_several_scales, in_whole_numbers
 
 _CHANNELS = 1  # the axis of an Affine
 _FEWEST = 3  # dimensions of its operand
 
 
-def _rewrite(position: int, editor: Editor) -> None:
+@at_several_scales("Dequantise")
+def run(position: int, editor: Editor) -> None:
     """The Dequantise at ``position`` may read what a Quantise of whole numbers writes."""
     node = editor.node(position)
     encoding, quantise = integers_of(node), editor.producer(node.inputs[0])
@@ -39,14 +40,6 @@ def _rewrite(position: int, editor: Editor) -> None:
     )
     inputs = (target, *names)
     editor.update(position, op="Affine", inputs=inputs, attrs={DEQUANTISES: encoding.scale})
-
-
-def run(graph: Graph) -> Graph:
-    """Rewrite every Dequantise of several scales that is left behind whole numbers."""
-    editor = Editor(graph)
-    for position in of_several_scales(editor, "Dequantise"):
-        _rewrite(position, editor)
-    return editor.finish()
 
 
 PASS = Pass(

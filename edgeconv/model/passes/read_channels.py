@@ -14,13 +14,12 @@ import numpy as np
 from edgeconv.ir.channel_scales import ChannelScales
 from edgeconv.ir.edit import Editor
 from edgeconv.ir.encoding import Encoding
-from edgeconv.ir.graph import Graph, Node
+from edgeconv.ir.graph import Node
 from edgeconv.ir.quantisation import integers_of
-from edgeconv.ir.requantisation import EXACT
 from edgeconv.model.passes.base import Pass
 from edgeconv.model.passes.channel_grids import (
+    at_several_scales,
     in_whole_numbers,
-    of_several_scales,
     rescale,
     result_axis,
     takes_scales,
@@ -126,7 +125,9 @@ def _apply(
         editor.update(reader, inputs=inputs)
 
 
-def _rewrite(position: int, editor: Editor) -> None:
+@at_several_scales("Dequantise")
+def run(position: int, editor: Editor) -> None:
+    """Let the readers of the Dequantise at ``position`` that can read whole numbers do so."""
     node = editor.node(position)
     encoding = integers_of(node)
     whole = in_whole_numbers(encoding)
@@ -139,15 +140,6 @@ def _rewrite(position: int, editor: Editor) -> None:
     readings = [(each, reading) for each, reading in found if reading is not None]
     if readings:
         _apply(position, whole, readings, editor)
-
-
-def run(graph: Graph) -> Graph:
-    """Rewrite every Dequantise of several scales that layers or their neighbours read."""
-    editor = Editor(graph)
-    if graph.requantise == EXACT:  # TensorFlow Lite has no such integers
-        for position in of_several_scales(editor, "Dequantise"):
-            _rewrite(position, editor)
-    return editor.finish()
 
 
 PASS = Pass(

@@ -11,13 +11,12 @@ from edgeconv.ir.activation import NONE, Activation, bounds, clamp
 from edgeconv.ir.channel_scales import ChannelScales
 from edgeconv.ir.edit import Editor
 from edgeconv.ir.encoding import Encoding
-from edgeconv.ir.graph import Epilogue, Graph, Node
+from edgeconv.ir.graph import Epilogue, Node
 from edgeconv.ir.quantisation import integers_of
-from edgeconv.ir.requantisation import EXACT
 from edgeconv.model.passes.base import Pass
 from edgeconv.model.passes.channel_grids import (
+    at_several_scales,
     in_whole_numbers,
-    of_several_scales,
     rescale,
     source_axis,
     takes_scales,
@@ -69,7 +68,8 @@ def _layer(position: int, editor: Editor) -> tuple[int, list[int]] | None:
     return None
 
 
-def _rewrite(position: int, editor: Editor) -> None:
+@at_several_scales("Quantise")
+def run(position: int, editor: Editor) -> None:
     """Make the Quantise at ``position`` one of whole numbers."""
     encoding = integers_of(editor.node(position))
     whole, layer = in_whole_numbers(encoding), _layer(position, editor)
@@ -96,15 +96,6 @@ def _rewrite(position: int, editor: Editor) -> None:
         editor.update(each, outputs=(divided_name,))
         name, reader = editor.node(each).inputs[0], each
     editor.update(position, attrs={"encoding": whole})
-
-
-def run(graph: Graph) -> Graph:
-    """Rewrite every Quantise of several scales behind a layer."""
-    editor = Editor(graph)
-    if graph.requantise == EXACT:  # TensorFlow Lite has no such integers
-        for position in of_several_scales(editor, "Quantise"):
-            _rewrite(position, editor)
-    return editor.finish()
 
 
 PASS = Pass(
