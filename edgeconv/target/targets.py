@@ -18,6 +18,7 @@ STRIPS, PANELS = "tile", "f32"  # the rows that every ISA has, over strips and o
 ANY = "any"  # of `arch`: portable C
 DSP = "dsp"  # of `features`: products of pairs of int16, and sums of them (Armv7E-M and later)
 DUAL_ISSUE = "dual issue"  # two instructions in a cycle, in order
+MAXIMA = "maxima"  # of float32 numbers in an instruction: the FPU of Cortex-M7 and Armv8-M
 # The same: instructions of 16 bits alone, which reach eight registers; float32 in functions
 THUMB_1, SOFT_FLOAT = "thumb-1", "soft float"
 HELIUM = (

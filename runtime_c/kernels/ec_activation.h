@@ -98,4 +98,55 @@ EC_INLINE ec_vec ec_activate(int kind, float alpha, float beta, float gamma, ec_
     }
 }
 
+/* The larger and the smaller one of two numbers, neither of which is NaN: one instruction of the FPU of a Cortex-M7 and of
+   Armv8-M.  ec_max and ec_min, through which a NaN comes, are three there. */
+#if EC_VL == 1 && defined(__ARM_FP) && defined(__ARM_ARCH_PROFILE) && __ARM_ARCH_PROFILE == 'M' && \
+    (__ARM_ARCH >= 8 || __ARM_FP & 8)
+#define EC_BOUNDS_NUMBERS
+EC_INLINE ec_vec ec_larger(ec_vec a, ec_vec b)
+{
+    ec_vec larger;
+    __asm__("vmaxnm.f32 %0, %1, %2" : "=t"(larger) : "t"(a), "t"(b));
+    return larger;
+}
+EC_INLINE ec_vec ec_smaller(ec_vec a, ec_vec b)
+{
+    ec_vec smaller;
+    __asm__("vminnm.f32 %0, %1, %2" : "=t"(smaller) : "t"(a), "t"(b));
+    return smaller;
+}
+#else
+EC_INLINE ec_vec ec_larger(ec_vec a, ec_vec b) { return ec_max(a, b); }
+EC_INLINE ec_vec ec_smaller(ec_vec a, ec_vec b) { return ec_min(a, b); }
+#endif
+
+/* Whether ec_activate_number is another computation than ec_activate. */
+EC_INLINE int ec_bounds_numbers(int kind)
+{
+#ifdef EC_BOUNDS_NUMBERS
+    return kind == EC_ACT_RELU || kind == EC_ACT_CLIP || kind == EC_ACT_HARD_SIGMOID || kind == EC_ACT_HARD_SWISH;
+#else
+    (void)kind;
+    return 0;
+#endif
+}
+
+EC_INLINE ec_vec ec_clip_number(ec_vec x, float lo, float hi)
+{
+    return ec_smaller(ec_larger(x, ec_set1(lo)), ec_set1(hi));
+}
+
+/* ec_activate of what is not NaN. */
+EC_INLINE ec_vec ec_activate_number(int kind, float alpha, float beta, float gamma, ec_vec x)
+{
+    switch (kind) {
+    case EC_ACT_RELU: return ec_larger(x, ec_set1(0.0f));
+    case EC_ACT_CLIP: return ec_clip_number(x, alpha, beta);
+    case EC_ACT_HARD_SIGMOID: return ec_clip_number(ec_fma(x, ec_set1(alpha), ec_set1(beta)), 0.0f, 1.0f);
+    case EC_ACT_HARD_SWISH:
+        return ec_mul(x, ec_clip_number(ec_fma(x, ec_set1(alpha), ec_set1(beta)), 0.0f, 1.0f));
+    default: return ec_activate(kind, alpha, beta, gamma, x);
+    }
+}
+
 #endif

@@ -1,5 +1,5 @@
 /* The range of numbers that are quantised by it, and the integers of 256 that it makes: scale and zero point, by the
-   float32 operations of ONNX Runtime's DynamicQuantizeLinear in their order.  Needs ec_lanes.h. */
+   float32 operations of ONNX Runtime's DynamicQuantizeLinear in their order.  Needs ec_lanes.h and ec_activation.h. */
 #ifndef EC_DYNAMIC_RANGE_H
 #define EC_DYNAMIC_RANGE_H
 
@@ -24,14 +24,42 @@ EC_INLINE void ec_dynamic_range(const void *x, int x_as, int positive, float *ra
     range[1] = highs[0];
 }
 
+#ifdef EC_BOUNDS_NUMBERS
+/* The same of n numbers, a multiple of eight, where maxima are an instruction of the FPU; whether none of them is NaN, as a
+   sum of products tells: it is NaN where a number is, and hardly otherwise. */
+EC_INLINE int ec_dynamic_range_eights(const float *x, int positive, float *range, ptrdiff_t n)
+{
+    float high[2] = {0.0f}, low[2] = {0.0f}, sum[2] = {0.0f};
+    for (const float *const end = x + n; x < end; x += 8) {
+        EC_UNROLL
+        for (int k = 0; k < 8; k++) {
+            high[k % 2] = ec_larger(high[k % 2], x[k]);
+            if (!positive)
+                low[k % 2] = ec_smaller(low[k % 2], x[k]);
+        }
+        EC_UNROLL
+        for (int k = 0; k < 8; k += 2)
+            sum[k / 2 % 2] += x[k] * x[k + 1];
+    }
+    range[0] = ec_smaller(low[0], low[1]), range[1] = ec_larger(high[0], high[1]);
+    return sum[0] == sum[0] && sum[1] == sum[1];
+}
+#endif
+
 /* Smallest and largest of float32 one by one, as integers: of two positive numbers the larger one has the larger bits,
    and every number below 0 has larger ones without a sign. */
 EC_SHARED void ec_dynamic_range_bits(const float *x, int positive, float *range, ptrdiff_t n)
 {
     int32_t high = 0;
     uint32_t low = 0;
-    const ptrdiff_t fours = n - n % 4;
-    for (ptrdiff_t i = 0; i < fours; i += 4) {
+    ptrdiff_t i = 0;
+#ifdef EC_BOUNDS_NUMBERS
+    if (ec_dynamic_range_eights(x, positive, range, n - n % 8)) {
+        high = (int32_t)ec_bits(range[1]), low = ec_bits(range[0]);
+        i = n - n % 8;
+    }
+#endif
+    for (; i + 4 <= n; i += 4) {
         EC_UNROLL
         for (int k = 0; k < 4; k++) {
             const uint32_t bits = ec_bits(x[i + k]);
@@ -40,7 +68,7 @@ EC_SHARED void ec_dynamic_range_bits(const float *x, int positive, float *range,
                 low = bits > low ? bits : low;
         }
     }
-    for (ptrdiff_t i = fours; i < n; i++) {
+    for (; i < n; i++) {
         const uint32_t bits = ec_bits(x[i]);
         high = (int32_t)bits > high ? (int32_t)bits : high;
         low = bits > low ? bits : low;

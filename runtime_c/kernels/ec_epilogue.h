@@ -45,6 +45,16 @@ EC_INLINE void ec_finish(const ec_epilogue epilogue, ec_vec x, const void *resid
     ec_write_as(out, at, x, n, epilogue.out_as);
 }
 
+/* The same of one that no lane of is NaN. */
+EC_INLINE void ec_finish_number(const ec_epilogue epilogue, ec_vec x, const void *residual, void *out, ptrdiff_t at, int n)
+{
+    x = ec_activate_number(epilogue.before, epilogue.before_alpha, epilogue.before_beta, epilogue.before_gamma, x);
+    if (epilogue.has_residual) /* which may be NaN */
+        x = ec_add(x, ec_read_as(residual, at, n, epilogue.residual_as));
+    x = ec_activate(epilogue.after, epilogue.after_alpha, epilogue.after_beta, epilogue.after_gamma, x);
+    ec_write_as(out, at, x, n, epilogue.out_as);
+}
+
 /* Where a tile lies in a tensor, in elements: row p, vector j from `at` + p * row + j * vec on.  The
    first `rows` of its rows exist, and `tail` lanes of the last vector of each. */
 typedef struct ec_tile_place {

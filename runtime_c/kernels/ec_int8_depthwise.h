@@ -70,14 +70,17 @@ EC_INLINE void ec_int8_lone_columns(const ec_int8_four *four, const int8_t *row,
             panel[i] = row[four->channel[i]];
 }
 
+/* `value` n times, a multiple of four. */
 EC_INLINE void ec_int8_fill(int16_t *panel, int value, int n)
 {
-    for (int i = 0; i < n; i++)
-        panel[i] = (int16_t)value;
+    const uint32_t pair = (uint32_t)value << 16 | ((uint32_t)value & 0xffffu), four[2] = {pair, pair};
+    EC_NO_UNROLL
+    for (int i = 0; i < n; i += 4)
+        memcpy(panel + i, four, sizeof four);
 }
 
 /* Columns of the windows from output pixel (y, x) on, `read` of them, to `pairs` and `lone`. */
-EC_SHARED void ec_int8_take_columns(const ec_int8_conv *spec, const ec_int8_four *four, const int8_t *in,
+EC_SHARED void ec_int8_take_columns(const ec_int8_conv *spec, const ec_int8_four *four, const int8_t *in, int padding,
                                     const int8_t *outside, int16_t *pairs, int16_t *lone, int y, int x, int read)
 {
     const ec_window *w = &spec->window;
@@ -85,11 +88,11 @@ EC_SHARED void ec_int8_take_columns(const ec_int8_conv *spec, const ec_int8_four
     const ec_taps inside = ec_taps_within(in_x, read, w->dilation_w, 0, w->in_w);
     const int from = ec_min_i(inside.from, read), end = ec_max_i(inside.to, from), columns = end - from;
     const ptrdiff_t pixel = w->dilation_w * spec->in_pixel, at = in_x * spec->in_pixel + from * pixel;
-    ec_int8_fill(pairs, spec->padding, from * apart);
-    ec_int8_fill(pairs + end * apart, spec->padding, (read - end) * apart);
+    ec_int8_fill(pairs, padding, from * apart);
+    ec_int8_fill(pairs + end * apart, padding, (read - end) * apart);
     if (w->kernel_h % 2) {
-        ec_int8_fill(lone, spec->padding, from * EC_INT8_LONE_NUMBERS);
-        ec_int8_fill(lone + end * EC_INT8_LONE_NUMBERS, spec->padding, (read - end) * EC_INT8_LONE_NUMBERS);
+        ec_int8_fill(lone, padding, from * EC_INT8_LONE_NUMBERS);
+        ec_int8_fill(lone + end * EC_INT8_LONE_NUMBERS, padding, (read - end) * EC_INT8_LONE_NUMBERS);
     }
     if (columns <= 0)
         return;
@@ -224,7 +227,7 @@ EC_INLINE void ec_int8_depthwise_row(const ec_int8_conv *spec, const ec_int8_fou
     int16_t *const lone = workspace + ec_int8_columns_taken(w) * (w->kernel_h / 2) * EC_INT8_PAIR_NUMBERS;
     for (int x = 0; x < ec_min_i(of.every, w->out_w); x++) {
         const int count = ec_ceil_div(w->out_w - x, of.every);
-        ec_int8_take_columns(spec, four, in, outside, workspace, lone, y, x, (count - 1) * of.stride + w->kernel_w);
+        ec_int8_take_columns(spec, four, in, spec->padding, outside, workspace, lone, y, x, (count - 1) * of.stride + w->kernel_w);
         ec_int8_taps(spec, workspace, lone, words, count, apart, out + x * spec->out_pixel, channels);
     }
 }
@@ -237,7 +240,7 @@ EC_SHARED void ec_int8_depthwise(const ec_int8_conv *spec, const int8_t *in, con
     const ec_window *w = &spec->window;
     const int is_column = ec_int8_is_column(w), rows = is_column ? ec_int8_rows_together(w) : 1;
     int8_t *const outside = (int8_t *)(workspace + ec_int8_depthwise_numbers(w));
-    ec_int8_pad_row(spec, outside, row0, row1);
+    ec_int8_pad_row(spec, spec->padding, outside, row0, row1);
     for (int y = row0; y < row1; y += rows) {
         const int32_t *words = channels;
         for (int c = 0; c < spec->out_c; c += 4, words += 4 * EC_INT8_WORDS + 2 * w->kernel_h * w->kernel_w) {

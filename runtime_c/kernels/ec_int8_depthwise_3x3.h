@@ -81,7 +81,7 @@ EC_SHARED void ec_int8_depthwise_3x3(const ec_int8_conv *spec, const int8_t *in,
     int16_t *const first = workspace + w->pad_w * EC_INT8_COLUMN_NUMBERS;
     for (int i = 0; i < read * EC_INT8_COLUMN_NUMBERS; i++)
         workspace[i] = (int16_t)spec->padding;
-    ec_int8_pad_row(spec, outside, row0, row1);
+    ec_int8_pad_row(spec, spec->padding, outside, row0, row1);
     for (int y = row0; y < row1; y++) {
         const int8_t *row[3];
         for (int ky = 0; ky < 3; ky++)

@@ -147,7 +147,7 @@ EC_SHARED void ec_int8_depthwise_eights(const ec_int8_conv *spec, const int8_t *
     const ec_window *w = &spec->window;
     const int is_column = ec_int8_is_column(w), rows = is_column ? ec_int8_rows_together(w) : 1;
     int8_t *const outside = workspace + ec_int8_eights_bytes(w);
-    ec_int8_pad_row(spec, outside, row0, row1);
+    ec_int8_pad_row(spec, spec->padding, outside, row0, row1);
     for (int y = row0; y < row1; y += rows) {
         const int32_t *words = channels;
         for (int c = 0; c < spec->out_c; c += 8, words += ec_int8_eights_words(spec)) {

@@ -69,7 +69,7 @@ EC_SHARED void ec_int8_depthwise_3x3_eights(const ec_int8_conv *spec, const int8
     const int read = ec_int8_columns_read(w), inside = ec_min_i(w->in_w, read - w->pad_w);
     int8_t *const outside = workspace + read * EC_INT8_COLUMN_BYTES;
     memset(workspace, spec->padding, (size_t)(read * EC_INT8_COLUMN_BYTES));
-    ec_int8_pad_row(spec, outside, row0, row1);
+    ec_int8_pad_row(spec, spec->padding, outside, row0, row1);
     for (int y = row0; y < row1; y++) {
         int8_t *const to = out + ec_ring(y, w->out_ring) * spec->out_row;
         const int32_t *words = channels;

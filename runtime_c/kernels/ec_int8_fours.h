@@ -100,7 +100,7 @@ EC_INLINE void ec_int8_copy(int8_t *to, const int8_t *from, int n)
 }
 
 /* The window of output pixel (y, x), copied. */
-EC_SHARED void ec_int8_copy_window(const ec_int8_conv *spec, const int8_t *in, int8_t *to, int y, int x)
+EC_SHARED void ec_int8_copy_window(const ec_int8_conv *spec, const int8_t *in, int padding, int8_t *to, int y, int x)
 {
     const ec_window *w = &spec->window;
     const int in_y = y * w->stride_h - w->pad_h, in_x = x * w->stride_w - w->pad_w, c = spec->in_c;
@@ -118,9 +118,9 @@ EC_SHARED void ec_int8_copy_window(const ec_int8_conv *spec, const int8_t *in, i
         const int outside = at_y < 0 || at_y >= w->in_h || columns.from >= columns.to;
         const int from = outside ? w->kernel_w : columns.from, end = outside ? w->kernel_w : columns.to;
         if (from > 0)
-            memset(to, spec->padding, (size_t)(from * c));
+            memset(to, padding, (size_t)(from * c));
         if (end < w->kernel_w)
-            memset(to + end * c, spec->padding, (size_t)((w->kernel_w - end) * c));
+            memset(to + end * c, padding, (size_t)((w->kernel_w - end) * c));
         const int8_t *const row = in + ec_ring(at_y, w->in_ring) * spec->in_row + in_x * spec->in_pixel;
         if (w->dilation_w == 1 && spec->in_pixel == c && from < end)
             ec_int8_copy(to + from * c, row + from * c, (end - from) * c);
@@ -142,7 +142,7 @@ EC_SHARED void ec_int8_convolve_fours(const ec_int8_conv *spec, const int8_t *in
         int8_t *to = out + ec_ring(y, w->out_ring) * spec->out_row;
         for (int x = 0; x < w->out_w; x++, from += w->stride_w * spec->in_pixel, to += spec->out_pixel) {
             if (copied)
-                ec_int8_copy_window(spec, in, workspace, y, x);
+                ec_int8_copy_window(spec, in, spec->padding, workspace, y, x);
             const ec_int8_numbers window = {.in = copied ? workspace : from, .n = n};
 #ifdef EC_ZERO_POINTS
             if (spec->sums_of_inputs) {

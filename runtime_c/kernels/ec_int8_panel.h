@@ -94,7 +94,8 @@ EC_SHARED void ec_int8_put_sums(int16_t *panel, unsigned numbers, unsigned sums)
 
 /* The window whose first number is at (in_y, in_x) of the input, where some of it may lie outside or between
    its pixels lie others. */
-EC_SHARED void ec_int8_pack_pixels(const ec_int8_conv *spec, const int8_t *in, int16_t *panel, int in_y, int in_x)
+EC_SHARED void ec_int8_pack_pixels(const ec_int8_conv *spec, const int8_t *in, int padding, int16_t *panel, int in_y,
+                                   int in_x)
 {
     const ec_window *w = &spec->window;
     const int c = spec->in_c, row = w->kernel_w * c, whole = row / 4 * 4;
@@ -106,15 +107,16 @@ EC_SHARED void ec_int8_pack_pixels(const ec_int8_conv *spec, const int8_t *in, i
             const int outside = at_y < 0 || at_y >= w->in_h || at_x < 0 || at_x >= w->in_w;
             const int8_t *const from = outside ? NULL : at + kx * w->dilation_w * spec->in_pixel;
             const int quads = ec_min_i(ec_max_i(whole - kx * c, 0), c); /* numbers of the row's whole quads */
-            ec_int8_put(from, spec->padding, panel, ky * whole + kx * c, quads);
-            ec_int8_put(from ? from + quads : NULL, spec->padding, panel,
+            ec_int8_put(from, padding, panel, ky * whole + kx * c, quads);
+            ec_int8_put(from ? from + quads : NULL, padding, panel,
                         w->kernel_h * whole + ky * (row - whole) + kx * c + quads - whole, c - quads);
         }
     }
 }
 
 /* Packs a window whose pixels are whole quads: pixel by pixel those that lie inside. */
-EC_SHARED void ec_int8_pack_apart(const ec_int8_conv *spec, const int8_t *in, int16_t *panel, int in_y, int in_x)
+EC_SHARED void ec_int8_pack_apart(const ec_int8_conv *spec, const int8_t *in, int padding, int16_t *panel, int in_y,
+                                  int in_x)
 {
     const ec_window *w = &spec->window;
     const int quads = spec->in_c / 4, pixel_numbers = quads * EC_INT8_QUAD_NUMBERS;
@@ -124,8 +126,8 @@ EC_SHARED void ec_int8_pack_apart(const ec_int8_conv *spec, const int8_t *in, in
         const int at_y = in_y + ky * w->dilation_h, outside = at_y < 0 || at_y >= w->in_h;
         const int from = outside ? w->kernel_w : ec_min_i(columns.from, w->kernel_w);
         const int end = ec_max_i(outside ? 0 : columns.to, from);
-        ec_int8_fill_quads(spec->padding, panel, from * quads);
-        ec_int8_fill_quads(spec->padding, panel + end * pixel_numbers, (w->kernel_w - end) * quads);
+        ec_int8_fill_quads(padding, panel, from * quads);
+        ec_int8_fill_quads(padding, panel + end * pixel_numbers, (w->kernel_w - end) * quads);
         if (from < end)
             ec_int8_widen_rows(in + ec_ring(at_y, w->in_ring) * spec->in_row + in_x * spec->in_pixel + from * apart, apart,
                                end - from, panel + from * pixel_numbers, quads);
@@ -134,8 +136,8 @@ EC_SHARED void ec_int8_pack_apart(const ec_int8_conv *spec, const int8_t *in, in
 
 /* Rows of a window some of which lie outside or, in a ring, apart: of every row `read` quads, of the input
    from `at` on, behind `first` of padding. */
-EC_SHARED void ec_int8_pack_rows(const ec_int8_conv *spec, const int8_t *at, int16_t *panel, int in_y, int first,
-                                 int read)
+EC_SHARED void ec_int8_pack_rows(const ec_int8_conv *spec, const int8_t *at, int padding, int16_t *panel, int in_y,
+                                 int first, int read)
 {
     const ec_window *w = &spec->window;
     const int row = w->kernel_w * spec->in_c, rest = row % 4, quads = row / 4, after = quads - first - read;
@@ -144,20 +146,20 @@ EC_SHARED void ec_int8_pack_rows(const ec_int8_conv *spec, const int8_t *at, int
         const int outside = in_y < 0 || in_y >= w->in_h;
         const int8_t *const from = at + (outside ? 0 : ec_ring(in_y, w->in_ring)) * spec->in_row;
         if (outside) {
-            ec_int8_fill_quads(spec->padding, to, quads);
+            ec_int8_fill_quads(padding, to, quads);
         } else {
-            ec_int8_fill_quads(spec->padding, to, first);
+            ec_int8_fill_quads(padding, to, first);
             ec_int8_widen_rows(from, 0, 1, to + first * EC_INT8_QUAD_NUMBERS, read);
-            ec_int8_fill_quads(spec->padding, to + (first + read) * EC_INT8_QUAD_NUMBERS, after);
+            ec_int8_fill_quads(padding, to + (first + read) * EC_INT8_QUAD_NUMBERS, after);
         }
         to += quads * EC_INT8_QUAD_NUMBERS;
-        ec_int8_put(outside ? NULL : from + 4 * quads, spec->padding, panel,
+        ec_int8_put(outside ? NULL : from + 4 * quads, padding, panel,
                     4 * quads * w->kernel_h + ky * rest, rest);
     }
 }
 
 /* The window of output pixel (y, x): one call where all of it lies inside, in rows that lie together. */
-EC_SHARED void ec_int8_pack_window(const ec_int8_conv *spec, const int8_t *in, int16_t *panel, int y, int x)
+EC_SHARED void ec_int8_pack_window(const ec_int8_conv *spec, const int8_t *in, int padding, int16_t *panel, int y, int x)
 {
     const ec_window *w = &spec->window;
     const int in_y = y * w->stride_h - w->pad_h, in_x = x * w->stride_w - w->pad_w, c = spec->in_c;
@@ -169,9 +171,9 @@ EC_SHARED void ec_int8_pack_window(const ec_int8_conv *spec, const int8_t *in, i
         ec_int8_fill_quads(0, panel + numbers / 4 * EC_INT8_QUAD_NUMBERS, 1);
     if (w->dilation_w > 1 || spec->in_pixel != c || (c % 4 && !inside) || end <= before) {
         if (c % 4)
-            ec_int8_pack_pixels(spec, in, panel, in_y, in_x);
+            ec_int8_pack_pixels(spec, in, padding, panel, in_y, in_x);
         else
-            ec_int8_pack_apart(spec, in, panel, in_y, in_x);
+            ec_int8_pack_apart(spec, in, padding, panel, in_y, in_x);
     } else if (inside && in_y >= 0 && in_y + height < w->in_h && (!w->in_ring || ring_y + height < w->in_ring)) {
         const ptrdiff_t apart = w->dilation_h * spec->in_row;
         const int8_t *from = in + ring_y * spec->in_row + in_x * c;
@@ -182,7 +184,7 @@ EC_SHARED void ec_int8_pack_window(const ec_int8_conv *spec, const int8_t *in, i
                 panel[ec_int8_place(at++)] = from[i];
     } else {
         const int first = before / 4, read = ec_min_i(end / 4, quads) - first;
-        ec_int8_pack_rows(spec, in + in_x * c + before, panel, in_y, first, read);
+        ec_int8_pack_rows(spec, in + in_x * c + before, padding, panel, in_y, first, read);
     }
 }
 
@@ -240,8 +242,8 @@ EC_INLINE int ec_int8_pack_three(const ec_int8_conv *spec, const int8_t *in, int
 /* The panel of output pixels first, first + apart, first + 2 apart, counted from row y on, of which it has
    the first `kept` already.  row: where that row's pixels of the input begin if these are the windows, else
    NULL. */
-EC_SHARED void ec_int8_pack_panel(const ec_int8_conv *spec, const int8_t *in, const int8_t *row, int16_t *panel,
-                                  int y, int first, int apart, int kept)
+EC_SHARED void ec_int8_pack_panel(const ec_int8_conv *spec, const int8_t *in, const int8_t *row, int padding,
+                                  int16_t *panel, int y, int first, int apart, int kept)
 {
     const int c = spec->in_c, width = spec->window.out_w;
     int packed = 0;
@@ -261,7 +263,7 @@ EC_SHARED void ec_int8_pack_panel(const ec_int8_conv *spec, const int8_t *in, co
         if (!packed && row)
             ec_int8_widen_rows(row + pixel * spec->in_pixel, c, 1, panel, c / 4);
         else if (!packed)
-            ec_int8_pack_window(spec, in, panel, y + pixel / width, pixel % width);
+            ec_int8_pack_window(spec, in, padding, panel, y + pixel / width, pixel % width);
 #ifdef EC_ZERO_POINTS
         if (spec->sums_of_inputs)
             ec_int8_put_sums(panel, (unsigned)numbers, (unsigned)spec->sums_of_inputs);

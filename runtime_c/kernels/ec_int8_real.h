@@ -9,8 +9,9 @@
 #ifndef EC_INT8_REAL_H
 #define EC_INT8_REAL_H
 
-/* What sums become, of the channels of a group.  units_at: floats from a channel's bias to its unit.  `out` and
-   `residual` begin with the tensor, whose element number `at` is the first of the group. */
+/* What sums become, of the channels of a group.  units_at: floats from a channel's bias to its unit.  finite: no unit and
+   no bias is infinite or NaN.  padding: what lies outside of the input, its zero point.  `out` and `residual` begin with the tensor, whose element number `at` is the first of the
+   group. */
 typedef struct ec_int8_reals {
     const int32_t *start;
 #ifdef EC_ZERO_POINTS
@@ -18,6 +19,7 @@ typedef struct ec_int8_reals {
 #endif
     const float *bias;
     ptrdiff_t units_at;
+    int finite, padding;
     const void *residual;
     void *out;
     ptrdiff_t at;
@@ -30,32 +32,47 @@ EC_INLINE void ec_int8_real_finish(const ec_epilogue epilogue, const ec_int8_rea
     for (int i = 0; i < n; i++) {
         const float sum = (float)(as.start[c + i] + sums[i]);
         const float *const own = as.bias + c + i;
-        ec_finish(epilogue, ec_fma(ec_set1(sum), ec_set1(own[as.units_at]), ec_set1(own[0])), as.residual, as.out,
-                  at + i, 1);
+        const ec_vec result = ec_fma(ec_set1(sum), ec_set1(own[as.units_at]), ec_set1(own[0]));
+        if (as.finite && ec_bounds_numbers(epilogue.before))
+            ec_finish_number(epilogue, result, as.residual, as.out, at + i, 1);
+        else
+            ec_finish(epilogue, result, as.residual, as.out, at + i, 1);
     }
 }
 
-/* The results of channel c of n pixels, whose sums lie `apart`, the first at element `at` of the tensor, `pixel` from one
-   to the next. */
+/* The results of channel c of n pixels, whose sums, begun with `start`, lie `apart`, the first at element `at` of the
+   tensor, `pixel` from one to the next. */
 EC_INLINE void ec_int8_real_pixels(const ec_epilogue epilogue, const ec_int8_reals as, const int32_t *sums, int apart, int c,
                                    ptrdiff_t at, ptrdiff_t pixel, int n)
 {
-    const int32_t start = as.start[c];
     const ec_vec bias = ec_set1(as.bias[c]), unit = ec_set1(as.bias[c + as.units_at]);
+    if (as.finite && ec_bounds_numbers(epilogue.before)) {
+        for (int p = 0; p < n; p++)
+            ec_finish_number(epilogue, ec_fma(ec_set1((float)sums[p * apart]), unit, bias), as.residual, as.out,
+                             at + p * pixel, 1);
+        return;
+    }
     for (int p = 0; p < n; p++)
-        ec_finish(epilogue, ec_fma(ec_set1((float)(start + sums[p * apart])), unit, bias), as.residual, as.out,
-                  at + p * pixel, 1);
+        ec_finish(epilogue, ec_fma(ec_set1((float)sums[p * apart]), unit, bias), as.residual, as.out, at + p * pixel, 1);
 }
+
+/* Filters whose sums of a panel wait for what becomes of them. */
+#if defined(EC_INT8_DSP) && !defined(EC_INT8_HELIUM)
+enum { EC_INT8_REAL_FILTERS = 16 };
+#else
+enum { EC_INT8_REAL_FILTERS = 2 };
+#endif
 
 /* The pixels [from, EC_INT8_PIXELS) of a panel, or the first alone where it holds that only, under all filters. */
 EC_INLINE void ec_int8_real_filters(const ec_int8_conv *spec, const ec_epilogue epilogue, const ec_int8_reals as,
                                     const int16_t *panel, const int8_t *filters, ptrdiff_t at, int from, int count)
 {
     const int quads = ec_int8_quads(spec);
-    for (int c = 0; c < spec->out_c; c += 2, filters += 8 * quads) {
-        int32_t sums[2 * EC_INT8_PIXELS];
-        ec_int8_tile_sums(panel, filters, quads, sums);
-        for (int i = 0; i < ec_min_i(2, spec->out_c - c); i++) {
+    for (int c = 0; c < spec->out_c; c += EC_INT8_REAL_FILTERS, filters += 4 * EC_INT8_REAL_FILTERS * quads) {
+        const int together = ec_min_i(EC_INT8_REAL_FILTERS, spec->out_c - c);
+        int32_t sums[EC_INT8_REAL_FILTERS * EC_INT8_PIXELS];
+        ec_int8_tile_sums(panel, filters, as.start + c, quads, ec_ceil_div(together, 2), sums);
+        for (int i = 0; i < together; i++) {
             const int32_t *const own = sums + i * EC_INT8_PIXELS;
             if (count - from == EC_INT8_PIXELS)
                 ec_int8_real_pixels(epilogue, as, own, 1, c + i, at + c + i, spec->out_pixel, EC_INT8_PIXELS);
@@ -83,7 +100,7 @@ EC_INLINE void ec_int8_real_convolve(const ec_int8_conv *spec, const ec_epilogue
             const int first = few ? i : ec_min_i(i, pixels - EC_INT8_PIXELS);
             if (first < i)
                 ec_int8_keep_pixels(panel, ec_int8_quads(spec), i - first);
-            ec_int8_pack_panel(spec, in, row, panel, y, first, !few, i - first);
+            ec_int8_pack_panel(spec, in, row, as.padding, panel, y, first, !few, i - first);
             ec_int8_real_filters(spec, epilogue, as, panel, filters, at + first * spec->out_pixel, i - first, wide);
         }
     }
@@ -132,7 +149,7 @@ EC_INLINE void ec_int8_real_convolve_fours(const ec_int8_conv *spec, const ec_ep
         ptrdiff_t at = as.at + ec_ring(y, w->out_ring) * spec->out_row;
         for (int x = 0; x < w->out_w; x++, from += w->stride_w * spec->in_pixel, at += spec->out_pixel) {
             if (copied)
-                ec_int8_copy_window(spec, in, workspace, y, x);
+                ec_int8_copy_window(spec, in, as.padding, workspace, y, x);
             ec_int8_real_pixel(epilogue, as, copied ? (const int8_t *)workspace : from,
                                w->kernel_h * w->kernel_w * spec->in_c, filters, spec->out_c, at, 1);
         }
@@ -142,8 +159,8 @@ EC_INLINE void ec_int8_real_convolve_fours(const ec_int8_conv *spec, const ec_ep
 
 /* n <= 4 output channels from number c on of output pixel (y, x), `each` of which have one of the input.
    Filters: of every kernel position those of the channels side by side, then, `side` numbers on, the next. */
-EC_INLINE void ec_int8_real_window(const ec_int8_conv *spec, const int8_t *in, const int8_t *filters, int side, int y, int x,
-                                   int c, int n, int each, int32_t *sums)
+EC_INLINE void ec_int8_real_window(const ec_int8_conv *spec, const int8_t *in, int padding, const int8_t *filters, int side,
+                                   int y, int x, int c, int n, int each, int32_t *sums)
 {
     const ec_window *w = &spec->window;
     const int in_y = y * w->stride_h - w->pad_h, in_x = x * w->stride_w - w->pad_w;
@@ -160,8 +177,8 @@ EC_INLINE void ec_int8_real_window(const ec_int8_conv *spec, const int8_t *in, c
         }
         return;
     }
-    const int8_t outside[4] = {(int8_t)spec->padding, (int8_t)spec->padding, (int8_t)spec->padding,
-                               (int8_t)spec->padding};
+    const int8_t outside[4] = {(int8_t)padding, (int8_t)padding, (int8_t)padding,
+                               (int8_t)padding};
     for (int ky = 0; ky < w->kernel_h; ky++)
         for (int kx = 0; kx < w->kernel_w; kx++, filters += side) {
             const int at_y = in_y + ky * w->dilation_h, at_x = in_x + kx * w->dilation_w;
@@ -176,12 +193,12 @@ EC_INLINE void ec_int8_real_channels(const ec_int8_conv *spec, const ec_epilogue
                                      const int8_t *in, const int8_t *filters, int y, int x, int c, int n, int each)
 {
     int32_t sums[4];
-    ec_int8_real_window(spec, in, filters + c, (spec->out_c + 3) / 4 * 4, y, x, c, n, each, sums);
+    ec_int8_real_window(spec, in, as.padding, filters + c, (spec->out_c + 3) / 4 * 4, y, x, c, n, each, sums);
 #ifdef EC_ZERO_POINTS
     if (as.by_sum) {
         static const int8_t ones[4] = {1, 1, 1, 1};
         int32_t inputs[4];
-        ec_int8_real_window(spec, in, ones, 0, y, x, c, n, each, inputs);
+        ec_int8_real_window(spec, in, as.padding, ones, 0, y, x, c, n, each, inputs);
         for (int i = 0; i < n; i++)
             sums[i] += as.by_sum[c + i] * inputs[i];
     }

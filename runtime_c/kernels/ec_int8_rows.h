@@ -77,13 +77,13 @@ EC_INLINE const int8_t *ec_int8_row_of(const ec_int8_conv *spec, const int8_t *i
     return ec_int8_row_at(spec, in, outside, y * w->stride_h - w->pad_h + ky * w->dilation_h);
 }
 
-/* `outside` becomes a row of padding, if windows of the rows [row0, row1) of the output reach beyond the input. */
-EC_INLINE void ec_int8_pad_row(const ec_int8_conv *spec, int8_t *outside, int row0, int row1)
+/* `outside` becomes a row of `padding`, if windows of the rows [row0, row1) of the output reach beyond the input. */
+EC_INLINE void ec_int8_pad_row(const ec_int8_conv *spec, int padding, int8_t *outside, int row0, int row1)
 {
     const ec_window *w = &spec->window;
     const int last = (row1 - 1) * w->stride_h - w->pad_h + (w->kernel_h - 1) * w->dilation_h;
     if (row0 * w->stride_h < w->pad_h || last >= w->in_h)
-        memset(outside, spec->padding, (size_t)(w->in_w * spec->in_pixel));
+        memset(outside, padding, (size_t)(w->in_w * spec->in_pixel));
 }
 
 #endif

@@ -9,23 +9,35 @@
 #include "ec_int8_dsp_sums.h"
 #endif
 
-/* A panel by two filters, quad by quad: sums[filter * EC_INT8_PIXELS + pixel]. */
-EC_INLINE void ec_int8_tile_sums(const int16_t *panel, const int8_t *filters, int quads, int32_t *sums)
+/* A panel by pairs of filters, quad by quad: of pair n sums[6 * n + filter * EC_INT8_PIXELS + pixel], each of which begins
+   with what `start` has of its filter. */
+EC_INLINE void ec_int8_tile_sums(const int16_t *panel, const int8_t *filters, const int32_t *start, int quads, int pairs,
+                                 int32_t *sums)
 {
 #if defined(EC_INT8_DSP) && !defined(EC_INT8_HELIUM)
-    ec_int8_tile_sums_dsp(panel, filters, quads, sums);
+    const ec_int8_tile_sums_job job = {
+        .panel = panel, .panel_end = panel + 4 * EC_INT8_PIXELS * quads, .start = start, .sums = sums,
+        .sums_end = sums + 2 * EC_INT8_PIXELS * pairs, .skip = (-quads & (EC_INT8_QUADS - 1)) * EC_INT8_QUAD_BYTES,
+        .filters = filters};
+    ec_int8_tile_sums_dsp(&job);
 #else
-    int32_t first[EC_INT8_PIXELS] = {0}, second[EC_INT8_PIXELS] = {0};
-    for (int k = 0; k < 4 * quads; k++) {
-        const int8_t *const f = filters + k / 4 * 8 + k % 4;
-        const int16_t *const x = panel + ec_int8_place(k);
-        for (int p = 0; p < EC_INT8_PIXELS; p++) {
-            first[p] += x[4 * p] * f[0];
-            second[p] += x[4 * p] * f[4];
+    for (int n = 0; n < pairs; n++, start += 2, filters += 8 * quads) {
+        int32_t first[EC_INT8_PIXELS], second[EC_INT8_PIXELS];
+        for (int p = 0; p < EC_INT8_PIXELS; p++)
+            first[p] = start[0], second[p] = start[1];
+        for (int k = 0; k < 4 * quads; k++) {
+            const int8_t *const f = filters + k / 4 * 8 + k % 4;
+            const int16_t *const x = panel + ec_int8_place(k);
+            for (int p = 0; p < EC_INT8_PIXELS; p++) {
+                first[p] += x[4 * p] * f[0];
+                second[p] += x[4 * p] * f[4];
+            }
         }
+        for (int p = 0; p < EC_INT8_PIXELS; p++)
+            *sums++ = first[p];
+        for (int p = 0; p < EC_INT8_PIXELS; p++)
+            *sums++ = second[p];
     }
-    for (int p = 0; p < EC_INT8_PIXELS; p++)
-        sums[p] = first[p], sums[EC_INT8_PIXELS + p] = second[p];
 #endif
 }
 

@@ -79,7 +79,7 @@ EC_INLINE void ec_int8_pixels(const ec_int8_conv *spec, const int8_t *in, const 
         const int first = few ? i : ec_min_i(i, count - EC_INT8_PIXELS);
         if (first < i)
             ec_int8_keep_pixels(panel, ec_int8_quads(spec), i - first);
-        ec_int8_pack_panel(spec, in, row, panel, y, first, !few, i - first);
+        ec_int8_pack_panel(spec, in, row, spec->padding, panel, y, first, !few, i - first);
         ec_int8_filters(spec, panel, filters, channels, out + first * spec->out_pixel, few ? 0 : spec->out_pixel);
     }
 }

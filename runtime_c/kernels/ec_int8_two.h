@@ -91,7 +91,7 @@ EC_INLINE void ec_int8_two_blocks(const ec_int8_conv *spec, const int8_t *in, co
                           .across = ec_int8_beside(w->stride_w, w->dilation_w)};
     const int block = together * of.down.every, across = ec_min_i(of.across.every, w->out_w);
     int8_t *const outside = (int8_t *)(workspace + ec_int8_two_numbers(w, together));
-    ec_int8_pad_row(spec, outside, row0, row1);
+    ec_int8_pad_row(spec, spec->padding, outside, row0, row1);
     for (int from = row0; from < row1; from += block) {
         const int end = ec_min_i(from + block, row1);
         for (of.y = from; of.y < ec_min_i(from + of.down.every, end); of.y++) {

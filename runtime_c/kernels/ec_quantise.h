@@ -32,10 +32,17 @@ EC_RARE int8_t ec_quantise_divided(float x, float scale, float zero)
 }
 
 /* Integers of numbers whose range scale and zero are made of (ec_dynamic_range.h), without a division: x / scale is
-   between -256 and 256, and its integer never below 0.  A product with 1 / scale, of 14 binary digits behind the point, is
-   within two units of that quotient in float32, so that both are rounded alike but next to the middle between two integers.
-   What is within 32 units is divided, and everything where 1 / scale has not the digits of a float32.  An integer is 256
-   where zero was rounded up from such a middle, so that x / scale is next to one too. */
+   between -256 and 256, and its integer never below 0.  A product with 1 / scale is within two units of that quotient in
+   float32, so that both are rounded alike but next to the middle between two integers, where it is divided; as everything is
+   where 1 / scale has not the digits of a float32.  An integer is 256 where zero was rounded up from such a middle, so that
+   x / scale is next to one too. */
+EC_INLINE int ec_has_reciprocal(float scale) { return scale > 1e-34f && scale < 1e37f; }
+
+#if defined(__ARM_FEATURE_DSP) && defined(__ARM_FEATURE_FMA) && defined(__thumb2__)
+#include "ec_quantise_dsp.h"
+#endif
+
+/* Fourteen digits behind the point in integers of 32 bits; what is within 32 units of a middle is divided. */
 enum { EC_RANGED_DIGITS = 14, EC_RANGED_NEAR = 32 };
 
 EC_INLINE int8_t ec_quantise_ranged(float x, float by, int32_t added, float scale, float zero)
@@ -49,20 +56,25 @@ EC_INLINE int8_t ec_quantise_ranged(float x, float by, int32_t added, float scal
 EC_SHARED void ec_dynamic_quantise_ranged(const float *x, float scale, float zero, int8_t *out, ptrdiff_t n)
 {
     const int whole = 1 << EC_RANGED_DIGITS;
-    const int32_t added = ((int32_t)zero - 128) * whole + whole / 2 + EC_RANGED_NEAR;
-    const float by = scale > 1e-34f && scale < 1e37f ? (float)whole / scale : 0.0f;
-    const ptrdiff_t fours = n - n % 4;
-    if (by == 0.0f) {
-        for (ptrdiff_t i = 0; i < n; i++)
+    ptrdiff_t i = 0;
+    if (!ec_has_reciprocal(scale)) {
+        for (; i < n; i++)
             out[i] = ec_quantise_divided(x[i], scale, zero);
         return;
     }
-    for (ptrdiff_t i = 0; i < fours; i += 4) {
+    const int32_t added = ((int32_t)zero - 128) * whole + whole / 2 + EC_RANGED_NEAR;
+    const float by = (float)whole / scale;
+#ifdef EC_QUANTISE_EIGHTS
+    for (; i + 8 <= n; i += 8)
+        ec_quantise_eight(x + i, by / (float)whole, scale, zero, out + i);
+#else
+    for (; i + 4 <= n; i += 4) {
         EC_UNROLL
         for (int k = 0; k < 4; k++)
             out[i + k] = ec_quantise_ranged(x[i + k], by, added, scale, zero);
     }
-    for (ptrdiff_t i = fours; i < n; i++)
+#endif
+    for (; i < n; i++)
         out[i] = ec_quantise_ranged(x[i], by, added, scale, zero);
 }
 

@@ -4,6 +4,7 @@
 #include "ec_common.h"
 #include "ec_isa_portable.h"
 #include "ec_lanes.h"
+#include "ec_activation.h"
 #include "ec_dynamic_range.h"
 #include "ec_quantise.h"
 
@@ -45,6 +46,28 @@ static void judge(float *x, float low, float high)
     compared += NUMBERS;
 }
 
+/* Of numbers some of which are zeros with a sign, infinite or NaN: as integers. */
+static void judge_bits(float *x, int n)
+{
+    static const uint32_t special[] = {0x80000000u, 0u, 0x7f800000u, 0xff800000u, 0x7fc00000u, 0xffc00000u, 0x7f800001u,
+                                       0x00000001u, 0x80000001u, 0x7f7fffffu, 0xff7fffffu};
+    const int signs = draw() % 2 == 0;
+    float range[2];
+    int32_t high = 0;
+    uint32_t low = 0;
+    for (int i = (int)(draw() % 4); i < n; i += 1 + (int)(draw() % 40))
+        x[i] = ec_from_bits(special[draw() % 11]);
+    for (int i = 0; i < n; i++) {
+        if (!signs)
+            x[i] = ec_abs(x[i]);
+        high = (int32_t)ec_bits(x[i]) > high ? (int32_t)ec_bits(x[i]) : high;
+        low = ec_bits(x[i]) > low ? ec_bits(x[i]) : low;
+    }
+    ec_dynamic_range_bits(x, !signs, range, n);
+    different += ec_bits(range[1]) != (uint32_t)high;
+    different += ec_bits(range[0]) != (low >> 31 ? low : 0u);
+}
+
 int main(void)
 {
     static float x[NUMBERS];
@@ -64,6 +87,7 @@ int main(void)
         for (int k = 0; k < NUMBERS; k++) /* of steps with halves at both ends: an integer of 256 */
             x[k] = (float)((int)(draw() % 256) - 1) * scale - scale * 0.5f;
         judge(x, -1.5f * scale, 253.5f * scale);
+        judge_bits(x, (int)(draw() % NUMBERS));
     }
     printf("%ld %ld %ld\n", different, compared, between);
     return different != 0;

@@ -1,5 +1,5 @@
 /* Layers of int8 whose results are real numbers against their sums in int64: units are powers of two, so that a result
-   is its sum, rounded once.  Writes how many results differ, how many were compared, and how many of these are not 0. */
+   is its sum, rounded once; and between bounds, through which a NaN comes, as ec_activate makes of that.  Writes how many results differ, how many were compared, and how many of these are not 0. */
 #include "ec_common.h"
 #include "ec_isa_portable.h"
 #include "ec_lanes.h"
@@ -15,6 +15,7 @@
 #include "ec_int8_depthwise_3x3.h"
 #include "ec_int8_depthwise.h"
 #include "ec_int8_real_depthwise.h"
+#include "ec_run_time_scale.h"
 #include "int8_layers.h"
 
 static const ec_epilogue nothing = {0};
@@ -43,7 +44,7 @@ static real real_of(int in_c, int out_c, int groups, ec_window window)
                 const int64_t sum = sum_of(&made.of, groups, y, x, c);
                 made.wanted[(y * width + x) * out_c + c] = (float)sum * made.scaling[room + c];
             }
-    made.as = (ec_int8_reals){.start = made.start, .bias = made.scaling, .units_at = room, .out = made.out};
+    made.as = (ec_int8_reals){.start = made.start, .bias = made.scaling, .units_at = room, .padding = made.of.spec.padding, .out = made.out};
     return made;
 }
 
@@ -113,14 +114,14 @@ static void depthwise(int in_c, int each, ec_window window)
     free(filters), let_go(&l);
 }
 
-/* Of every four channels four zeros and the filters, in the order of columns of `nine` numbers or of others. */
+/* Filters of every four channels, in the order of columns of `nine` numbers or of others. */
 static int32_t *columns_of(const layer *of, int nine)
 {
     const ec_window w = of->spec.window;
-    const int taps = w.kernel_h * w.kernel_w, words = 4 + 2 * taps, tall = w.kernel_h / 2 * 2;
+    const int taps = w.kernel_h * w.kernel_w, words = 2 * taps, tall = w.kernel_h / 2 * 2;
     int32_t *const all = bytes_of((size_t)((of->spec.out_c + 3) / 4 * words) * 4);
     for (int c = 0; c < of->spec.out_c; c++) {
-        int16_t *const four = (int16_t *)(all + c / 4 * words + 4);
+        int16_t *const four = (int16_t *)(all + c / 4 * words);
         for (int k = 0; k < taps; k++) {
             const int y = k / w.kernel_w, x = k % w.kernel_w, place = c % 2 * 2 + c % 4 / 2;
             const int pair = nine ? x * 12 + c % 2 * 6 + c % 4 / 2 * 2 + y : ((x * tall + y) / 2 * 4 + place) * 2 + y % 2;
@@ -151,8 +152,69 @@ static void depthwise_columns(int in_c, int each, ec_window window)
     free(words), free(workspace), let_go(&l);
 }
 
+/* What differs from `epilogue` of the numbers wanted, of which every third channel's are NaN where `unknown`. */
+static void judge_bounds(const real *found, const ec_epilogue epilogue, int unknown)
+{
+    const int out_c = found->of.spec.out_c;
+    for (int i = 0; i < found->of.out_bytes; i++) {
+        const float x = unknown && i % out_c % 3 == 0 ? ec_from_bits(0x7fc00000u) : found->wanted[i];
+        const float wanted =
+            ec_activate(epilogue.before, epilogue.before_alpha, epilogue.before_beta, epilogue.before_gamma, x);
+        different += found->out[i] != wanted && (found->out[i] == found->out[i] || wanted == wanted);
+        found->out[i] = -1.5f;
+    }
+}
+
+/* Convolutions and depthwise layers between bounds. */
+EC_INLINE void bounds(int in_c, int out_c, ec_window window, const ec_epilogue epilogue)
+{
+    real l = real_of(in_c, out_c, 1, window), own = real_of(in_c, in_c, in_c, window);
+    const int nine = window.kernel_h == 3 && window.kernel_w == 3 && window.dilation_w == 1;
+    int8_t *filters;
+    int32_t *channels, *const words = columns_of(&own.of, nine);
+    const int numbers = ec_max_i(ec_int8_depthwise_numbers(&window), 12 * ec_int8_columns_read(&window));
+    void *const workspace = bytes_of((size_t)(24 * ec_int8_quads(&l.of.spec) + l.of.per_filter));
+    void *const columns = bytes_of((size_t)(16 * (window.out_w + window.out_h) + 2 * numbers + window.in_w * in_c));
+    pack(&l.of, 2, &filters, &channels);
+    for (int unknown = 0; unknown < 2; unknown++) {
+        for (int c = 0; unknown && c < out_c; c += 3)
+            l.scaling[l.as.units_at + c] = ec_from_bits(0x7fc00000u);
+        for (int c = 0; unknown && c < in_c; c += 3)
+            own.scaling[own.as.units_at + c] = ec_from_bits(0x7fc00000u);
+        for (int finite = 0; finite <= !unknown; finite++) {
+            l.as.finite = own.as.finite = finite;
+            ec_int8_real_convolve(&l.of.spec, epilogue, l.as, l.of.in, filters, workspace, 0, window.out_h);
+            judge_bounds(&l, epilogue, unknown);
+            if (nine)
+                ec_int8_real_depthwise_3x3(&own.of.spec, epilogue, own.as, own.of.in, words, columns, 0, window.out_h);
+            else
+                ec_int8_real_depthwise_taps(&own.of.spec, epilogue, own.as, own.of.in, words, columns, 0, window.out_h);
+            judge_bounds(&own, epilogue, unknown);
+        }
+    }
+    free(filters), free(channels), free(words), free(workspace), free(columns), let_go(&l), let_go(&own);
+}
+
+/* Units of run time: which of them are finite. */
+static void units(void)
+{
+    static const int32_t weights[4] = {1, -2, 3, 4};
+    static const uint32_t bits[] = {0x7f7fffffu, 0u, 0x00000001u, 0x7f800000u, 0xff800000u, 0x7fc00000u};
+    int32_t start[4];
+    float unit[3] = {1.0f, 2.0f, 3.0f}, scaling[8];
+    for (int i = 0; i < 6; i++) {
+        unit[i % 3] = ec_from_bits(bits[i]);
+        different += ec_run_time_channels(weights, NULL, unit, 1, 5, start, scaling, 3, 4) != (i < 3);
+        different += start[1] != 10 || start[3] != -20;
+        unit[i % 3] = 1.0f;
+    }
+}
+
 int main(void)
 {
+    static const ec_epilogue relu = {.before = EC_ACT_RELU},
+                             clip = {.before = EC_ACT_CLIP, .before_alpha = -90.0f, .before_beta = 500.0f},
+                             swish = {.before = EC_ACT_HARD_SWISH, .before_alpha = 0.125f, .before_beta = 0.5f};
     const ec_window dot = {.in_h = 4, .in_w = 3, .out_h = 4, .out_w = 3, .kernel_h = 1, .kernel_w = 1,
                            .stride_h = 1, .stride_w = 1, .dilation_h = 1, .dilation_w = 1};
     for (int in_c = 1; in_c <= 40; in_c++) /* every remainder of the loops */
@@ -167,6 +229,12 @@ int main(void)
         depthwise_columns(draw(1, 9), draw(1, 3), window_of_column());
         depthwise_columns(draw(1, 20), 1, window_of(3, 0));
     }
+    for (int i = 0; i < 20; i++) {
+        bounds(draw(1, 9), draw(1, 40), window_of(0, 1), relu);
+        bounds(draw(1, 9), draw(1, 40), window_of(0, 1), clip);
+        bounds(draw(1, 9), draw(1, 9), window_of(3, 0), swish);
+    }
+    units();
     printf("%ld %ld %ld\n", different, compared, between);
     return different != 0;
 }

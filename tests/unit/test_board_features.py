@@ -1,4 +1,4 @@
-"""What a microcontroller multiplies integers by, as its architecture and flags say."""
+"""What the core of a microcontroller has, as its architecture, flags and FPU say."""
 
 from __future__ import annotations
 
@@ -10,7 +10,15 @@ from edgeconv.base.errors import EdgeconvError
 from edgeconv.target.backends import TARGETS
 from edgeconv.target.board.features import core_features, vector_features
 from edgeconv.target.board.own_rates import OwnRates
-from edgeconv.target.targets import DSP, DUAL_ISSUE, HALVES, HELIUM, SOFT_FLOAT, THUMB_1
+from edgeconv.target.targets import (
+    DSP,
+    DUAL_ISSUE,
+    HALVES,
+    HELIUM,
+    MAXIMA,
+    SOFT_FLOAT,
+    THUMB_1,
+)
 
 
 @pytest.mark.parametrize(
@@ -31,8 +39,23 @@ from edgeconv.target.targets import DSP, DUAL_ISSUE, HALVES, HELIUM, SOFT_FLOAT,
 def test_features_of_a_microcontroller(
     arch: str, flags: tuple[str, ...], features: set[str]
 ) -> None:
-    assert core_features(arch, flags, has_fpu=True) == features
+    assert core_features(arch, flags, has_fpu=True) - {MAXIMA} == features
     assert core_features(arch, flags, has_fpu=False) == features | {SOFT_FLOAT}
+
+
+@pytest.mark.parametrize(
+    ("arch", "fpu", "has_them"),
+    [
+        ("armv7e-m", "fpv4-sp-d16", False),
+        ("armv7e-m", "fpv5-sp-d16", False),  # which no macro of a compiler tells from the former
+        ("armv7e-m", "fpv5-d16", True),
+        ("armv8-m.main", "fpv5-sp-d16", True),
+        ("armv8.1-m.main", "fpv5-d16", True),
+    ],
+)
+def test_maxima_of_float32_as_headers_find_them(arch: str, fpu: str, has_them: bool) -> None:
+    assert (MAXIMA in core_features(arch, (), has_fpu=True, fpu=fpu)) == has_them
+    assert MAXIMA not in core_features(arch, (), has_fpu=False)
 
 
 def test_a_processor_under_an_operating_system_has_none_of_them() -> None:

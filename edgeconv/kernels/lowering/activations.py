@@ -31,6 +31,7 @@ class Function:
     ``slots``: vector instructions, counted in ec_activation.h and the headers that it uses; a
     division or a square root counts as four.  ``headers``: of functions without libm, in order of
     inclusion.  ``never_negative``: no result is, NaN aside.  ``idempotent``: f(f(x)) == f(x).
+    ``bounds``: maxima and minima are all or most of it (``ec_bounds_numbers``).
     """
 
     slots: int
@@ -38,6 +39,7 @@ class Function:
     headers: tuple[str, ...] = ()
     never_negative: bool = False
     idempotent: bool = False
+    bounds: bool = False
 
 
 def _grid(x: Values, f: Activation) -> Any:
@@ -53,13 +55,13 @@ _erf = np.vectorize(math.erf, otypes=[np.float64])
 
 FUNCTIONS: Mapping[str, Function] = {
     "none": Function(0, lambda x, f: x),
-    "relu": Function(1, lambda x, f: np.maximum(x, 0), never_negative=True),
-    "clip": Function(2, lambda x, f: np.minimum(np.maximum(x, f.alpha), f.beta)),
+    "relu": Function(1, lambda x, f: np.maximum(x, 0), never_negative=True, bounds=True),
+    "clip": Function(2, lambda x, f: np.minimum(np.maximum(x, f.alpha), f.beta), bounds=True),
     "leaky_relu": Function(3, lambda x, f: np.where(x < 0, f.alpha * x, x)),
     "hard_sigmoid": Function(
-        3, lambda x, f: np.clip(f.alpha * x + f.beta, 0, 1), never_negative=True
+        3, lambda x, f: np.clip(f.alpha * x + f.beta, 0, 1), never_negative=True, bounds=True
     ),
-    "hard_swish": Function(4, lambda x, f: x * np.clip(f.alpha * x + f.beta, 0, 1)),
+    "hard_swish": Function(4, lambda x, f: x * np.clip(f.alpha * x + f.beta, 0, 1), bounds=True),
     "abs": Function(1, lambda x, f: np.abs(x), never_negative=True, idempotent=True),
     "neg": Function(1, lambda x, f: -x),
     "floor": Function(3, lambda x, f: np.floor(x), idempotent=True),

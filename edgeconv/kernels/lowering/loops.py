@@ -14,7 +14,7 @@ from types import MappingProxyType
 
 from edgeconv.ir.encoding import Encoding
 from edgeconv.ir.work import Work
-from edgeconv.target.targets import DUAL_ISSUE, HELIUM, SOFT_FLOAT, THUMB_1, Target
+from edgeconv.target.targets import DUAL_ISSUE, HELIUM, MAXIMA, SOFT_FLOAT, THUMB_1, Target
 
 _DUAL_CYCLES = 17.5 / 20  # of an instruction
 
@@ -97,8 +97,19 @@ _PAIRS: Mapping[str, PerCore] = MappingProxyType(
         "pow": PerCore(9800, 340, 237),
         "range": PerCore(11.5, 9.1, 7.6),  # of float32 as bits
         "largest": PerCore(9, 6.1, 4.6),
-        "quantise_ranged": PerCore(214, 10.9, 10.1),
+        "quantise_ranged": PerCore(214, 10.6, 6.5),
         "quantise_dynamic": PerCore(1230, 62, 39),
+    }
+)
+# With maxima and minima of float32 in an instruction: of ranges, and of numbers that are not NaN.
+_MAXIMA: Mapping[str, PerCore] = MappingProxyType(
+    {
+        "range": PerCore(0, 6.2, 3.9),
+        "largest": PerCore(0, 5.2, 2.9),
+        "relu": PerCore(0, 1, 1),
+        "clip": PerCore(0, 2, 2),
+        "hard_sigmoid": PerCore(0, 4, 4),
+        "hard_swish": PerCore(0, 5, 5),
     }
 )
 AROUND = PerCore(14, 8, 7)
@@ -169,9 +180,22 @@ def function_cycles(kind: str, target: Target) -> float:
     return FUNCTIONS.get(kind, _UNKNOWN).on(target)
 
 
+def number_cycles(kind: str, target: Target) -> float:
+    """The same of a result that is not NaN."""
+    found = _MAXIMA.get(kind) if MAXIMA in target.features else None
+    return (found or FUNCTIONS.get(kind, _UNKNOWN)).on(target)
+
+
 def pair_cycles(kind: str, target: Target) -> float:
     """Of an element of a function of one to three tensors there, its moves included."""
     return _PAIRS.get(kind, _UNKNOWN).on(target)
+
+
+def range_cycles(target: Target, *, positive: bool) -> float:
+    """Of an element of a tensor whose range is found there; ``positive``: none is below 0."""
+    kind = "largest" if positive else "range"
+    found = _MAXIMA if MAXIMA in target.features else _PAIRS
+    return found[kind].on(target)
 
 
 def in_loops(work: Work, kernel: str, elements: float, epilogue: float, target: Target) -> Work:

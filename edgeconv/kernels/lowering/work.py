@@ -9,7 +9,13 @@ from edgeconv.ir.encoding import Encoding
 from edgeconv.ir.graph import Epilogue, Graph, Node, Tensor
 from edgeconv.ir.work import Work
 from edgeconv.kernels.lowering.activations import FUNCTIONS
-from edgeconv.kernels.lowering.loops import AROUND, function_cycles, pair_cycles, write_slots
+from edgeconv.kernels.lowering.loops import (
+    AROUND,
+    function_cycles,
+    number_cycles,
+    pair_cycles,
+    write_slots,
+)
 from edgeconv.target.targets import Decoding, Target
 
 ADDED = "residual"  # among the functions of an epilogue: a residual
@@ -75,6 +81,15 @@ class Call:
     def epilogue(self) -> float:
         """Slots of activations and residual, over all outputs."""
         return finish_slots(functions_of(self.node.epilogue), self.target) * self.out_vectors
+
+    @property
+    def epilogue_of_numbers(self) -> float:
+        """The same where what it begins with is not NaN."""
+        first = self.node.epilogue.before.kind
+        if first == "none" or not self.target.is_scalar:
+            return self.epilogue
+        saved = function_cycles(first, self.target) - number_cycles(first, self.target)
+        return self.epilogue - saved / self.target.slot_cycles * self.out_vectors
 
     def elementwise(self, function: str = "") -> Work:
         """One instruction per output beside the activations; every operand is loaded once.  On a

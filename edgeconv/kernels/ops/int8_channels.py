@@ -57,7 +57,7 @@ class Over:
             return None
         if aligned[axes[0]] != shape[axes[0]]:
             return None
-        if not np.isfinite(numbers).all() or np.any(numbers <= 0):
+        if not np.isfinite(numbers).all() or np.less_equal(numbers, 0).any():
             return None
         return Over(axes[0], tuple(map(float, numbers.reshape(-1))))
 

@@ -18,7 +18,7 @@ from edgeconv.ir.ranges import RANGE, SCALE, ZERO
 from edgeconv.ir.work import Work
 from edgeconv.kernels.lowering.calls import kernel_layer
 from edgeconv.kernels.lowering.images import layouts_of, padding
-from edgeconv.kernels.lowering.loops import pair_cycles
+from edgeconv.kernels.lowering.loops import range_cycles
 from edgeconv.kernels.lowering.options import LayoutOption, Stored, row_major_only
 from edgeconv.kernels.lowering.work import Call
 from edgeconv.kernels.ops.base import Operator
@@ -38,7 +38,7 @@ def _lower_range(node: Node, graph: Graph, target: Target) -> Layer:
     positive = bool(node.attrs["positive"])
     work = call.streams((1 if positive else 2) * call.in_vectors)
     if target.is_scalar:
-        cycles = pair_cycles("largest" if positive else "range", target)
+        cycles = range_cycles(target, positive=positive)
         work = Work(work.decoding, cycles * x.elements, 0.0, work.data_bytes, work.decoding)
     return kernel_layer(
         call,
@@ -50,7 +50,7 @@ def _lower_range(node: Node, graph: Graph, target: Target) -> Layer:
             "positive": positive,
             "by_bits": target.is_scalar and x.storage == FLOAT32,
         },
-        headers=("ec_lanes.h", "ec_dynamic_range.h"),
+        headers=("ec_lanes.h", "ec_activation.h", "ec_dynamic_range.h"),
         work=work,
         epilogue=False,
     )
@@ -67,7 +67,7 @@ def _lower_number(node: Node, graph: Graph, target: Target) -> Layer:
         f"ops/{kernel}.c.j2",
         operands=dict(zip(pointers, node.inputs, strict=True)),
         params={},
-        headers=("ec_lanes.h", "ec_dynamic_range.h"),
+        headers=("ec_lanes.h", "ec_activation.h", "ec_dynamic_range.h"),
         work=call.elementwise("div"),
         epilogue=False,
     )

@@ -116,7 +116,7 @@ class Board:
             prefetch=self.prefetch,
             prefetch_far=self.prefetch_far,
             features=self.features
-            | core_features(self.arch, self.toolchain.flags, has_fpu=self.has_fpu),
+            | core_features(self.arch, self.toolchain.flags, has_fpu=self.has_fpu, fpu=self.fpu),
         )
 
     @property

@@ -16,10 +16,20 @@ from edgeconv.target.board.arch import (
 from edgeconv.target.board.file import invalid
 from edgeconv.target.board.own_rates import OwnRates
 from edgeconv.target.host import Host
-from edgeconv.target.targets import DSP, DUAL_ISSUE, HALVES, HELIUM, SOFT_FLOAT, THUMB_1, Target
+from edgeconv.target.targets import (
+    DSP,
+    DUAL_ISSUE,
+    HALVES,
+    HELIUM,
+    MAXIMA,
+    SOFT_FLOAT,
+    THUMB_1,
+    Target,
+)
 
 _INTEGER_VECTORS = "+nomve.fp"
 _DUAL_ISSUE = "-mcpu=cortex-m7"
+_NEWER_ARCHITECTURES, _BOTH_PRECISIONS = ("armv8-m.main", "armv8.1-m.main"), "fpv5-d16"
 _WITH_DSP = ("-mcpu=cortex-m33", "-mcpu=cortex-m35p", "-mcpu=star-mc1")
 
 
@@ -58,15 +68,19 @@ def vector_features(
     return frozenset({HALVES} if halves else ())
 
 
-def core_features(arch: str, flags: Sequence[str], *, has_fpu: bool) -> frozenset[str]:
-    """What the core of a microcontroller is, as its architecture, its compiler's flags and its FPU
-    say.  What it multiplies integers by: Helium, where flags leave vectors of integers but none of
-    float32, which compilers would flush subnormal numbers with.  Whether it begins two instructions
-    at a time, has the instructions of 16 bits alone, or computes float32 in functions."""
+def core_features(
+    arch: str, flags: Sequence[str], *, has_fpu: bool, fpu: str = ""
+) -> frozenset[str]:
+    """What the core of a microcontroller is, as its architecture, its compiler's flags and its FPU,
+    which -mfpu calls ``fpu``, say.  What it multiplies integers by: Helium, where flags leave
+    vectors of integers but none of float32, which compilers would flush subnormal numbers with.
+    Whether it begins two instructions at a time, has the instructions of 16 bits alone, computes
+    float32 in functions, or has maxima of it, by the macros that ec_activation.h looks at."""
     found = {
         DSP: _has_dsp(arch, flags),
         DUAL_ISSUE: any(flag.startswith(_DUAL_ISSUE) for flag in flags),
         HELIUM: any(flag.endswith(_INTEGER_VECTORS) for flag in flags),
+        MAXIMA: has_fpu and (arch in _NEWER_ARCHITECTURES or fpu == _BOTH_PRECISIONS),
         THUMB_1: arch in THUMB_1_ARCHITECTURES,
         SOFT_FLOAT: arch in MICROCONTROLLERS and not has_fpu,
     }

@@ -29,6 +29,7 @@ from edgeconv.kernels.algorithms.integer.cycles import (
     FOURS_RESULTS,
     FOURS_ROW,
     FOURS_SUMMED,
+    Cycles,
     Summed,
     Windows,
     cycles_of,
@@ -185,19 +186,9 @@ def _dense(problem: ConvProblem, target: Target, *, apart: bool) -> ConvCandidat
     numbers = problem.in_c * math.prod(problem.kernel)
     quads = panel_quads(problem, numbers)
     pixels, pairs = problem.batch * math.prod(problem.out_size), -(-problem.out_c // 2)
-    panels, packed = panels_of(problem)
+    panels, _ = panels_of(problem)
     cycles = panels * pairs * (quads * core.tile + core.tile_results)
-    # Of an input that is a ring of rows most windows are taken row by row.
-    whole = apart or problem.in_ring or problem.in_c % QUAD == 0
-    windows = (None if whole else core.few) or core.windows
-    in_threes = 0.0 if apart or problem.in_ring else _in_threes(problem)
-    among = core.threes if whole else core.few_threes
-    if among is not None and in_threes:
-        around = gathering(problem, among, apart=apart, in_threes=in_threes)
-    else:
-        around = gathering(problem, windows, apart=apart)
-    cycles += packed * (quads * core.widened + around)
-    cycles += packed * summing(problem, QUAD, core.summed) if problem.asymmetric else 0.0
+    cycles += packing_cycles(problem, core, apart=apart)
     window = quads * QUAD
     passes = panels * 2 * pairs * (window + 8)  # bytes of filters and their words
     added = problem.finish.residual_as is not None
@@ -243,6 +234,25 @@ def panels_of(problem: ConvProblem) -> tuple[int, int]:
 def panel_quads(problem: ConvProblem, numbers: int) -> int:
     """Quads of a window of so many ``numbers`` in a panel, its sums behind it."""
     return -(-(numbers + (sums_in(numbers) if problem.asymmetric else 0)) // QUAD)
+
+
+def packing_cycles(problem: ConvProblem, core: Cycles, *, apart: bool) -> float:
+    """What it takes to bring all windows to panels; ``apart``: between the channels of two pixels
+    lie others."""
+    _, packed = panels_of(problem)
+    quads = panel_quads(problem, problem.in_c * math.prod(problem.kernel))
+    # Of an input that is a ring of rows most windows are taken row by row.
+    whole = apart or problem.in_ring or problem.in_c % QUAD == 0
+    windows = (None if whole else core.few) or core.windows
+    in_threes = 0.0 if apart or problem.in_ring else _in_threes(problem)
+    among = core.threes if whole else core.few_threes
+    if among is not None and in_threes:
+        around = gathering(problem, among, apart=apart, in_threes=in_threes)
+    else:
+        around = gathering(problem, windows, apart=apart)
+    each = quads * core.widened + around
+    each += summing(problem, QUAD, core.summed) if problem.asymmetric else 0.0
+    return packed * each
 
 
 def summing(problem: ConvProblem, together: int, summed: Summed) -> float:

@@ -22,7 +22,6 @@ from edgeconv.kernels.algorithms.integer.packing import (
     FOUR,
     QUAD,
     SIXTEEN,
-    Unscaled,
     by_group,
     channel_words,
     depthwise_words,
@@ -163,9 +162,9 @@ def _constants(plan: IntegerPlan, node: Node, graph: Graph, form: Form) -> tuple
 def unscaled_depthwise(nine: bool, node: Node, graph: Graph) -> Blob:
     """Filters of every four channels of a layer whose sums are results; ``nine``: of 3 x 3."""
     filters = _depthwise_filters(node, graph)
-    own = words_of(DEPTHWISE_CHANNELS, filters[0].size, 1)
-    pack, unscaled = depthwise_words if nine else taps_words, Unscaled(len(filters))
-    return _words(-(-len(filters) // DEPTHWISE_CHANNELS) * own, lambda: pack(filters, unscaled))
+    own = words_of(DEPTHWISE_CHANNELS, filters[0].size, 0)
+    pack = depthwise_words if nine else taps_words
+    return _words(-(-len(filters) // DEPTHWISE_CHANNELS) * own, lambda: pack(filters))
 
 
 def _depthwise_filters(node: Node, graph: Graph) -> Integers:

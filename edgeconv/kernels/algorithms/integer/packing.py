@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
@@ -27,18 +26,6 @@ class Worded(Protocol):
     def words(self) -> tuple[Words, ...]:
         """Of every channel what its sum starts with, then others."""
         ...
-
-
-@dataclass(frozen=True, slots=True)
-class Unscaled:
-    """Of so many channels nothing but sums, which start with 0."""
-
-    channels: int
-
-    @property
-    def words(self) -> tuple[Words, ...]:
-        """Zeros."""
-        return (np.zeros(self.channels, np.int32),)
 
 
 def padded(count: int, together: int) -> int:
@@ -104,9 +91,9 @@ def channel_words(
     return own.reshape(-1).astype(np.int32)
 
 
-def taps_words(filters: npt.NDArray[np.int64], form: Worded) -> Words:
+def taps_words(filters: npt.NDArray[np.int64], form: Worded | None = None) -> Words:
     """Of every four channels starts, filters of shape (channels, 1, kernel_h, kernel_w) as int16,
-    and the rest of `channel_words`.
+    and the rest of `channel_words`; filters alone without ``form``.
 
     Of channels 0, 2, 1 and 3 the pairs of two kernel rows each, column by column; then what a last
     row without another has, likewise.
@@ -122,9 +109,9 @@ def taps_words(filters: npt.NDArray[np.int64], form: Worded) -> Words:
     return _around(halves, form)
 
 
-def depthwise_words(filters: npt.NDArray[np.int64], form: Worded) -> Words:
+def depthwise_words(filters: npt.NDArray[np.int64], form: Worded | None = None) -> Words:
     """Of every four channels starts, filters of shape (channels, 1, 3, 3) as int16, and the rest of
-    `channel_words`.
+    `channel_words`; filters alone without ``form``.
 
     Column by column, for channels 0 and 2, then 1 and 3: the first two rows of either, and of the
     third row the pair.
@@ -171,8 +158,10 @@ def _by_four(form: Worded) -> Words:
     return channel_words(form, DEPTHWISE_CHANNELS).reshape(-1, len(form.words), DEPTHWISE_CHANNELS)
 
 
-def _around(filters: Words, form: Worded) -> Words:
+def _around(filters: Words, form: Worded | None) -> Words:
     """Filters of every four channels between these channels' starts and their other words."""
+    if form is None:
+        return filters.reshape(-1).astype(np.int32)
     ends = channel_words(form, DEPTHWISE_CHANNELS).reshape(len(filters), -1)
     starts, others = np.split(ends, [DEPTHWISE_CHANNELS], axis=1)
     return np.concatenate([starts, filters, others], axis=1).reshape(-1).astype(np.int32)

@@ -45,6 +45,7 @@ from edgeconv.kernels.algorithms.packing import filters_blob
 from edgeconv.kernels.algorithms.problem import ConvProblem
 from edgeconv.kernels.algorithms.real_sums import RealSums, real_sums_of
 from edgeconv.kernels.algorithms.sums import filter_rows
+from edgeconv.kernels.lowering.activations import FUNCTIONS
 from edgeconv.kernels.lowering.calls import (
     activation_headers,
     blob_arg,
@@ -69,7 +70,7 @@ _COLUMNS = ("ec_int8_rows.h", "ec_int8_depthwise_3x3.h", "ec_int8_depthwise.h")
 def with_results(work: Work, call: Call) -> Work:
     """``work`` on sums, and what makes results of these: a product, the epilogue, encoding."""
     cycles = real_cycles_of(call.target).result * call.output.elements
-    slots = call.epilogue + call.encoded
+    slots = call.epilogue_of_numbers + call.encoded
     return replace(work, slots=work.slots + slots, moves=work.moves + cycles)
 
 
@@ -104,6 +105,7 @@ def lower_real(
             "padding": padding,
             "epilogue": epilogue_of(node, graph),
             "units_at": room,
+            "finite": _is_finite(node, graph, run_time=run_time),
             "all_channels": problem.out_c,
             "run_time": run_time,
             "has_bias": bool(bias),
@@ -124,6 +126,17 @@ def lower_real(
         candidate=candidate,
         plan={"sums": "int32"},
     )
+
+
+def _is_finite(node: Node, graph: Graph, *, run_time: bool) -> bool:
+    """Whether no constant unit or bias is infinite or NaN, where kernels ask."""
+    if not FUNCTIONS[node.epilogue.before.kind].bounds:
+        return False
+    if run_time:
+        bias = node.inputs[2]
+        return not bias or bool(np.isfinite(graph[bias].constant()).all())
+    sums = _sums(node, graph)
+    return bool(np.isfinite(sums.unit).all() and np.isfinite(sums.bias).all())
 
 
 def _headers(plan: RealPlan, node: Node, *, run_time: bool) -> tuple[str, ...]:

@@ -15,9 +15,9 @@ from edgeconv.kernels.algorithms.integer.beside import ROWS_TOGETHER, is_column,
 from edgeconv.kernels.algorithms.integer.candidate import (
     NUMBERS_BYTES,
     PIXELS,
-    gathering,
     is_image,
     leaves,
+    packing_cycles,
     panel_quads,
     panels_of,
     summing,
@@ -134,11 +134,9 @@ def _dense(problem: ConvProblem, target: Target) -> ConvCandidate[RealPlan]:
         room = {"window": padded(numbers, QUAD)} if copied else {}
         plan = CONVOLVE_FOURS
     else:
-        quads, (panels, packed) = panel_quads(group, numbers), panels_of(group)
+        quads, (panels, _) = panel_quads(group, numbers), panels_of(group)
         cycles = panels * -(-group_c // 2) * (quads * core.tile + real.tile)
-        gathered = gathering(group, core.windows, apart=problem.groups > 1)
-        cycles += packed * (quads * core.widened + gathered)
-        cycles += packed * summing(group, QUAD, core.summed) if group.asymmetric else 0.0
+        cycles += packing_cycles(group, core, apart=problem.groups > 1)
         room, plan = {"panel": 2 * PIXELS * QUAD * quads}, CONVOLVE
     return _found(problem, plan, room, problem.groups * cycles)
 

@@ -6,8 +6,9 @@
 /* See ec_int8_window_sums.  panel_skip: bytes from a window to the next one's, less those of a window. */
 typedef struct ec_int8_window_sums_job {
     const int16_t *panel;
-    const int32_t *words;
+    const int32_t *filters;
     int32_t *sums, *sums_end;
+    const int32_t *start;
     ptrdiff_t panel_skip;
 } ec_int8_window_sums_job;
 
@@ -16,35 +17,36 @@ EC_NAKED void ec_int8_window_sums_dsp(const ec_int8_window_sums_job *job __attri
 {
     __asm__ volatile(
         "push {r4-r11, lr}\n"
-        "ldm r0, {r4-r8}\n"
+        "ldm r0, {r4-r9}\n"
         "mov r0, r4\n"
         "mov r1, r5\n"
         "mov r12, r6\n"
-        "mov lr, r8\n"
-        "push {r7}\n"
+        "mov lr, r9\n"
+        "push {r7, r8}\n" /* 0 end of the sums, 4 start */
         "1:\n"
-        "ldm r1!, {r2-r5}\n"
+        "ldr r2, [sp, #4]\n"
+        "ldm r2, {r2-r5}\n"
         EC_INT8_COLUMN EC_INT8_COLUMN EC_INT8_COLUMN
         "ldr r6, [sp]\n"
         "stm r12!, {r2-r5}\n"
-        "sub r1, r1, #88\n"
+        "sub r1, r1, #72\n"
         "add r0, r0, lr\n"
         "cmp r12, r6\n"
         "bne 1b\n"
-        "add sp, sp, #4\n"
+        "add sp, sp, #8\n"
         "pop {r4-r11, pc}\n");
 }
 
 /* See ec_int8_tap_sums, and ec_int8_taps_job of what is called alike. */
 typedef struct ec_int8_tap_sums_job {
     const int16_t *pairs;
-    const int32_t *words;
+    const int32_t *filters;
     const int16_t *pairs_end;
     ptrdiff_t pairs_left_out;
     const int16_t *lone, *lone_end;
     ptrdiff_t lone_left_out, pairs_skip, lone_skip;
     int32_t *sums;
-    const int32_t *sums_end;
+    const int32_t *sums_end, *start;
 } ec_int8_tap_sums_job;
 
 /* What of the panel and the sums the next window has is counted in the job itself. */
@@ -66,8 +68,9 @@ EC_NAKED void ec_int8_tap_sums_dsp(ec_int8_tap_sums_job *job __attribute__((unus
         "ldr lr, [r12, #8]\n"
         "add r6, r6, r0\n"
         "str r6, [r12]\n"
+        "ldr r2, [r12, #44]\n"
         "ldr r12, [sp, #4]\n"
-        "ldm r1!, {r2-r5}\n"
+        "ldm r2, {r2-r5}\n"
         "mov pc, r12\n"
         ".balign 4\n"
         "2:\n"

@@ -6,37 +6,48 @@
 
 #include "ec_int8_dsp.h"
 
-/* See ec_int8_tile_sums: `quads` > 0.  Sums are in r2 to r4 and r5 to r7, see EC_INT8_QUAD. */
-EC_NAKED void ec_int8_tile_sums_dsp(const int16_t *panel __attribute__((unused)),
-                                    const int8_t *filters __attribute__((unused)), int quads __attribute__((unused)),
-                                    int32_t *sums __attribute__((unused)))
+/* See ec_int8_tile_sums.  skip: bytes of the first pass through the loop that are left out. */
+typedef struct ec_int8_tile_sums_job {
+    const int16_t *panel, *panel_end;
+    const int32_t *start;
+    int32_t *sums, *sums_end;
+    ptrdiff_t skip;
+    const int8_t *filters;
+} ec_int8_tile_sums_job;
+
+/* Sums are in r2 to r4 and r5 to r7, see EC_INT8_QUAD. */
+EC_NAKED void ec_int8_tile_sums_dsp(const ec_int8_tile_sums_job *job __attribute__((unused)))
 {
     __asm__ volatile(
-        "push {r3-r11, lr}\n"
-        "add r12, r2, r2, lsl #1\n"
-        "add r12, r0, r12, lsl #3\n" /* the panel's end */
-        "push {r12}\n"
-        "rsb r2, r2, #0\n"
-        "and r2, r2, #3\n" /* quads of the first pass that are left out */
-        "add r2, r2, r2, lsl #2\n"
+        "push {r4-r11, lr}\n"
+        "ldrd r2, r1, [r0, #20]\n" /* skip, filters */
         "adr r3, 2f\n"
-        "add r12, r3, r2, lsl #4\n"
-        "movs r2, #0\n"
+        "add r9, r2, r3\n"
+        "ldm r0, {r4-r8}\n"
+        "push {r4-r9}\n" /* 0 panel, 4 its end, 8 start, 12 sums, 16 their end, 20 entry */
+        "1:\n" /* two filters */
+        "ldr r8, [sp, #8]\n"
+        "ldr r0, [sp]\n"
+        "ldr r12, [sp, #20]\n"
+        "ldrd r2, r5, [r8], #8\n"
+        "str r8, [sp, #8]\n"
         "mov r3, r2\n"
         "mov r4, r2\n"
-        "mov r5, r2\n"
-        "mov r6, r2\n"
-        "mov r7, r2\n"
+        "mov r6, r5\n"
+        "mov r7, r5\n"
         "mov pc, r12\n"
         ".balign 4\n"
         "2:\n"
         EC_INT8_QUAD EC_INT8_QUAD EC_INT8_QUAD EC_INT8_QUAD
-        "ldr r12, [sp]\n"
+        "ldr r12, [sp, #4]\n"
         "cmp r0, r12\n"
         "bne 2b\n"
-        "ldr r12, [sp, #4]\n"
-        "stm r12, {r2-r7}\n"
-        "add sp, sp, #8\n"
+        "ldrd r12, lr, [sp, #12]\n"
+        "stm r12!, {r2-r7}\n"
+        "str r12, [sp, #12]\n"
+        "cmp r12, lr\n"
+        "bne 1b\n"
+        "add sp, sp, #24\n"
         "pop {r4-r11, pc}\n");
 }
 
