@@ -189,9 +189,22 @@ def test_convolutions(build: Build, folder: Path) -> None:
 
 @plain
 def test_dense_layers(build: Build, folder: Path) -> None:
-    sizes = [(1, 4, 4), (3, 5, 3), (1, 64, 12), (2, 1, 1), (1, 640, 9)]
+    sizes = [(1, 4, 4), (3, 5, 3), (1, 64, 12), (2, 1, 1), (1, 640, 9), (8, 12, 5), (64, 32, 8)]
     made = [layer((rows, in_c), (out_c, in_c), None) for rows, in_c, out_c in sizes]
-    check(build, [case for each in made for case in in_integers(*each, build)], folder)
+    cases = [case for each in made for case in in_integers(*each, build)]
+    assert {case.layer.params["kernel_function"] for case in cases} == {"dense", "convolve"}
+    check(build, cases, folder)
+
+
+@plain
+def test_pixels_as_rows(build: Build, folder: Path) -> None:
+    """Convolutions of a pixel or two, which are fully connected layers."""
+    shapes = [((1, 48, 1, 1), (8, 48, 1, 1)), ((2, 8, 1, 1), (9, 8, 1, 1))]
+    made = [layer(x, w, {}) for x, w in shapes]
+    cases = [case for each in made for case in in_integers(*each, build)]
+    assert {case.layer.params["kernel_function"] for case in cases} == {"dense"}
+    cases += real_cases([(*each, {}, 1) for each in shapes], build, "integer")
+    check(build, cases, folder)
 
 
 @plain

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from edgeconv.ir.layout import CHANNELS_LAST
-from edgeconv.kernels.algorithms.integer.candidate import candidates, panels_of
+from edgeconv.kernels.algorithms.integer.candidate import candidates, dense_candidate, panels_of
 from edgeconv.kernels.algorithms.problem import ConvProblem
 from edgeconv.target import board as boards
 from edgeconv.target.targets import DUAL_ISSUE
@@ -40,6 +40,22 @@ def cycles(board: str) -> float:
 )
 def test_cycles_of_a_multiply_add(board: str, least: float, most: float) -> None:
     assert least < cycles(board) < most
+
+
+@pytest.mark.parametrize("board", ["stm32h743", "stm32f407"])
+def test_rows_of_a_dense_layer_are_computed_together(board: str) -> None:
+    """Three pixels of a tile share what is taken apart of a filter: 24 products of a Cortex-M7 in
+    17.5 cycles, where a row alone takes 18.5 for 16."""
+    target = boards.load(board).target
+    alone = replace(LAYER, in_size=(1, 1, 1), out_size=(1, 1, 1))
+    rows = replace(LAYER, in_size=(1, 1, 64), out_size=(1, 1, 64))
+    one, many = (dense_candidate(each, target) for each in (alone, rows))
+    assert (one.plan.kernel, many.plan.kernel) == ("dense", "convolve")
+    assert many.work.moves < 0.85 * 64 * one.work.moves
+    kept = dense_candidate(rows, replace(target, workspaces=False))
+    assert (kept.plan.kernel, kept.workspace_bytes) == ("dense", 0)
+    ways = [candidates(each, target)[0].plan.kernel for each in (alone, rows)]
+    assert ways == ["dense", "convolve"]  # of a convolution of as many pixels
 
 
 def test_only_a_cortex_m7_begins_two_instructions_at_a_time() -> None:

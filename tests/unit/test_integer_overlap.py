@@ -140,7 +140,7 @@ def hold(problem: ConvProblem, candidate: ConvCandidate[IntegerPlan], *, helium:
         apart = of_depthwise(problem, candidate.plan.two)
     else:
         pointwise = problem.kernel == (1, 1, 1) and not any(problem.pads)
-        apart = by_pixels(problem, again=helium and pointwise)
+        apart = by_pixels(problem, again=candidate.plan.is_dense or (helium and pointwise))
     offers = overlapping(candidate, node)
     if not offers:
         assert apart >= math.prod(problem.out_size) * problem.out_c
@@ -157,7 +157,7 @@ def hold(problem: ConvProblem, candidate: ConvCandidate[IntegerPlan], *, helium:
 def test_images_one_after_the_other_are_not_written_over() -> None:
     plan = IntegerPlan(CONVOLVE)
     one = ConvProblem(
-        *(1, 4, 4, 1, (1, 2, 2), (1, 2, 2), (1, 1, 1), (1, 1, 1), (1, 1, 1), (0, 0, 0)),
+        *(1, 16, 16, 1, (1, 6, 6), (1, 6, 6), (1, 1, 1), (1, 1, 1), (1, 1, 1), (0, 0, 0)),
         in_layout=CHANNELS_LAST,
         out_layout=CHANNELS_LAST,
         integers=True,

@@ -20,7 +20,7 @@ from edgeconv.kernels.algorithms.int16.candidate import candidates as int16_cand
 from edgeconv.kernels.algorithms.int16.lower import lower as lower_int16
 from edgeconv.kernels.algorithms.integer import ALGORITHM as IN_INTEGERS
 from edgeconv.kernels.algorithms.integer.candidate import dense_candidate
-from edgeconv.kernels.algorithms.integer.lower import lower_dense as lower_integers
+from edgeconv.kernels.algorithms.integer.lower import lower as lower_integers
 from edgeconv.kernels.algorithms.integer.real import lower_real
 from edgeconv.kernels.algorithms.integer.real_candidate import dense_real_candidates
 from edgeconv.kernels.algorithms.problem import ConvProblem, computed

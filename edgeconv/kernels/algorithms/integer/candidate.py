@@ -77,7 +77,8 @@ class IntegerPlan:
 
     def reads_again(self, problem: ConvProblem) -> bool:
         """Pixels are read where they lie, once for every four filters: no window is copied."""
-        return self.kernel.helium and problem.kernel == (1, 1, 1) and not any(problem.pads)
+        here = self.kernel.helium and problem.kernel == (1, 1, 1) and not any(problem.pads)
+        return self.kernel.is_dense or here
 
 
 def is_image(problem: ConvProblem) -> bool:
@@ -104,9 +105,18 @@ def candidates(problem: ConvProblem, target: Target) -> tuple[ConvCandidate[Inte
         in_c=problem.in_c // problem.groups,
         out_c=problem.out_c // problem.groups,
     )
-    apart = problem.groups > 1
-    found = helium_dense(group) if helium else _dense(group, target, apart=apart)
-    return (_one_by_one(found, problem),)
+    if helium:
+        return (_one_by_one(helium_dense(group), problem),)
+    images = _one_by_one(_dense(group, target, apart=problem.groups > 1), problem)
+    rows = _by_rows(problem, target) if are_rows(problem) else None
+    return _fewer_bytes_later(images, rows)[:1]
+
+
+def are_rows(problem: ConvProblem) -> bool:
+    """Whether pixels are rows of numbers by each of which filters are multiplied, as those of a
+    fully connected layer are."""
+    apart = problem.groups > 1 or problem.in_ring or problem.out_ring
+    return problem.is_pointwise and not apart and problem.finish.residual_as is None
 
 
 def _one_by_one(
@@ -385,26 +395,39 @@ def leaves(problem: ConvProblem) -> bool:
 
 
 def dense_candidate(problem: ConvProblem, target: Target) -> ConvCandidate[IntegerPlan]:
-    """That of a fully connected layer, which needs no panel."""
+    """That of a fully connected layer: row by row, which needs no panel, or as an image of as many
+    pixels, whichever is faster."""
     if HELIUM in target.features:
         kernel = DENSE_FOURS_AROUND if problem.asymmetric else DENSE_FOURS
         return replace(helium_dense(problem), plan=IntegerPlan(kernel), workspace={})
+    rows = _by_rows(problem, target)
+    ways = _fewer_bytes_later(rows, _dense(problem, target, apart=False))
+    return ways[0] if target.workspaces else rows
+
+
+def _by_rows(problem: ConvProblem, target: Target) -> ConvCandidate[IntegerPlan]:
+    """One pixel at a time, by four filters."""
     scaling = problem.sum_facts.scaling
     if problem.asymmetric:
         return _dense_around(problem, target)
     whole = problem.in_c % QUAD == 0
     core = cycles_of(target, scaling) if whole else plain_cycles_of(target, scaling)
-    rows, fours = math.prod(problem.out_size), -(-problem.out_c // QUAD)
+    rows, fours = rows_of(problem), -(-problem.out_c // QUAD)
     quads = -(-problem.in_c // QUAD)
     cycles = rows * fours * (quads * core.dot + core.dot_results)
     passes = float(rows * fours * QUAD * (quads * QUAD + 8))
     return _found(problem, IntegerPlan(DENSE), {}, (cycles, passes, passes / QUAD))
 
 
+def rows_of(problem: ConvProblem) -> int:
+    """Pixels of all images."""
+    return problem.batch * math.prod(problem.out_size)
+
+
 def _dense_around(problem: ConvProblem, target: Target) -> ConvCandidate[IntegerPlan]:
     """The same of filters with zero points: sums are made in registers, results of them in C."""
     core = cycles_of(target)
-    rows, fours = math.prod(problem.out_size), -(-problem.out_c // FOUR)
+    rows, fours = rows_of(problem), -(-problem.out_c // FOUR)
     quads = -(-problem.in_c // QUAD)
     cycles = rows * fours * (quads * core.dot_sum + core.dot_around)
     cycles += rows * summing(problem, QUAD, core.summed)

@@ -198,7 +198,7 @@ class RealCycles:
 
 
 _REAL_SINGLE = RealCycles(40, 54, 0, 22, 0, 13, 17, nine=66, taps=48)
-_REAL_DUAL = RealCycles(40, 9, 0, 19.2, 0, 8.5, 5, nine=37, taps=22)
+_REAL_DUAL = RealCycles(40, 45, 0, 19.2, 0, 8.5, 5, nine=37, taps=22)
 _REAL_HELIUM = RealCycles(0, 26, 0, 15, 0, 9, 10)
 _REAL_THUMB_2 = RealCycles(60, 60, 20, 30, 15, 15, 320)
 _REAL_THUMB_1 = RealCycles(101, 1170, 40, 86, 100, 10, 320)

@@ -9,13 +9,14 @@ from dataclasses import dataclass, replace
 class IntegerKernel:
     """``name``: of its function, behind ec_int8_.  ``headers``: its own, and ``adds`` those of the
     same that adds a residual, where there is one.  ``helium``: it computes with Helium's vectors.
-    Of a depthwise layer: ``is_3x3``: with a kernel of nine numbers, and ``is_turned``: with rows
-    and columns exchanged."""
+    ``is_dense``: it computes row by row.  Of a depthwise layer: ``is_3x3``: with a kernel of nine
+    numbers, and ``is_turned``: with rows and columns exchanged."""
 
     name: str
     headers: tuple[str, ...]
     adds: tuple[str, ...] = ()
     helium: bool = False
+    is_dense: bool = False
     is_depthwise: bool = False
     is_3x3: bool = False
     is_turned: bool = False
@@ -37,9 +38,11 @@ CONVOLVE = IntegerKernel("convolve", (*_IMAGES, "ec_int8_tile.h"), _SUMS)
 CONVOLVE_FOURS = IntegerKernel(
     *("convolve_fours", _FOURS, (*_TILES, "ec_int8_residual_fours.h")), helium=True
 )
-DENSE = IntegerKernel("dense", ("ec_int8_channels.h", "ec_int8_dot.h"))
-DENSE_AROUND = IntegerKernel("dense_around", (*_IMAGES, "ec_int8_sums.h", "ec_int8_dense_around.h"))
-DENSE_FOURS = IntegerKernel("dense_fours", _FOURS, helium=True)
+DENSE = IntegerKernel("dense", ("ec_int8_channels.h", "ec_int8_dot.h"), is_dense=True)
+DENSE_AROUND = IntegerKernel(
+    "dense_around", (*_IMAGES, "ec_int8_sums.h", "ec_int8_dense_around.h"), is_dense=True
+)
+DENSE_FOURS = IntegerKernel("dense_fours", _FOURS, helium=True, is_dense=True)
 DENSE_FOURS_AROUND = replace(DENSE_FOURS, name="dense_fours_around")
 DEPTHWISE = IntegerKernel(
     *("depthwise", (*_COLUMNS, "ec_int8_depthwise.h")),

@@ -14,7 +14,7 @@ from edgeconv.ir.choice import Arg, ArgKind, Blob, Layer, Param
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.requantisation import Form
 from edgeconv.kernels.algorithms.candidate import ConvCandidate
-from edgeconv.kernels.algorithms.integer.candidate import ROWS, IntegerPlan
+from edgeconv.kernels.algorithms.integer.candidate import ROWS, IntegerPlan, rows_of
 from edgeconv.kernels.algorithms.integer.overlap import overlapping
 from edgeconv.kernels.algorithms.integer.packing import (
     DEPTHWISE_CHANNELS,
@@ -56,7 +56,9 @@ C_TYPES = {"float32": "int8_t", "int32": "int32_t"}  # filters count as numbers 
 
 
 def lower(candidate: ConvCandidate[IntegerPlan], node: Node, graph: Graph, target: Target) -> Layer:
-    """The kernel call of a Conv node."""
+    """The kernel call of a Conv or Dense node."""
+    if candidate.plan.kernel.is_dense:
+        return _lower_rows(candidate, node, graph)
     del target
     problem, form = candidate.problem, scaled_form(node, graph)
     blobs = _constants(candidate.plan, node, graph, form)
@@ -77,24 +79,23 @@ def lower(candidate: ConvCandidate[IntegerPlan], node: Node, graph: Graph, targe
     }
     aliases = (*residual_overwritten(node, graph), *overlapping(candidate, node))
     layer = _layer(candidate, node, graph, "conv/integer.c.j2", params, form, blobs)
-    return replace(layer, aliases=aliases, divides=problem.divides)
+    return replace(layer, aliases=aliases)
 
 
-def lower_dense(
-    candidate: ConvCandidate[IntegerPlan], node: Node, graph: Graph, target: Target
-) -> Layer:
-    """The kernel call of a Dense node."""
-    del target
+def _lower_rows(candidate: ConvCandidate[IntegerPlan], node: Node, graph: Graph) -> Layer:
+    """The same of what is computed row by row."""
     problem, form = candidate.problem, scaled_form(node, graph)
     by_fours = partial(filters_in_quads, together=FOUR)
     filters = (filters_in_sixteens if candidate.plan.kernel.helium else by_fours)(node, graph)
     blobs = (filters, _channels(form, FOUR, by_sum=by_sum_of(node, graph)))
     params: dict[str, Param] = {
-        "rows": math.prod(problem.out_size),
+        "rows": rows_of(problem),
+        "width": problem.out_size[2],
         "channels": (problem.in_c, problem.out_c),
         "padding": 0,
     }
-    return _layer(candidate, node, graph, "ops/dense_integer.c.j2", params, form, blobs)
+    layer = _layer(candidate, node, graph, "ops/dense_integer.c.j2", params, form, blobs)
+    return replace(layer, aliases=overlapping(candidate, node))
 
 
 def _layer(
@@ -125,6 +126,7 @@ def _layer(
         blobs=blobs,
         workspace_bytes=candidate.workspace_bytes,
         macs=candidate.problem.macs,
+        divides=candidate.problem.divides if node.op == "Conv" else None,
         candidate=candidate,
         plan={"right": form.right},
         scaling=scaling_of(graph),
@@ -151,7 +153,7 @@ def _constants(plan: IntegerPlan, node: Node, graph: Graph, form: Form) -> tuple
     """Filters and channels' words of a convolution."""
     if plan.kernel.is_depthwise:
         return (_depthwise(plan, node, graph, form),)
-    groups = node.attrs["groups"]
+    groups = node.attrs.get("groups", 1)
     if plan.kernel.helium:
         words = _channels(form, FOUR, groups, by_sum_of(node, graph))
         return filters_in_sixteens(node, graph, groups), words

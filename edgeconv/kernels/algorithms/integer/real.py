@@ -19,6 +19,7 @@ from edgeconv.ir.filters import DYNAMIC
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.work import Work
 from edgeconv.kernels.algorithms.candidate import ConvCandidate
+from edgeconv.kernels.algorithms.integer.candidate import rows_of
 from edgeconv.kernels.algorithms.integer.cycles import real_cycles_of
 from edgeconv.kernels.algorithms.integer.lower import (
     C_TYPES,
@@ -98,7 +99,7 @@ def lower_real(
             "images": problem.batch,
             **problem.window,
             **problem.rings,
-            "rows": math.prod(problem.out_size),
+            "rows": rows_of(problem),
             **_group(problem, plan, filters),
             "in_strides": strides_of(problem.in_c, problem.in_size),
             "out_strides": strides_of(problem.out_c, problem.out_size),
@@ -122,7 +123,7 @@ def lower_real(
         aliases=residual_overwritten(node, graph),
         workspace_bytes=candidate.workspace_bytes,
         macs=problem.macs,
-        divides=None if dense else problem.divides,
+        divides=problem.divides if "Conv" in node.op else None,
         candidate=candidate,
         plan={"sums": "int32"},
     )

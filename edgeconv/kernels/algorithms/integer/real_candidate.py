@@ -15,11 +15,13 @@ from edgeconv.kernels.algorithms.integer.beside import ROWS_TOGETHER, is_column,
 from edgeconv.kernels.algorithms.integer.candidate import (
     NUMBERS_BYTES,
     PIXELS,
+    are_rows,
     is_image,
     leaves,
     packing_cycles,
     panel_quads,
     panels_of,
+    rows_of,
     summing,
     windows_copied,
 )
@@ -87,21 +89,36 @@ def _images(problem: ConvProblem, target: Target) -> tuple[ConvCandidate[RealPla
     if problem.groups > 1 and problem.group_in_c == 1:
         in_columns = DSP in target.features and HELIUM not in target.features
         return (_by_columns(problem, target) if in_columns else _depthwise(problem, target),)
-    return (_dense(problem, target),)
+    images = _dense(problem, target)
+    if HELIUM in target.features or not are_rows(problem):
+        return (images,)
+    return _fastest(images, _by_rows(problem, target))
+
+
+def _fastest(*ways: ConvCandidate[RealPlan]) -> tuple[ConvCandidate[RealPlan], ...]:
+    return (min(ways, key=lambda each: each.work.moves),)
 
 
 def _rows(problem: ConvProblem, target: Target) -> tuple[ConvCandidate[RealPlan], ...]:
+    """Row by row or, of cores that share what they take apart among pixels, as an image."""
     if not problem.real_sums:
         return ()
+    rows = _by_rows(problem, target)
+    if HELIUM in target.features or not target.workspaces:
+        return (rows,)
+    return _fastest(rows, _dense(problem, target))
+
+
+def _by_rows(problem: ConvProblem, target: Target) -> ConvCandidate[RealPlan]:
     sixteens = HELIUM in target.features
     core, real = cycles_of(target), real_cycles_of(target)
-    rows, fours = math.prod(problem.out_size), -(-problem.out_c // FOUR)
+    rows, fours = rows_of(problem), -(-problem.out_c // FOUR)
     block, step = (SIXTEEN, FOURS_BLOCK) if sixteens else (QUAD, core.dot)
     cycles = rows * fours * (-(-problem.in_c // block) * step + real.four)
     if problem.asymmetric:
         summed = FOURS_SUMMED if sixteens else core.summed
         cycles += rows * (summing(problem, block, summed) + fours * real.around)
-    return (_found(problem, DENSE_SIXTEENS if sixteens else DENSE, {}, cycles),)
+    return _found(problem, DENSE_SIXTEENS if sixteens else DENSE, {}, cycles)
 
 
 def run_time_candidates(
