@@ -13,6 +13,7 @@ import pytest
 from edgeconv.app import pipeline
 from edgeconv.app.pipeline import CompileOptions, compile_model
 from edgeconv.ir.candidate import IN_WHOLE_NUMBERS
+from edgeconv.ir.graph import Node
 from edgeconv.kernels.lowering.integers import with_integers
 from edgeconv.kernels.lowering.options import LayoutOption
 from edgeconv.kernels.ops import matmul
@@ -85,9 +86,9 @@ def heads() -> onnx.ModelProto:
     return net.model({"x": ("int8", (1, 9, 48))}, {"y": ("int8", (1, 9, 16))})
 
 
-def alone(options: Options, able: Options) -> Options:
+def alone(node: Node, options: Options, able: Options) -> Options:
     """What `with_integers` offers, without float32 where there is a kernel in integers."""
-    return [each for each in with_integers(options, able) if each.attrs or not able]
+    return [each for each in with_integers(node, options, able) if each.request or not able]
 
 
 @pytest.mark.parametrize("scales_as", ["", "powers"])

@@ -8,6 +8,7 @@ import pytest
 
 from edgeconv.ir.layout import CHANNELS_LAST
 from edgeconv.kernels.algorithms.integer.candidate import candidates, dense_candidate, panels_of
+from edgeconv.kernels.algorithms.integer.kernels import CONVOLVE, DENSE
 from edgeconv.kernels.algorithms.problem import ConvProblem
 from edgeconv.target import board as boards
 from edgeconv.target.targets import DUAL_ISSUE
@@ -50,12 +51,12 @@ def test_rows_of_a_dense_layer_are_computed_together(board: str) -> None:
     alone = replace(LAYER, in_size=(1, 1, 1), out_size=(1, 1, 1))
     rows = replace(LAYER, in_size=(1, 1, 64), out_size=(1, 1, 64))
     one, many = (dense_candidate(each, target) for each in (alone, rows))
-    assert (one.plan.kernel, many.plan.kernel) == ("dense", "convolve")
+    assert (one.plan.kernel, many.plan.kernel) == (DENSE, CONVOLVE)
     assert many.work.moves < 0.85 * 64 * one.work.moves
     kept = dense_candidate(rows, replace(target, workspaces=False))
-    assert (kept.plan.kernel, kept.workspace_bytes) == ("dense", 0)
+    assert (kept.plan.kernel, kept.workspace_bytes) == (DENSE, 0)
     ways = [candidates(each, target)[0].plan.kernel for each in (alone, rows)]
-    assert ways == ["dense", "convolve"]  # of a convolution of as many pixels
+    assert ways == [DENSE, CONVOLVE]  # of a convolution of as many pixels
 
 
 def test_only_a_cortex_m7_begins_two_instructions_at_a_time() -> None:

@@ -140,7 +140,7 @@ def hold(problem: ConvProblem, candidate: ConvCandidate[IntegerPlan], *, helium:
         apart = of_depthwise(problem, candidate.plan.two)
     else:
         pointwise = problem.kernel == (1, 1, 1) and not any(problem.pads)
-        apart = by_pixels(problem, again=candidate.plan.is_dense or (helium and pointwise))
+        apart = by_pixels(problem, again=candidate.plan.kernel.is_dense or (helium and pointwise))
     offers = overlapping(candidate, node)
     if not offers:
         assert apart >= math.prod(problem.out_size) * problem.out_c
