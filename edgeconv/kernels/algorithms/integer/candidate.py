@@ -89,6 +89,16 @@ def is_image(problem: ConvProblem) -> bool:
 def candidates(problem: ConvProblem, target: Target) -> tuple[ConvCandidate[IntegerPlan], ...]:
     """Where the layer is one of whole numbers and nothing is vectorised: one, the fastest first
     where of a depthwise layer another takes less memory."""
+    images = image_candidates(problem, target)
+    if len(images) != 1 or HELIUM in target.features or not are_rows(problem):
+        return images
+    return _fewer_bytes_later(images[0], _by_rows(problem, target))[:1]
+
+
+def image_candidates(
+    problem: ConvProblem, target: Target
+) -> tuple[ConvCandidate[IntegerPlan], ...]:
+    """The same without the kernel that goes row by row: filters are in panels."""
     if target.lanes > 1 or not problem.integers or not is_image(problem):
         return ()
     helium = HELIUM in target.features
@@ -107,9 +117,7 @@ def candidates(problem: ConvProblem, target: Target) -> tuple[ConvCandidate[Inte
     )
     if helium:
         return (_one_by_one(helium_dense(group), problem),)
-    images = _one_by_one(_dense(group, target, apart=problem.groups > 1), problem)
-    rows = _by_rows(problem, target) if are_rows(problem) else None
-    return _fewer_bytes_later(images, rows)[:1]
+    return (_one_by_one(_dense(group, target, apart=problem.groups > 1), problem),)
 
 
 def are_rows(problem: ConvProblem) -> bool:

@@ -45,7 +45,7 @@ def product_candidates(node: Node, graph: Graph, target: Target) -> tuple[_Found
         return ()
     if not problem.integers:
         return product_candidate(problem, target) if problem.real_sums else ()
-    return whole.candidates(problem, target)
+    return whole.image_candidates(problem, target)
 
 
 def lower_product(node: Node, graph: Graph, target: Target) -> Layer:
