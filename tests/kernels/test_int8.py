@@ -240,7 +240,7 @@ def compiled(build: Build, row: MicroKernel, cases: str, runs: str, folder: Path
     objects = []
     if build.compiled_once:
         command += once.options(build.compiler[0])
-        included = re.findall(r'^#include "kernels/(.*)"', PROGRAM.read_text(), re.MULTILINE)
+        included = re.findall(r'^#include "(ec_.*)"', PROGRAM.read_text(), re.MULTILINE)[1:]
         names = (row.header, *included)
         calling = once.calling(command)
         kernels = once.compiled_kernels(command, build.target, names, calling=calling)
