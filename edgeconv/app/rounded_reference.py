@@ -27,6 +27,7 @@ from edgeconv.ir.choice import Choice
 from edgeconv.ir.encoding import kind_of
 from edgeconv.ir.filters import DYNAMIC, WEIGHTED, Filters
 from edgeconv.ir.graph import Graph, Node
+from edgeconv.ir.grids import encodings_of
 from edgeconv.ir.request import Workspace
 from edgeconv.kernels.algorithms.packing import rounded_weights
 from edgeconv.kernels.ops.attention import ATTENTION
@@ -42,7 +43,7 @@ from edgeconv.search.choose.bit_for_bit import with_integer_results
 from edgeconv.search.choose.channel_sums import sums_as_decided
 from edgeconv.search.choose.dynamic_quantisation import as_decided
 from edgeconv.search.choose.product_places import MOVES
-from edgeconv.search.choose.storage import INSERTED, INT8, NO_RESULT, OUTPUT
+from edgeconv.search.choose.storage import INSERTED, NO_RESULT, OUTPUT
 from edgeconv.search.choose.winograd import forms_described
 from edgeconv.search.options import ANY_LAYOUT
 from edgeconv.target.targets import Target
@@ -240,8 +241,13 @@ def _choice_of(
             storage[layer["name"] + OUTPUT] = FLOAT32
     reported = {layer["name"] for layer in layers}
     absorbed = (node for node in graph.nodes if node.name not in reported)
+    encodings = encodings_of(graph)
     # Copies that products in integers do without: what these read is stored as it was.
-    storage |= {node.name + OUTPUT: INT8 for node in absorbed if node.op in MOVES}
+    storage |= {
+        node.name + OUTPUT: choose.ROUNDED[encodings[node.output].bits]
+        for node in absorbed
+        if node.op in MOVES and node.output in encodings
+    }
     choice = choose.select(
         graph,
         target,

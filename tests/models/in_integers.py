@@ -32,6 +32,7 @@ from edgeconv.ir.requantisation.channel_pairs import ChannelPairs
 from edgeconv.ir.requantisation.pair import PairSum
 from edgeconv.ir.requantisation.reals import Integers, UndecidedError
 from edgeconv.ir.requantisation.reals import multiples as real_multiples
+from edgeconv.kernels.algorithms.int16.product import wide_product_of
 from edgeconv.kernels.algorithms.no_integers import no_integers
 from edgeconv.kernels.algorithms.product_sums import PRODUCT, form_of_product, unit_of_product
 from edgeconv.kernels.algorithms.real_sums import real_sums_of
@@ -191,7 +192,9 @@ class _Network:
 
     def _product(self, node: Node) -> Value | None:
         """Of both tensors' integers less their zero points, as what is packed makes of them."""
-        form, last = form_of_product(node, self.graph), result_of(node, self.graph)
+        wide = wide_product_of(node, self.graph)
+        last = self.graph[node.output].storage if wide else result_of(node, self.graph)
+        form = wide or form_of_product(node, self.graph)
         if form is None or last is None or not node.epilogue.is_only_before:
             return None
         stored = [self.graph[name].storage for name in node.inputs]

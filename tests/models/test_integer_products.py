@@ -86,7 +86,7 @@ def heads() -> onnx.ModelProto:
     return net.model({"x": ("int8", (1, 9, 48))}, {"y": ("int8", (1, 9, 16))})
 
 
-def alone(node: Node, options: Options, able: Options) -> Options:
+def integers_alone(node: Node, options: Options, able: Options) -> Options:
     """What `with_integers` offers, without float32 where there is a kernel in integers."""
     return [each for each in with_integers(node, options, able) if each.request or not able]
 
@@ -96,14 +96,14 @@ def test_each_is_what_exact_arithmetic_makes_of_it(
     scales_as: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of stacks that share an operand, vectors, every zero point, and depths of no whole words."""
-    monkeypatch.setattr(matmul, "with_integers", alone)
+    monkeypatch.setattr(matmul, "with_integers", integers_alone)
     held_to_exact_arithmetic(network(scales_as), tmp_path, "mps2-an500")
 
 
 def test_heads_are_read_and_written_where_they_lie(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(matmul, "with_integers", alone)
+    monkeypatch.setattr(matmul, "with_integers", integers_alone)
     layers = held_to_exact_arithmetic(heads(), tmp_path, "mps2-an500")
     assert not {layer["algorithm"] for layer in layers} & {"copy", "convert"}
 
@@ -116,7 +116,7 @@ def test_tensorflow_lites_rounding_is_followed(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("board", [*BOARDS, *EMULATED])
 def test_heads_on_every_core(board: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(matmul, "with_integers", alone)
+    monkeypatch.setattr(matmul, "with_integers", integers_alone)
     held_to_exact_arithmetic(heads(), tmp_path, board)
 
 
@@ -126,7 +126,7 @@ def test_heads_on_every_core(board: str, tmp_path: Path, monkeypatch: pytest.Mon
 def test_on_every_core(
     board: str, scales_as: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(matmul, "with_integers", alone)
+    monkeypatch.setattr(matmul, "with_integers", integers_alone)
     few = (1, 3, 5) if board == "microbit" else range(len(PRODUCTS))  # of 16 KB
     held_to_exact_arithmetic(network(scales_as, few), tmp_path, board)
 

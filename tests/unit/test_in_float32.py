@@ -152,7 +152,8 @@ OF_TWO: Mapping[str, tuple[Activation | None, str]] = {
     "product-constant": (None, "constant"),
     "product-input": (None, "float32"),
     "product-scales": (grid(0.1, -math.inf, math.inf), "float32"),
-    "product-bits": (grid(0.1, -30000.0, 30000.0), ""),
+    "product-bits": (_STEPS, ""),
+    "product-wide": (grid(0.1, -30000.0, 30000.0), "int16"),
     "product-storage": (_WHOLE, "float32"),
     "product-form": (_WHOLE, ""),
 }
@@ -169,14 +170,16 @@ def test_every_reason_of_sums_stands_alone_somewhere() -> None:
 def test_a_condition_of_a_product_that_does_not_hold_has_its_reason(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for form in ("form_of_product", "unit_of_product"):
+    for form in ("form_of_product", "unit_of_product", "wide_product_of"):
         monkeypatch.setattr(table, form, lambda *_: None)
     rounding, how = OF_TWO[name]
     known = Tensor("a", (2, 3, 4), storage=int8(0.1, 0))
-    other = Tensor("b", (2, 4, 5), storage=FLOAT32 if how else int8(0.1, 0))
+    stored = {"": int8(0.1, 0), "int16": int16(0.1, 0)}.get(how, FLOAT32)
+    other, y = Tensor("b", (2, 4, 5), storage=stored), int8(0.1, 0)
+    y = FLOAT32 if how == "int16" else y
     if how == "constant":
         other = replace(other, data=np.ones((2, 4, 5), np.float32))
-    tensors = {"a": known, "b": other, "y": Tensor("y", (2, 3, 5), storage=int8(0.1, 0))}
+    tensors = {"a": known, "b": other, "y": Tensor("y", (2, 3, 5), storage=y)}
     node = Node("layer", "MatMul", ("a", "b"), ("y",), {}, Epilogue(_WHOLE))
     graph = Graph("net", (node,), tensors, ("a", "b"), ("y",))
     roundings = {"a": _WHOLE} if rounding is None else {"a": _WHOLE, "b": rounding}

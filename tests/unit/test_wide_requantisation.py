@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from edgeconv.ir.requantisation import Sums
 from edgeconv.ir.requantisation.linear import Line, floor_sum
 from edgeconv.ir.requantisation.pair import Affine
-from edgeconv.ir.requantisation.wide import LEAST, MOST, Wide, wide
+from edgeconv.ir.requantisation.wide import LEAST, MOST, Wide, long, wide
 from edgeconv.ir.requantisation.wide_pair import wide_pair
 
 Integers = npt.NDArray[np.int64]
@@ -32,6 +32,19 @@ def test_of_a_line(slope: int, start: int, over: int, value: int) -> None:
     first = line.first(value)
     assert line.at(first) >= value > line.at(first - 1)
     assert line.whole(-20, 29) == sum((slope * i + start) % over == 0 for i in reach)
+
+
+LINES = st.builds(Line, st.integers(1, 60), st.integers(-300, 300), st.integers(1, 40))
+
+
+@given(LINES, LINES, st.integers(-20, 5), st.integers(0, 40), st.integers(1, 9))
+def test_equal_lines(one: Line, other: Line, first: int, count: int, times: int) -> None:
+    """Of unlike slopes, which cross somewhere, and of the same numbers with others behind."""
+    same = Line(one.slope * times, one.start * times + times - 1, one.over * times)
+    for each in (other, same):
+        numbers = range(first, first + count + 1)
+        wanted = all(one.at(i) == each.at(i) for i in numbers)
+        assert one.equals(each, first, first + count) == wanted
 
 
 @st.composite
@@ -144,3 +157,31 @@ def test_sums_of_two(a: float, b: float, y: float, sign: int, seed: int) -> None
         for p, q in zip(i, j, strict=True)
     ]
     assert form.of(i, j).tolist() == [min(max(each, -32768), 32767) for each in plain]
+
+
+@given(
+    SCALES,
+    SCALES,
+    SCALES,
+    st.integers(8, 46),
+    st.sampled_from((0, 5, -77, -32768)),
+    st.integers(0, 2**32),
+)
+def test_long_sums(a: float, b: float, spacing: float, reach: int, zero: int, seed: int) -> None:
+    """Of products of two int16, with powers of two among the scales."""
+    unit, most = float(np.float32(a)) * float(np.float32(b)), 1 << reach
+    y = float(np.float32(spacing))
+    form = long(unit, y, zero, (-32768, 32767), (-most, most))
+    assume(form is not None)
+    assert form is not None
+    rng = np.random.default_rng(seed)
+    ratio, steps = Fraction(y) / Fraction(unit), rng.integers(-32768, 32768, 60)
+    middles = [int((int(step) - zero + Fraction(1, 2)) * ratio) for step in steps]
+    near = [middle + by for middle in middles for by in (-1, 0, 1)]
+    near += [-most, most, *map(int, rng.integers(-most, most, 60))]
+    sums = np.clip(np.array(near, np.int64), -most, most)
+    wanted = [
+        min(max(round(Fraction(unit) * int(value) / Fraction(y)) + zero, -32768), 32767)
+        for value in sums
+    ]
+    assert form.of(sums[None, :])[0].tolist() == wanted

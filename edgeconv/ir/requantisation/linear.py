@@ -59,6 +59,22 @@ class Line:
         start = self.slope * first + self.start
         return floor_sum(last - first + 1, self.over, self.slope, start)
 
+    def equals(self, other: Line, first: int, last: int) -> bool:
+        """Whether the numbers of both are equal from that of ``first`` to that of ``last``.
+
+        On either side of where the lines cross one of them is never the smaller one, and neither
+        are its numbers: so they are equal just where their sums are.
+        """
+        steeper = self.slope * other.over - other.slope * self.over
+        more = self.start * other.over - other.start * self.over
+        crossing = max(first - 1, min(last, -more // steeper)) if steeper else last
+        parts = ((first, crossing), (crossing + 1, last))
+        return all(
+            self.total(begin, end) == other.total(begin, end)
+            for begin, end in parts
+            if begin <= end
+        )
+
     def whole(self, first: int, last: int) -> int:
         """For how many i from ``first`` to ``last`` nothing is rounded."""
         below = Line(self.slope, self.start - 1, self.over)

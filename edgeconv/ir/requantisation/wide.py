@@ -4,9 +4,9 @@ A result of 16 bits has 65,535 thresholds, and sums of int16 are known to a part
 they reach: a product of 64 bits, as `Fixed` has it, is not enough.  `Wide` multiplies by 64 bits.
 
 That it is what the model says (``exact``) is proven without looking at thresholds.  Both are linear
-functions of the sum, rounded down; the offset is such that the kernel's is never the smaller one.
-Then they are equal everywhere just where their sums over all sums are, and those Euclid's algorithm
-finds (``linear``).  Numbers in the middle between two steps are counted alike.
+functions of the sum, rounded down; where one of them is never the smaller one they are equal
+everywhere just where their sums over all sums are, and those Euclid's algorithm finds
+(``linear``).  Numbers in the middle between two steps are counted alike.
 """
 
 from __future__ import annotations
@@ -42,6 +42,9 @@ class Wide:
     so that sum high + (sum low >> 32) is the first term.  1 <= ``shift`` <= 45.  ``tie``: 0 where
     no sum is in the middle between two steps.  `ec_int16_of_sum` of
     runtime_c/kernels/ec_int16_scaling.h.
+
+    Sums are brought between ``least`` and ``most`` first; where these have more than 32 bits
+    (`long`) it is `ec_int16_of_long` of ec_int16_product.h.
     """
 
     multiplier: Integers
@@ -51,6 +54,8 @@ class Wide:
     zero: int
     low: int
     high: int
+    least: int = LEAST
+    most: int = MOST
 
     @property
     def words(self) -> tuple[Words, Words, Words, Words]:
@@ -63,12 +68,54 @@ class Wide:
     def of(self, sums: Integers) -> Integers:
         """The results for sums of shape (channels, any number), as kernels compute them."""
         low, high, _, _ = (word.astype(np.int64)[:, None] for word in self.words)
-        brought = np.clip(sums, LEAST, MOST)
+        brought = np.clip(sums, self.least, self.most)
+        if self.least < LEAST or self.most > MOST:  # products beyond 64 bits
+            brought, low, high = (each.astype(object) for each in (brought, low, high))
         p = brought * high + ((brought * low) >> _WORD) + self.offset[:, None]
         q = p >> self.shift
         tied = ((p & ((1 << self.shift) - 1)) < self.tie) & (((q - self.zero) & 1) == 1)
-        found: Integers = np.clip(q - tied, self.low, self.high)
+        found: Integers = np.clip(q - tied, self.low, self.high).astype(np.int64)
         return found
+
+
+def long(
+    unit: float, spacing: float, zero: int, bounds: tuple[int, int], reach: tuple[int, int]
+) -> Wide | None:
+    """The form, of one channel, of sums that are whole numbers of units within ``reach``, of 64
+    bits; None where there is none.  ``unit``: exact in float64; ``bounds``: of results."""
+    least, most = (np.array([end], np.int64) for end in reach)
+    sums = Sums(
+        np.array([unit]),
+        np.zeros(1),
+        least,
+        most,
+        spacing,
+        zero,
+        *bounds,
+    )
+    line = _line(sums, 0, 0)
+    ends = _ends(line, sums, *reach)
+    steepest = Fraction(line.slope, line.over)
+    for shift in _shifts(steepest):
+        multiplier, offsets = _offsets(line, ends, shift)
+        products = [abs(end * multiplier >> _WORD) for end in ends]
+        if max(*map(abs, offsets), *products) < _WIDEST:
+            made = (_one(multiplier, each, shift, zero, bounds, ends) for each in offsets)
+            found = (_proven(form, [line], [ends], ties_up=False) for form in made)
+            return next((form for form in found if form is not None), None)
+    return None
+
+
+def _one(
+    multiplier: int,
+    offset: int,
+    shift: int,
+    zero: int,
+    bounds: tuple[int, int],
+    ends: tuple[int, int],
+) -> Wide:
+    words = np.array([multiplier], np.int64), np.array([offset], np.int64)
+    return Wide(*words, shift, 0, zero, *bounds, *ends)
 
 
 def wide(sums: Sums, whole: Integers, *, ties_up: bool = False) -> Wide | None:
@@ -114,9 +161,14 @@ def _line(sums: Sums, whole: int, channel: int) -> Line:
 def _reach(line: Line, sums: Sums, least: int, most: int) -> tuple[int, int] | None:
     """The first and the last sum of which the kernel's result matters: those of results one beyond
     the bounds, or that there are.  None where sums that a kernel does not have are among them."""
+    first, last = _ends(line, sums, least, most)
+    return (first, last) if first >= LEAST and last <= MOST else None
+
+
+def _ends(line: Line, sums: Sums, least: int, most: int) -> tuple[int, int]:
     first = max(min(line.first(sums.low) - 1, most), least)
     last = max(min(line.first(sums.high + 1), most), least)
-    return (first, last) if first >= LEAST and last <= MOST else None
+    return first, last
 
 
 def _shifts(steepest: Fraction) -> Sequence[int]:
@@ -129,10 +181,16 @@ def _shifts(steepest: Fraction) -> Sequence[int]:
 def _offset(says: Line, ends: tuple[int, int], shift: int) -> tuple[int, int]:
     """Multiplier and offset of a channel: the nearest, and the smallest with which no sum is less
     than what the model says."""
+    multiplier, (offset, _) = _offsets(says, ends, shift)
+    return multiplier, offset
+
+
+def _offsets(says: Line, ends: tuple[int, int], shift: int) -> tuple[int, tuple[int, int]]:
+    """The same, and the one that is nearest to what the model says at both ends."""
     slope, start = Fraction(says.slope, says.over), Fraction(says.start, says.over)
     multiplier = round(slope * 2 ** (_WORD + shift))
-    missing = ((slope * s + start) * 2**shift - Fraction(s * multiplier, 2**_WORD) for s in ends)
-    return multiplier, max(map(ceil, missing))
+    missing = [(slope * s + start) * 2**shift - Fraction(s * multiplier, 2**_WORD) for s in ends]
+    return multiplier, (ceil(max(missing)), round(sum(missing) / 2))
 
 
 def _computed(form: Wide, channel: int, less: int = 0) -> Line:
@@ -149,7 +207,7 @@ def _proven(
     tie = 0
     for channel, (line, ends) in enumerate(zip(says, reach, strict=True)):
         made = _computed(form, channel)
-        if made.total(*ends) != line.total(*ends):
+        if not made.equals(line, *ends):
             return None
         if ties[channel]:
             tie = max(tie, *(_above(made, line, s, form.shift) for s in ends))

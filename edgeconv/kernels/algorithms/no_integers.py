@@ -17,6 +17,7 @@ from edgeconv.ir.filters import ALONG_IN_C, IN_BLOCKS, SCALES_LIE
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.grids import integers_for, last_activation, moves
 from edgeconv.ir.quantisation import integers_of
+from edgeconv.kernels.algorithms.int16.product import wide_product_of
 from edgeconv.kernels.algorithms.product_sums import PRODUCT, form_of_product, unit_of_product
 from edgeconv.kernels.algorithms.real_sums import real_sums_of
 from edgeconv.kernels.algorithms.sums import form_of, rounded_to
@@ -56,7 +57,8 @@ def no_integers(node: Node, graph: Graph, roundings: Mapping[str, Activation]) -
     """Why the products of a Conv, Dense or MatMul node are not summed as the integers that they
     are; None where they can be."""
     of_two = node.op == PRODUCT
-    forms = (form_of_product, unit_of_product) if of_two else (form_of, wide_sums_of, real_sums_of)
+    of_products = (form_of_product, unit_of_product, wide_product_of)
+    forms = of_products if of_two else (form_of, wide_sums_of, real_sums_of)
     if any(found(node, graph) is not None for found in forms):
         return None
     layer = _Layer(node, graph, roundings)
@@ -141,10 +143,8 @@ def _is_constant(layer: _Layer) -> bool:
     return layer.graph[layer.node.inputs[0]].is_constant
 
 
-def _has_no_int8(layer: _Layer) -> bool:
-    rounding = layer.input_rounding
-    found = integers_for(rounding) if rounding is not None else None
-    return found is None or found.element != INT8
+def _is_wide(layer: _Layer) -> bool:
+    return layer.graph[layer.node.inputs[0]].storage.element == INT16
 
 
 def _is_wide_to_float32(layer: _Layer) -> bool:
@@ -321,14 +321,22 @@ _OF_TWO: tuple[_Rule, ...] = (
     (
         Reason(
             "product-bits",
-            "no int8 has all numbers of one of its inputs, and 0",
-            "quantise both to 8 bits with a zero point among them",
+            "no int8 or int16 has all numbers of one of its inputs, and 0",
+            "quantise both to 8 or 16 bits with a zero point among them",
         ),
-        lambda layer: _reads(layer, _has_no_int8),
+        lambda layer: _reads(layer, _has_no_integers),
     ),
     (
         Reason("product-storage", "one of its inputs is in memory as float32"),
         lambda layer: _reads(layer, _is_stored_as_float32),
+    ),
+    (
+        Reason(
+            "product-wide",
+            "one of its inputs has 16 bits, and its result is in memory as float32",
+            "quantise its result",
+        ),
+        lambda layer: _reads(layer, _is_wide) and layer.graph[layer.node.output].storage == FLOAT32,
     ),
     (
         Reason("product-form", "no form in integers is exact for its scales and depth"),

@@ -8,6 +8,11 @@ from edgeconv.ir.choice import Layer
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.layout import ROW_MAJOR
 from edgeconv.kernels.algorithms.int8_packed import product as packed
+from edgeconv.kernels.algorithms.int16.product import (
+    lower_wide_product,
+    wide_product_candidate,
+    wide_product_of,
+)
 from edgeconv.kernels.algorithms.integer import product as scalar
 from edgeconv.kernels.algorithms.product_sums import PLACES, depth_of
 from edgeconv.kernels.lowering.calls import kernel_layer, residual_in_place
@@ -54,6 +59,8 @@ def _layouts(node: Node, graph: Graph, target: Target) -> Sequence[LayoutOption]
 
 def has_kernel(node: Node, graph: Graph, target: Target) -> bool:
     """Whether there is one in integers."""
+    if wide_product_candidate(node, graph, target) is not None:
+        return True
     if target.lanes == 1:
         return bool(scalar.product_candidates(node, graph, target))
     return bool(packed.product_candidates(node, graph, target))
@@ -61,6 +68,8 @@ def has_kernel(node: Node, graph: Graph, target: Target) -> bool:
 
 def lower(node: Node, graph: Graph, target: Target) -> Layer:
     """In integers where the node says so, or in float32."""
+    if node.request.integers and wide_product_of(node, graph) is not None:
+        return lower_wide_product(node, graph, target)
     if node.request.integers:
         lower_product = scalar.lower_product if target.lanes == 1 else packed.lower_product
         return lower_product(node, graph, target)
