@@ -157,10 +157,12 @@ class Maker:
         channels, per = shape[axis], self.chance(0.6)
         size = 1.0 / (max(info.max, 2) * fan_in**0.5)
         scale = self.scale(size * self.rng.uniform(0.5, 1.5, channels if per else ()))
-        blocks = shape[1 - axis] % 2 == 0 and own is not None and self.chance(0.04)
+        blocks = shape[1 - axis] % 2 == 0 and own is not None and self.chance(0.06)
         if blocks:
             shaped = tuple(n // 2 if i == 1 - axis else n for i, n in enumerate(shape))
-            scale = np.broadcast_to(np.asarray(scale.mean(), np.float32), shaped).copy()
+            spread = 2.0 ** self.rng.integers(0, 3, shaped) if self.chance(0.5) else np.ones(shaped)
+            spread *= self.rng.uniform(0.7, 1.3, shaped) if self.chance(0.5) else 1.0
+            scale = (scale.mean() * spread).astype(np.float32)
         absent = zero == 0 and self.chance(0.3)
         zeros = None if absent else np.full(scale.shape, zero, dtype)
         if own is None and per and zeros is not None:

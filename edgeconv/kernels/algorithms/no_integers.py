@@ -165,8 +165,8 @@ _RULES: tuple[_Rule, ...] = (
     (
         Reason(
             "filter-blocks",
-            "its filters have scales in blocks",
-            "quantise them per tensor or per output channel",
+            "its filters have scales in blocks, which are not multiples of one",
+            "quantise them per tensor or per output channel, or with powers of two",
         ),
         _scales_lie(IN_BLOCKS),
     ),

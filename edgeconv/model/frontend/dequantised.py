@@ -27,6 +27,7 @@ _RESHAPES = frozenset({"Identity", "Flatten", "Reshape", "Squeeze", "Unsqueeze"}
 # Bits of integers whose multiples of a scale are nearest to it when rounded to eight significant
 # bits, as bfloat16 has them.
 _TOLD_APART = 8
+_MOST_TIMES = 1 << 16  # one scale over another
 
 
 class Dequantised:
@@ -77,7 +78,7 @@ class Dequantised:
         ``axis`` is that of the output channels, of which there are ``channels``.
         """
         found = self._encodings.get(name)
-        if name in self._blocked:
+        if found is None and name in self._blocked:
             self.notes.append(f"{layer}: weights are stored as float32: scales in blocks")
         if found is None:
             return {SCALES_LIE: IN_BLOCKS} if name in self._blocked else {}
@@ -98,27 +99,75 @@ def _dequantised(node: onnx.NodeProto, constant: Constant) -> Encoding | None:
     """The smallest that has the integers less their zero point, no smaller than the model's own."""
     attributes = {a.name: helper.get_attribute_value(a) for a in node.attribute}
     x, scale = constant(node.input[0]), constant(node.input[1])
-    if x is None or scale is None or attributes.get("block_size") or scale.ndim > 1:
+    if x is None or scale is None:
         return None
     zero = constant(node.input[2]) if len(node.input) > 2 and node.input[2] else None
-    axis = int(attributes.get("axis", 1))
+    axis, block = int(attributes.get("axis", 1)), int(attributes.get("block_size", 0))
+    if block > 0:
+        return _of_blocks(x, scale, zero, axis, block)
+    if scale.ndim > 1:
+        return None
     if scale.size != 1 and not (-x.ndim <= axis < x.ndim and scale.size == x.shape[axis]):
         return None
     if zero is not None and zero.size not in (1, scale.size):
         return None
     along = 0 if scale.size == 1 else axis % x.ndim
     scales = scale.astype(np.float32).reshape(-1)
-    usable = np.isfinite(scales) & (scales >= np.finfo(np.float32).tiny)
-    bits = _bits(x.dtype)
-    if not x.size or not bits or not usable.all():
-        return None
     steps = x.astype(np.int64)
     if zero is not None:
         shape = [-1 if i == along else 1 for i in range(x.ndim)]
         steps = steps - zero.astype(np.int64).reshape(shape)
+    return _smallest(steps, scales, along, _bits(x.dtype))
+
+
+def _smallest(steps: Values, scales: Values, along: int, bits: int) -> Encoding | None:
+    """The smallest encoding of at least so many ``bits`` with these integers."""
+    usable = np.isfinite(scales) & (scales >= np.finfo(np.float32).tiny)
+    if not steps.size or not bits or not usable.all():
+        return None
     low, high = int(steps.min()), int(steps.max())
-    form = next(each for each in _EXACT if each.bits >= bits and _has(each, low, high))
-    return replace(form.scaled(scales), axis=along)
+    able = (each for each in _EXACT if each.bits >= bits and _has(each, low, high))
+    form = next(able, None)
+    return replace(form.scaled(scales), axis=along) if form else None
+
+
+def _of_blocks(
+    x: Values, scale: Values, zero: Values | None, axis: int, block: int
+) -> Encoding | None:
+    """That of integers with a scale for each ``block`` of them along ``axis``, if the scales of
+    every index of another dimension, or all, are whole multiples of the smallest: powers of two, or
+    all alike."""
+    if x.ndim < 2 or scale.ndim != x.ndim or not -x.ndim <= axis < x.ndim:
+        return None
+    along = axis % x.ndim
+    every = _spread(scale.astype(np.float64), x.shape, along, block)
+    if every is None or not (np.isfinite(every) & (every > 0)).all():
+        return None
+    steps = x.astype(np.int64)
+    if zero is not None:
+        zeros = _spread(zero.astype(np.int64), x.shape, along, block)
+        if zeros is None:
+            return None
+        steps = steps - zeros
+    found = []
+    for kept in (axis for axis in range(x.ndim) if axis != along):
+        others = tuple(i for i in range(x.ndim) if i != kept)
+        units = every.min(axis=others, keepdims=True)
+        times = every / units
+        if (times == np.rint(times)).all() and times.max() <= _MOST_TIMES:
+            made = steps * times.astype(np.int64)
+            each = units.reshape(-1).astype(np.float32)
+            found.append(_smallest(made, each, kept, _bits(x.dtype)))
+    return min(filter(None, found), key=lambda each: each.bits, default=None)
+
+
+def _spread(values: Values, shape: Sequence[int], axis: int, block: int) -> Values | None:
+    """One of ``values`` for every element; None where blocks are others."""
+    count = -(-shape[axis] // block)
+    if values.shape != tuple(count if i == axis else n for i, n in enumerate(shape)):
+        return None
+    spread: Values = np.repeat(values, block, axis=axis).take(range(shape[axis]), axis=axis)
+    return spread
 
 
 def _bits(dtype: np.dtype[Any]) -> int:
