@@ -2,8 +2,8 @@
    channels at a time, for Helium.
 
    Of every output row the input rows of eight channels are copied side by side, so that a window is one vector after
-   the other, column by column; with dilation those windows together whose columns lie side by side without others.  Of a
-   tensor of one column that is done for rows of the output.  channels: of every eight output channels
+   the other, column by column; with dilation those windows together whose columns lie side by side without others.  Of
+   windows of one column that is done down the columns of some rows of the output.  channels: of every eight output channels
    the starts of the even ones and of the odd ones, their scalings (ec_int8_scaling.h), then the filters, 8
    bytes a number, column by column.  Those beyond the last channel are zeros.  Filters with zero points lie as int16
    less these, which are up to nine bits.  Needs ec_int8_rows.h. */
@@ -14,29 +14,67 @@
 #include "ec_int8_helium.h"
 #endif
 
+/* Eight output channels from `first` on of n > 0 pixels, `pixel` numbers of the input from one to the next, `apart` bytes of the
+   panel. */
+EC_INLINE void ec_int8_copy_pixels(const ec_int8_conv *spec, const int8_t *from, ptrdiff_t pixel, int8_t *to, int apart, int n,
+                                   int first)
+{
+    const int each = spec->out_c / spec->in_c, side_by_side = each == 1 && first + 8 <= spec->out_c;
+#ifdef EC_INT8_HELIUM
+    if (side_by_side) {
+        ec_int8_copy_eights_helium(to, apart, from + first, pixel, n);
+        return;
+    }
+#endif
+    for (int i = 0; i < n; i++, from += pixel, to += apart) {
+        if (side_by_side)
+            memcpy(to, from + first, 8);
+        else
+            for (int c = 0; c < 8; c++)
+                to[c] = from[ec_min_i(first + c, spec->out_c - 1) / each];
+    }
+}
+
 /* Columns of the windows of eight output channels, from channel `first` of pixel (y, x) on, `read` of them. */
 EC_SHARED void ec_int8_copy_eights(const ec_int8_conv *spec, const int8_t *in, const int8_t *outside, int8_t *panel,
                                    int y, int x, int read, int first)
 {
     const ec_window *w = &spec->window;
-    const int in_x = x * w->stride_w - w->pad_w, apart = 8 * w->kernel_h, each = spec->out_c / spec->in_c;
-    const int side_by_side = each == 1 && first + 8 <= spec->out_c;
+    const int in_x = x * w->stride_w - w->pad_w, apart = 8 * w->kernel_h;
     const ec_taps inside = ec_taps_within(in_x, read, w->dilation_w, 0, w->in_w);
     const int from = ec_min_i(inside.from, read), end = ec_max_i(inside.to, from);
     const ptrdiff_t pixel = w->dilation_w * spec->in_pixel;
     memset(panel, spec->padding, (size_t)(from * apart));
     memset(panel + end * apart, spec->padding, (size_t)((read - end) * apart));
-    for (int ky = 0; ky < w->kernel_h && from < end; ky++) {
-        const int8_t *row = ec_int8_row_of(spec, in, outside, y, ky) + in_x * spec->in_pixel + from * pixel;
-        int8_t *to = panel + from * apart + 8 * ky;
-        for (int i = from; i < end; i++, row += pixel, to += apart) {
-            if (side_by_side)
-                memcpy(to, row + first, 8);
-            else
-                for (int c = 0; c < 8; c++)
-                    to[c] = row[ec_min_i(first + c, spec->out_c - 1) / each];
-        }
-    }
+    for (int ky = 0; ky < w->kernel_h && from < end; ky++)
+        ec_int8_copy_pixels(spec, ec_int8_row_of(spec, in, outside, y, ky) + in_x * spec->in_pixel + from * pixel, pixel,
+                            panel + from * apart + 8 * ky, apart, end - from, first);
+}
+
+/* Whether windows are one column, which is then taken for some rows of the output. */
+EC_INLINE int ec_int8_is_tall(const ec_window *window)
+{
+    return window->kernel_w == 1 && window->kernel_h > 1 && !window->pad_w && !window->in_ring && !window->out_ring;
+}
+
+/* So many: as many windows that lie side by side as of a tensor of one column. */
+EC_INLINE int ec_int8_tall_rows(const ec_window *window)
+{
+    return ec_min_i(window->out_h, EC_INT8_ROWS_TOGETHER * ec_int8_beside(window->stride_h, window->dilation_h).every);
+}
+
+/* `read` rows of a column of the input, the first of them at row in_y, x columns on; of eight output channels from `first` on. */
+EC_SHARED void ec_int8_copy_column(const ec_int8_conv *spec, const int8_t *in, int8_t *panel, int in_y, int x, int read,
+                                   int first)
+{
+    const ec_window *w = &spec->window;
+    const ec_taps inside = ec_taps_within(in_y, read, w->dilation_h, 0, w->in_h);
+    const int from = ec_min_i(inside.from, read), end = ec_max_i(inside.to, from);
+    memset(panel, spec->padding, (size_t)(8 * from));
+    memset(panel + 8 * end, spec->padding, (size_t)(8 * (read - end)));
+    if (from < end)
+        ec_int8_copy_pixels(spec, in + (in_y + from * w->dilation_h) * spec->in_row + x * spec->in_pixel,
+                            w->dilation_h * spec->in_row, panel + 8 * from, 8, end - from, first);
 }
 
 /* Number `at` of the filters of eight channels. */
@@ -98,30 +136,23 @@ EC_INLINE void ec_int8_eights(const ec_int8_conv *spec, const int8_t *panel, con
 EC_INLINE int ec_int8_eights_bytes(const ec_window *window)
 {
     const ec_int8_side_by_side rows = ec_int8_beside(window->stride_h, window->dilation_h);
-    return 8 * (ec_int8_is_column(window) ? ec_int8_numbers_read(rows, ec_int8_rows_together(window), window->kernel_h)
-                                     : ec_int8_columns_taken(window) * window->kernel_h);
+    return 8 * (ec_int8_is_tall(window) ? ec_int8_numbers_read(rows, ec_int8_tall_rows(window), window->kernel_h)
+                                        : ec_int8_columns_taken(window) * window->kernel_h);
 }
 
-/* Eight channels, from `first` on, of the output rows [y, end) of a tensor of one column. */
-EC_INLINE void ec_int8_eights_column(const ec_int8_conv *spec, const int8_t *in, const int8_t *outside,
-                                     const int32_t *words, int8_t *panel, int y, int end, int first, int8_t *out)
+/* Eight channels, from `first` on, of the output rows [y, end), where windows are one column. */
+EC_INLINE void ec_int8_eights_tall(const ec_int8_conv *spec, const int8_t *in, const int32_t *words, int8_t *panel, int y,
+                                   int end, int first, int8_t *out)
 {
     const ec_window *w = &spec->window;
     const ec_int8_side_by_side of = ec_int8_beside(w->stride_h, w->dilation_h);
-    const int some = ec_min_i(spec->out_c - first, 8), each = spec->out_c / spec->in_c;
     for (int row = y; row < ec_min_i(y + of.every, end); row++) {
-        const int count = ec_ceil_div(end - row, of.every);
-        int8_t *to = panel;
-        for (int ky = 0; ky < (count - 1) * of.stride + w->kernel_h; ky++, to += 8) {
-            const int8_t *const from = ec_int8_row_of(spec, in, outside, row, ky);
-            if (each == 1 && some == 8)
-                memcpy(to, from + first, 8);
-            else
-                for (int c = 0; c < 8; c++)
-                    to[c] = from[ec_min_i(first + c, spec->out_c - 1) / each];
+        const int count = ec_ceil_div(end - row, of.every), read = (count - 1) * of.stride + w->kernel_h;
+        for (int x = 0; x < w->out_w; x++) {
+            ec_int8_copy_column(spec, in, panel, row * w->stride_h - w->pad_h, x * w->stride_w, read, first);
+            ec_int8_eights(spec, panel, words, count, of.stride * 8, out + row * spec->out_row + x * spec->out_pixel + first,
+                           of.every * spec->out_row, ec_min_i(spec->out_c - first, 8));
         }
-        ec_int8_eights(spec, panel, words, count, of.stride * 8, out + row * spec->out_row + first,
-                       of.every * spec->out_row, some);
     }
 }
 
@@ -145,14 +176,14 @@ EC_SHARED void ec_int8_depthwise_eights(const ec_int8_conv *spec, const int8_t *
                                         int8_t *out, int8_t *workspace, int row0, int row1)
 {
     const ec_window *w = &spec->window;
-    const int is_column = ec_int8_is_column(w), rows = is_column ? ec_int8_rows_together(w) : 1;
+    const int is_tall = ec_int8_is_tall(w), rows = is_tall ? ec_int8_tall_rows(w) : 1;
     int8_t *const outside = workspace + ec_int8_eights_bytes(w);
     ec_int8_pad_row(spec, spec->padding, outside, row0, row1);
     for (int y = row0; y < row1; y += rows) {
         const int32_t *words = channels;
         for (int c = 0; c < spec->out_c; c += 8, words += ec_int8_eights_words(spec)) {
-            if (is_column)
-                ec_int8_eights_column(spec, in, outside, words, workspace, y, ec_min_i(y + rows, row1), c, out);
+            if (is_tall)
+                ec_int8_eights_tall(spec, in, words, workspace, y, ec_min_i(y + rows, row1), c, out);
             else
                 ec_int8_eights_row(spec, in, outside, words, workspace, y, c, out + ec_ring(y, w->out_ring) * spec->out_row);
         }

@@ -269,7 +269,9 @@ static void depthwise(int in_c, int each, ec_window window)
         if (cut < w.out_h)
             kernels[i](&l, l.in, words, l.out, workspace, cut, w.out_h);
         compare(l.out, l.wanted, l.out_bytes);
-        int8_t *const out = over_input(&l, ec_int8_is_column(&w) ? blocks_apart(&l, EC_INT8_ROWS_TOGETHER) : each > 1 || w.dilation_w > 1 ? l.out_bytes : rows_apart(&l), &in);
+        const int block = i ? ec_int8_is_tall(&w) * ec_int8_tall_rows(&w) : ec_int8_is_column(&w) * EC_INT8_ROWS_TOGETHER;
+        const ptrdiff_t later = each > 1 || w.dilation_w > 1 ? l.out_bytes : rows_apart(&l);
+        int8_t *const out = over_input(&l, block ? blocks_apart(&l, block) : later, &in);
         kernels[i](&l, in, words, out, workspace, 0, w.out_h);
         compare(out, l.wanted, l.out_bytes);
         for (int j = 0; j < l.out_bytes; j++) {

@@ -100,7 +100,7 @@ def test_of_a_ring_of_rows_panels_end_with_a_row() -> None:
     assert 1.1 < ways[1] / ways[0] < 50 / 42
 
 
-@pytest.mark.parametrize("board", ["stm32h743", "stm32f407", "mps2-an505"])
+@pytest.mark.parametrize("board", ["stm32h743", "stm32f407", "mps2-an505", "mps3-an547"])
 @pytest.mark.parametrize(
     ("kernel", "dilation"), [((1, 9), 1), ((9, 1), 1), ((5, 5), 1), ((3, 3), 2), ((5, 5), 2)]
 )

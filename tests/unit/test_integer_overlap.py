@@ -13,7 +13,7 @@ from edgeconv.ir.encoding import int8
 from edgeconv.ir.graph import Node
 from edgeconv.ir.layout import CHANNELS_LAST
 from edgeconv.kernels.algorithms.candidate import ConvCandidate
-from edgeconv.kernels.algorithms.integer.beside import ROWS_TOGETHER, is_column
+from edgeconv.kernels.algorithms.integer.beside import ROWS_TOGETHER, is_column, is_tall
 from edgeconv.kernels.algorithms.integer.candidate import IntegerPlan, candidates
 from edgeconv.kernels.algorithms.integer.kernels import CONVOLVE
 from edgeconv.kernels.algorithms.integer.overlap import overlapping
@@ -115,11 +115,14 @@ def by_blocks(problem: ConvProblem, together: int) -> int:
     return apart
 
 
-def of_depthwise(problem: ConvProblem, two: TwoRows | None) -> int:
+def of_depthwise(problem: ConvProblem, two: TwoRows | None, *, helium: bool) -> int:
     """By blocks of rows, those of which pairs serve two windows among them, or row by row."""
+    if helium and is_tall(problem):
+        apart = problem.dilations[1] // math.gcd(problem.strides[1], problem.dilations[1])
+        return by_blocks(problem, ROWS_TOGETHER * apart)
     if two is not None and not two.kernel.is_turned:
         return by_blocks(problem, two.block)
-    if two is None and is_column(problem):
+    if two is None and is_column(problem) and not helium:
         return by_blocks(problem, ROWS_TOGETHER)
     return by_rows(problem)
 
@@ -137,7 +140,7 @@ def hold(problem: ConvProblem, candidate: ConvCandidate[IntegerPlan], *, helium:
     """The overlap that ``candidate`` offers is as large as it may be, and no larger."""
     node = Node("layer", "Conv", ("x", "w"), ("y",))
     if problem.groups > 1:
-        apart = of_depthwise(problem, candidate.plan.two)
+        apart = of_depthwise(problem, candidate.plan.two, helium=helium)
     else:
         pointwise = problem.kernel == (1, 1, 1) and not any(problem.pads)
         apart = by_pixels(problem, again=candidate.plan.kernel.is_dense or (helium and pointwise))

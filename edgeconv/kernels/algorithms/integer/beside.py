@@ -29,6 +29,18 @@ class Beside:
         return (-(-windows // self.every) - 1) * self.stride + taps
 
 
+def is_tall(problem: ConvProblem) -> bool:
+    """Whether windows are one column: Helium takes it for some rows of the output."""
+    own = problem.kernel[2] == 1 and problem.kernel[1] > 1 and problem.pads[2] == 0
+    return own and not (problem.in_ring or problem.out_ring)
+
+
+def tall_rows(problem: ConvProblem) -> int:
+    """So many."""
+    every = Beside.of(problem.strides[1], problem.dilations[1]).every
+    return min(problem.out_size[1], ROWS_TOGETHER * every)
+
+
 @dataclass(frozen=True, slots=True)
 class Taken:
     """What is brought together at a time: ``pairs`` of numbers, and ``lone`` ones, of every
@@ -48,13 +60,15 @@ def is_column(problem: ConvProblem) -> bool:
 def taken(problem: ConvProblem, *, in_pairs: bool) -> Taken:
     """That of a layer; without pairs all numbers are lone."""
     height, width = problem.kernel[1:]
-    per = 2 if in_pairs else 1
-    if is_column(problem):
+    if not in_pairs and is_tall(problem):
+        rows = tall_rows(problem)
+        beside = Beside.of(problem.strides[1], problem.dilations[1])
+        passes = problem.out_size[1] / rows * min(beside.every, rows)
+        return Taken(0, beside.numbers(rows, height), problem.out_size[2] * passes)
+    if in_pairs and is_column(problem):
         rows = min(problem.out_size[1], ROWS_TOGETHER)
-        beside = Beside.of(problem.strides[1], per * problem.dilations[1])
+        beside = Beside.of(problem.strides[1], 2 * problem.dilations[1])
         batches = problem.out_size[1] / rows * min(beside.every, rows)
-        if not in_pairs:
-            return Taken(0, beside.numbers(rows, height), batches)
         lone = -(-rows // beside.every) * (height % 2)
         return Taken(beside.numbers(rows, height // 2), lone, batches)
     beside = Beside.of(problem.strides[2], problem.dilations[2])

@@ -7,7 +7,12 @@ import numpy as np
 from edgeconv.ir.choice import Alias
 from edgeconv.ir.graph import Node
 from edgeconv.kernels.algorithms.candidate import ConvCandidate
-from edgeconv.kernels.algorithms.integer.beside import ROWS_TOGETHER, is_column
+from edgeconv.kernels.algorithms.integer.beside import (
+    ROWS_TOGETHER,
+    is_column,
+    is_tall,
+    tall_rows,
+)
 from edgeconv.kernels.algorithms.integer.candidate import IntegerPlan
 from edgeconv.kernels.algorithms.overlap import (
     apart,
@@ -29,8 +34,9 @@ def overlapping(candidate: ConvCandidate[IntegerPlan], node: Node) -> tuple[Alia
         two = candidate.plan.two
         if two is not None and not two.kernel.is_turned:
             return in_tiles(problem, two.block * problem.out_size[2], again=True)
-        if _takes_rows_together(candidate):
-            return in_tiles(problem, ROWS_TOGETHER, again=True)
+        together = _rows_together(candidate)
+        if together:
+            return in_tiles(problem, together * problem.out_size[2], again=True)
         if candidate.plan.kernel.is_depthwise:
             return _by_rows(problem, added=added, again=_reads_rows_again(candidate))
         if problem.groups > 1:  # the last one reads all pixels when those before are written
@@ -40,11 +46,15 @@ def overlapping(candidate: ConvCandidate[IntegerPlan], node: Node) -> tuple[Alia
     return over_input(problem, node, bytes_apart)
 
 
-def _takes_rows_together(candidate: ConvCandidate[IntegerPlan]) -> bool:
-    """All channels of some rows are read when some of them are written; sums of a row wait for a
-    residual."""
+def _rows_together(candidate: ConvCandidate[IntegerPlan]) -> int:
+    """Rows all channels of which are read when some of them are written; 0 where there are none, as
+    sums of a row wait for a residual."""
     problem, added = candidate.problem, candidate.problem.finish.residual_as is not None
-    return candidate.plan.kernel.is_depthwise and is_column(problem) and not added
+    if not candidate.plan.kernel.is_depthwise or added:
+        return 0
+    if candidate.plan.kernel.helium:
+        return tall_rows(problem) if is_tall(problem) else 0
+    return ROWS_TOGETHER if is_column(problem) else 0
 
 
 def _reads_rows_again(candidate: ConvCandidate[IntegerPlan]) -> bool:

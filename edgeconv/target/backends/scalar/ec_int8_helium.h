@@ -25,6 +25,21 @@ EC_INLINE void ec_int8_copy_helium(int8_t *to, const int8_t *from, int n)
             : "lr", "q0", "memory");
 }
 
+/* Eight bytes of each of `n` > 0 pixels, `pixel` bytes from one to the next, to places `apart`. */
+EC_INLINE void ec_int8_copy_eights_helium(int8_t *to, ptrdiff_t apart, const int8_t *from, ptrdiff_t pixel, int n)
+{
+    __asm__ volatile("dls lr, %[n]\n"
+            "1:\n"
+            "vldrb.u16 q0, [%[from]]\n"
+            "add %[from], %[from], %[pixel]\n"
+            "vstrb.16 q0, [%[to]]\n"
+            "add %[to], %[to], %[apart]\n"
+            "le lr, 1b\n"
+            : [to] "+r"(to), [from] "+r"(from)
+            : [apart] "r"(apart), [pixel] "r"(pixel), [n] "r"(n)
+            : "lr", "q0", "memory");
+}
+
 /* See ec_int8_add: four pairs. */
 EC_INLINE void ec_int8_add_helium(ec_int8_result result, int32_t by_a, int32_t by_b, int ties,
                                   const int8_t *a, const int8_t *b, int8_t *out)
