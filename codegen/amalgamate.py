@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from edgeconv.codegen.c_names import c_float
-from edgeconv.codegen.guarded import for_program, kinds_of, says_a_kind
+from edgeconv.codegen.guarded import MEMORY_SUMS, for_program, kinds_of, says_a_kind
 from edgeconv.ir.encoding import Encoding
 from edgeconv.ir.requantisation.scalings import FIXED, OFFSETS, TIES, TWICE
 from edgeconv.kernels import headers as runtime_headers
@@ -74,9 +74,18 @@ def micro_kernel_list(headers: Iterable[str]) -> str:
     """What ec_micro_kernel.h must know where there are headers of others than float32's; else
     nothing."""
     rows = [row for row in micro_kernels() if row.header and row.header in headers]
-    prefixes = [PANELS, *dict.fromkeys(row.prefix for row in rows)]
-    listed = " ".join(f"ROW({prefix}, {prefix.upper()})" for prefix in prefixes)
-    return f"#define EC_MICRO_KERNELS(ROW) {listed} /* those in use */\n" if rows else ""
+    in_registers = [PANELS, *(row.prefix for row in rows if not row.memory_sums)]
+    in_memory = [row.prefix for row in rows if row.memory_sums]
+    lists = {"EC_MICRO_KERNELS": in_registers, MEMORY_SUMS: in_memory}
+    return "".join(
+        f"#define {name}(ROW) {_listed(prefixes)} /* those in use */\n"
+        for name, prefixes in lists.items()
+        if rows and prefixes
+    )
+
+
+def _listed(prefixes: Iterable[str]) -> str:
+    return " ".join(f"ROW({prefix}, {prefix.upper()})" for prefix in dict.fromkeys(prefixes))
 
 
 def _read(name: str, instead: Mapping[str, str], guarded: set[str]) -> str:
@@ -130,15 +139,15 @@ def amalgamate(
     if scaled:
         yield quantised_table(scaled)
     names = list(dict.fromkeys(kernels))
-    if listed := micro_kernel_list(names):
-        yield listed
+    if kernels_listed := micro_kernel_list(names):
+        yield kernels_listed
     instead = {**SCALINGS[scaling], **({} if stored else NOTHING_STORED)}
     instead = instead if stored and tensors else instead | TENSORS_IN_FLOAT32
     wanted = ["ec_common.h", isa_header, *names]
     guarded: set[str] = set()
     texts = [_read(name, instead, guarded) for name in wanted]
     texts[0] = _LINE.sub(rf"\g<1>{line_bytes or ASSUMED_LINE}\n", texts[0])
-    kinds = kinds_of(texts, workers=workers)
+    kinds = kinds_of(texts, workers=workers, memory_sums=MEMORY_SUMS in kernels_listed)
     sections = [*zip(wanted, texts, strict=True)]
     # Kernels whose own layers fetch nothing have the fetches too, in a program in which others do:
     # what says of which kind it is stands in front of all kernels.

@@ -18,6 +18,7 @@ WORKERS = "EC_WORKERS"  # several share the layers
 DISTANCES = "EC_DISTANCES"  # kernels fetch ahead by distances
 LOADS_IN_ORDER = "EC_LOADS_IN_ORDER"  # register tiles are those of cores in order
 ZERO_POINTS = "EC_ZERO_POINTS"  # integers of filters have them
+MEMORY_SUMS = "EC_MEMORY_SUMS"  # micro-kernels are used whose sums are memory
 PACKED_ZERO_POINTS = "EC_PACKED_ZERO_POINTS"  # of filters that packed rows are multiplied by
 _SAID = (
     DISTANCES,
@@ -28,17 +29,19 @@ _SAID = (
 
 _GUARDED = re.compile(
     r"(?P<remark>^/\*(?:[^*]|\*(?!/))*\*/\n)?"
-    rf"^#ifdef (?P<kind>{'|'.join((WORKERS, *_SAID))})\n"
+    rf"^#ifdef (?P<kind>{'|'.join((WORKERS, MEMORY_SUMS, *_SAID))})\n"
     r"(?P<so>.*?)(?:^#else\n(?P<otherwise>.*?))?^#endif\n(?P<blank>\n?)",
     re.MULTILINE | re.DOTALL,
 )
 _MACRO = re.compile(r"^#define (\w+)\(([^)]*)\) ?(\w*)\n", re.MULTILINE)
 
 
-def kinds_of(texts: Sequence[str], *, workers: bool) -> Mapping[str, bool]:
+def kinds_of(
+    texts: Sequence[str], *, workers: bool, memory_sums: bool = False
+) -> Mapping[str, bool]:
     """Of which kinds a program with these headers is: a header of one kind's says so."""
     said = {kind: any(_says(text, kind) for text in texts) for kind in _SAID}
-    return {WORKERS: workers, **said}
+    return {WORKERS: workers, MEMORY_SUMS: memory_sums, **said}
 
 
 def says_a_kind(text: str) -> bool:

@@ -66,6 +66,11 @@ class MicroKernel:
     ``two_fit``: any two products are added in 16 bits, for which -128 must not stand twice in a
     filter.  ``interleaves``: of steps that follow each other as many as fit the first are
     interleaved so, then the next; others are words of one filter after the other.
+    ``memory_sums``: its sums are memory, not C values in registers, and it has a mode of its own,
+    which takes ``enter`` slots to enter and leave; meanwhile the sums of convolutions wait in
+    ``waiting`` bytes at most, or in as many as a line of pixels under a tile of filters takes;
+    ``through``: slots to bring a
+    vector of sums to memory and back.  ``k_multiple``: steps of channels come in multiples of this.
     ``header``: beside the ISA's own, as kernels include it.  ``feature``: what
     a core must have beyond its ISA, by its name in a board's file; ``flags`` and ``cpu_flags`` are
     then what compilers need and the words of /proc/cpuinfo that tell that the running CPU has it.
@@ -93,6 +98,11 @@ class MicroKernel:
     flags: tuple[str, ...] = ()
     cpu_flags: tuple[str, ...] = ()
     groups_per_load: int = 1
+    memory_sums: bool = False
+    enter: float = 0.0
+    through: float = 0.0
+    waiting: int = 0
+    k_multiple: int = 1
 
     @property
     def name(self) -> str:
@@ -104,10 +114,21 @@ class MicroKernel:
         """What C calls it."""
         return f"EC_ROW_{self.prefix.upper()}"
 
+    def groups(self, channels: int) -> int:
+        """Groups that so many channels make, those that fill up ``k_multiple`` included."""
+        groups = -(-channels // self.k)
+        return -(-groups // self.k_multiple) * self.k_multiple
+
     @property
     def element_bytes(self) -> int:
         """Of int8 as rows of it are packed; 0 of other types."""
         return 4 // self.k if self.sums == "int32" else 0
+
+    @property
+    def any_int16(self) -> bool:
+        """Whether it multiplies pairs of any int16, summed modulo 2^32, not of widened int8 alone:
+        it is called s16, or something that begins so and an underscore."""
+        return self.prefix.partition("_")[0] == "s16"
 
     @property
     def shift(self) -> int:

@@ -169,6 +169,11 @@ class Target:
         return tuple(row for row in rows if row.a == row.b == elements)
 
     @property
+    def float_rows(self) -> tuple[MicroKernel, ...]:
+        """The rows for float32 whose depth is any number of steps."""
+        return tuple(row for row in self.multiplying("float32") if row.k_multiple == 1)
+
+    @property
     def feature_flags(self) -> tuple[str, ...]:
         """What compilers need for its features, beside ``flags``."""
         rows = (row for row in self.micro_kernels if row.feature)

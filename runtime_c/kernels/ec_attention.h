@@ -79,6 +79,9 @@ typedef struct ec_attention_block {
     float *panel, *scores;
     int first, count; /* keys */
     int query, queries;
+#ifdef EC_MEMORY_SUMS
+    int finishing; /* sums are in memory; else they are to be made, and nothing else */
+#endif
 } ec_attention_block;
 
 /* A vector of scores of key number `key`, queries from number i of the panel on: capped and masked. */
@@ -105,16 +108,22 @@ EC_INLINE ec_vec ec_attention_score(const ec_attention *spec, const ec_attention
     return x;
 }
 
-/* Scores of `rows` keys, `key` the number of the first in the block, in a tile of mr; the largest of each lane in `most`. */
-EC_INLINE void ec_attention_scores(const ec_attention *spec, const ec_attention_block *here, const float *keys, int key,
+/* Products of a tile of mr keys with the panel's queries. */
+EC_INLINE void ec_attention_products(const ec_attention *spec, const ec_attention_block *here, const float *keys,
+                                     ec_sums *sums, int mr, int nv)
+{
+    ec_row_init(spec->micro_kernel, sums, NULL, 0, mr, nv);
+    ec_row_mac(spec->micro_kernel, sums, keys, spec->packed ? 4 : 4 * spec->k_row, 4 * (spec->packed ? mr : spec->k_column),
+               here->panel, spec->d, mr, nv);
+}
+
+/* Scores of `rows` keys, `key` the number of the first in the block, of products in a tile of mr; the largest of each lane
+   in `most`. */
+EC_INLINE void ec_attention_scores(const ec_attention *spec, const ec_attention_block *here, const ec_sums *sums, int key,
                                    float *most, int rows, int mr, int nv)
 {
-    ec_sums sums;
     ec_vec v[EC_TILE_VECS];
-    ec_row_init(spec->micro_kernel, &sums, NULL, 0, mr, nv);
-    ec_row_mac(spec->micro_kernel, &sums, keys, spec->packed ? 4 : 4 * spec->k_row, 4 * (spec->packed ? mr : spec->k_column),
-               here->panel, spec->d, mr, nv);
-    ec_row_read(spec->micro_kernel, &sums, v, mr, nv);
+    ec_row_read(spec->micro_kernel, sums, v, mr, nv);
     EC_UNROLL
     for (int j = 0; j < nv; j++) {
         ec_vec largest = ec_load(most + j * EC_VL);
@@ -158,20 +167,27 @@ EC_INLINE void ec_attention_weights(const ec_attention *spec, const ec_attention
     }
 }
 
-/* mr columns of v, weighted, are added to their sums. */
+/* Sums of mr columns, in the place of what the blocks before have summed. */
+EC_INLINE void ec_attention_scale(float *to, const float *factors, int mr, int nv)
+{
+    EC_UNROLL
+    for (int p = 0; p < mr; p++) {
+        EC_UNROLL
+        for (int j = 0; j < nv; j++) {
+            float *const at = to + (p * nv + j) * EC_VL;
+            ec_store(at, ec_mul(ec_load(at), ec_load(factors + j * EC_VL)));
+        }
+    }
+}
+
+/* mr columns of v, weighted, are added to their sums, which are multiplied by `factors` before, if that is not done. */
 EC_INLINE void ec_attention_values(const ec_attention *spec, const ec_attention_block *here, const float *values,
                                    float *to, const float *factors, int mr, int nv)
 {
     ec_sums sums;
     if (here->first) {
-        EC_UNROLL
-        for (int p = 0; p < mr; p++) {
-            EC_UNROLL
-            for (int j = 0; j < nv; j++) {
-                float *const at = to + (p * nv + j) * EC_VL;
-                ec_store(at, ec_mul(ec_load(at), ec_load(factors + j * EC_VL)));
-            }
-        }
+        if (factors)
+            ec_attention_scale(to, factors, mr, nv);
         ec_row_load(spec->micro_kernel, &sums, to, mr, nv);
     } else {
         ec_row_init(spec->micro_kernel, &sums, NULL, 0, mr, nv);
@@ -181,23 +197,49 @@ EC_INLINE void ec_attention_values(const ec_attention *spec, const ec_attention_
     ec_row_save(spec->micro_kernel, &sums, to, mr, nv);
 }
 
-/* A panel of nv vectors of queries meets a block. */
-EC_NEST void ec_attention_meet(const ec_attention *spec, const ec_attention_block *here, int nv)
+/* The tile of `rows` keys that begins with number `key` of the block. */
+EC_INLINE void ec_attention_key_tile(const ec_attention *spec, const ec_attention_block *here, int key, float *most,
+                                     int rows, int mr, int nv)
 {
-    float most[EC_TILE_VECS * EC_VL], factors[EC_TILE_VECS * EC_VL];
-    const int mr = spec->key_rows, columns = spec->column_rows;
-    float *const sums = here->panel + (ptrdiff_t)nv * EC_VL * spec->d;
-    const float *const maximum = sums + (ptrdiff_t)nv * EC_VL * ec_attention_columns(spec);
-    EC_UNROLL
-    for (int j = 0; j < nv; j++)
-        ec_store(most + j * EC_VL, ec_load(maximum + j * EC_VL));
+    const float *const keys = here->keys + key * (spec->packed ? spec->d : spec->k_row);
+    ec_sums sums;
+#ifdef EC_MEMORY_SUMS
+    float *const to = here->scores + (ptrdiff_t)key * nv * EC_VL;
+    if (ec_row_in_memory(spec->micro_kernel) && here->finishing) {
+        for (int p = 0; p < rows; p++) { /* of any number */
+            sums.job = (ec_dot_job){.sums = to + (ptrdiff_t)p * nv * EC_VL, .mr = 1, .nv = nv};
+            ec_attention_scores(spec, here, &sums, key + p, most, 1, 1, nv);
+        }
+        return;
+    }
+#endif
+    ec_attention_products(spec, here, keys, &sums, mr, nv);
+#ifdef EC_MEMORY_SUMS
+    if (ec_row_in_memory(spec->micro_kernel)) {
+        ec_row_save(spec->micro_kernel, &sums, to, mr, nv);
+        return;
+    }
+#endif
+    ec_attention_scores(spec, here, &sums, key, most, rows, mr, nv);
+}
+
+/* All keys of the block. */
+EC_INLINE void ec_attention_keys(const ec_attention *spec, const ec_attention_block *here, float *most, int nv)
+{
+    const int mr = spec->key_rows;
     int key = 0;
     for (; key + mr <= here->count; key += mr)
-        ec_attention_scores(spec, here, here->keys + key * (spec->packed ? spec->d : spec->k_row), key, most, mr, mr, nv);
+        ec_attention_key_tile(spec, here, key, most, mr, mr, nv);
     if (key < here->count)
-        ec_attention_scores(spec, here, here->keys + key * (spec->packed ? spec->d : spec->k_row), key, most,
-                            here->count - key, spec->packed ? mr : spec->n % spec->keys % mr, nv);
-    ec_attention_weights(spec, here, most, factors, nv);
+        ec_attention_key_tile(spec, here, key, most, here->count - key,
+                              spec->packed ? mr : spec->n % spec->keys % mr, nv);
+}
+
+/* All columns of the values. */
+EC_INLINE void ec_attention_all_columns(const ec_attention *spec, const ec_attention_block *here, float *sums,
+                                        const float *factors, int nv)
+{
+    const int columns = spec->column_rows;
     int column = 0;
     for (; column + columns <= ec_attention_columns(spec); column += columns)
         ec_attention_values(spec, here, here->values + column * (spec->packed ? here->count : spec->v_column),
@@ -205,6 +247,46 @@ EC_NEST void ec_attention_meet(const ec_attention *spec, const ec_attention_bloc
     if (column < ec_attention_columns(spec))
         ec_attention_values(spec, here, here->values + column * spec->v_column, sums + (ptrdiff_t)column * nv * EC_VL,
                             factors, spec->columns % columns, nv);
+}
+
+#ifdef EC_MEMORY_SUMS
+/* ec_attention_meet where the micro-kernel's sums are memory: scores in theirs, and sums of values in theirs. */
+EC_INLINE void ec_attention_meet_in_memory(const ec_attention *spec, const ec_attention_block *here, float *sums,
+                                           float *most, float *factors, int nv)
+{
+    ec_attention_block summed = *here;
+    summed.finishing = 1;
+    ec_row_enter(spec->micro_kernel);
+    ec_attention_keys(spec, here, most, nv);
+    ec_row_leave(spec->micro_kernel);
+    ec_attention_keys(spec, &summed, most, nv);
+    ec_attention_weights(spec, here, most, factors, nv);
+    if (here->first)
+        ec_attention_scale(sums, factors, ec_attention_columns(spec), nv);
+    ec_row_enter(spec->micro_kernel);
+    ec_attention_all_columns(spec, here, sums, NULL, nv);
+    ec_row_leave(spec->micro_kernel);
+}
+#endif
+
+/* A panel of nv vectors of queries meets a block. */
+EC_NEST void ec_attention_meet(const ec_attention *spec, const ec_attention_block *here, int nv)
+{
+    float most[EC_TILE_VECS * EC_VL], factors[EC_TILE_VECS * EC_VL];
+    float *const sums = here->panel + (ptrdiff_t)nv * EC_VL * spec->d;
+    const float *const maximum = sums + (ptrdiff_t)nv * EC_VL * ec_attention_columns(spec);
+    EC_UNROLL
+    for (int j = 0; j < nv; j++)
+        ec_store(most + j * EC_VL, ec_load(maximum + j * EC_VL));
+#ifdef EC_MEMORY_SUMS
+    if (ec_row_in_memory(spec->micro_kernel)) {
+        ec_attention_meet_in_memory(spec, here, sums, most, factors, nv);
+        return;
+    }
+#endif
+    ec_attention_keys(spec, here, most, nv);
+    ec_attention_weights(spec, here, most, factors, nv);
+    ec_attention_all_columns(spec, here, sums, factors, nv);
 }
 
 /* The panel's results: sums over totals. */

@@ -41,7 +41,7 @@ EC_INLINE void ec_gemm_sum_rows(const ec_gemm spec, const ec_window window, ec_s
                                 const ec_gemm_line here, int column, ec_ahead ahead, int mr, int nv)
 {
     const ec_panel panel = spec.panel;
-    const int groups = ec_ceil_div(here.n, spec.k), blocks = ec_ceil_div(groups, panel.block);
+    const int groups = ec_gemm_groups(spec, here.n), blocks = ec_ceil_div(groups, panel.block);
     const int runs = blocks * window.kernel_d * window.kernel_h * window.kernel_w;
     const int stride = window.stride_w / panel.column_stride / panel.phases; /* in its columns */
     const ptrdiff_t columns = (ptrdiff_t)panel.phases * panel.wide;
@@ -121,40 +121,42 @@ EC_INLINE void ec_gemm_finish(const ec_gemm spec, const ec_gemm_given given,
     }
 }
 
-/* Strip number `strip` of a line, which begins at `column`: `pixels` of it by `filters`. */
-EC_NEST void ec_gemm_tile(const ec_gemm spec, const ec_gemm_given given, const ec_channel_set set,
-                          const ec_gemm_line here, int strip, int column, int filters, int pixels)
+/* Sums of strip number `strip` of a line, which begins at `column`: `pixels` of it. */
+EC_INLINE void ec_gemm_sum(const ec_gemm spec, const ec_gemm_given given, const ec_gemm_line here, ec_sums *tile,
+                           int strip, int column, int pixels, int mr, int nv)
 {
-    const int by_filters = ec_gemm_filters_are_rows(spec);
-    const int rows = by_filters ? filters : pixels, columns = by_filters ? pixels : filters;
-    const int mr = ec_ceil_div(rows, spec.row_multiple) * spec.row_multiple;
-    const int nv = ec_ceil_div(columns, EC_VL);
     const char *const next = here.next + strip * here.fetched;
     const ec_ahead ahead = {.next = next, .end = next + here.fetched,
                             .few = EC_GEMM_FEW, .near = 1};
-    ec_sums tile;
-    ec_vec sums[EC_TILE_VECS];
-    const ptrdiff_t at = here.at + (by_filters ? column / EC_VL * spec.out_vec : column * spec.out_row);
+    (void)column, (void)pixels; /* of some */
 #ifdef EC_PACKED_ZERO_POINTS
-    if (spec.sums_at && !spec.requantise.asked)
-        ec_gemm_start_around(spec, &tile, here, column, pixels, mr, nv);
+    if (ec_gemm_starts_around(spec))
+        ec_gemm_start_around(spec, tile, here, column, pixels, mr, nv);
     else
-        ec_row_init(spec.micro_kernel, &tile, here.start, by_filters, mr, nv);
+        ec_row_init(spec.micro_kernel, tile, here.start, ec_gemm_filters_are_rows(spec), mr, nv);
 #else
-    ec_row_init(spec.micro_kernel, &tile, here.start, by_filters, mr, nv);
+    ec_row_init(spec.micro_kernel, tile, here.start, ec_gemm_filters_are_rows(spec), mr, nv);
 #endif
     switch (spec.packing) {
     case EC_PACK_COLUMNS:
-        ec_gemm_sum_columns(spec, *given.window, &tile, here, ahead, mr, nv);
+        ec_gemm_sum_columns(spec, *given.window, tile, here, ahead, mr, nv);
         break;
     case EC_PACK_ROWS:
-        ec_gemm_sum_rows(spec, *given.window, &tile, here, column, ahead, mr, nv);
+        ec_gemm_sum_rows(spec, *given.window, tile, here, column, ahead, mr, nv);
         break;
     }
+}
+
+/* What becomes of them: `rows` rows by `columns` lanes, which lie at out + at. */
+EC_INLINE void ec_gemm_results(const ec_gemm spec, const ec_gemm_given given, const ec_channel_set set,
+                               const ec_gemm_line here, const ec_sums *tile, ptrdiff_t at, int column,
+                               int rows, int columns, int mr, int nv)
+{
+    ec_vec sums[EC_TILE_VECS];
+    (void)column; /* of some */
 #ifdef EC_REQUANTISE_H
     if (spec.requantise.asked) { /* pixels are the rows */
-        int32_t words[EC_TILE_VECS * EC_VL];
-        ec_row_save(spec.micro_kernel, &tile, words, mr, nv);
+        int32_t own[EC_TILE_VECS * EC_VL], *const words = ec_row_words(spec.micro_kernel, tile, own, mr, nv);
 #ifdef EC_PACKED_ZERO_POINTS
         if (spec.sums_at)
             ec_gemm_add_around(words, here, column, rows, nv);
@@ -164,8 +166,49 @@ EC_NEST void ec_gemm_tile(const ec_gemm spec, const ec_gemm_given given, const e
         return;
     }
 #endif
-    ec_row_read(spec.micro_kernel, &tile, sums, mr, nv);
+#ifdef EC_PACKED_ZERO_POINTS
+    if (spec.sums_at && !ec_gemm_starts_around(spec))
+        ec_gemm_add_around(ec_row_words(spec.micro_kernel, tile, sums, mr, nv), here, column, rows, nv);
+#endif
+#ifdef EC_MEMORY_SUMS
+    for (int p = 0; ec_row_in_memory(spec.micro_kernel) && p < rows; p++) { /* of any number */
+        const ec_sums row = {.job = {.sums = (float *)tile->job.sums + (ptrdiff_t)p * nv * EC_VL, .mr = 1, .nv = nv}};
+        const float *const bias = here.bias + (ec_gemm_filters_are_rows(spec) ? p : 0);
+        ec_row_read(spec.micro_kernel, &row, sums, 1, nv);
+        ec_gemm_finish(spec, given, set, sums, bias, at + p * spec.out_row, 1, columns, nv);
+    }
+    if (ec_row_in_memory(spec.micro_kernel))
+        return;
+#endif
+    ec_row_read(spec.micro_kernel, tile, sums, mr, nv);
     ec_gemm_finish(spec, given, set, sums, here.bias, at, rows, columns, nv);
+}
+
+/* Strip number `strip` of a line, which begins at `column`: `pixels` of it by `filters`. */
+EC_NEST void ec_gemm_tile(const ec_gemm spec, const ec_gemm_given given, const ec_channel_set set,
+                          const ec_gemm_line here, int strip, int column, int filters, int pixels)
+{
+    const int by_filters = ec_gemm_filters_are_rows(spec);
+    const int rows = by_filters ? filters : pixels, columns = by_filters ? pixels : filters;
+    const int mr = ec_ceil_div(rows, spec.row_multiple) * spec.row_multiple;
+    const int nv = ec_ceil_div(columns, EC_VL);
+    const ptrdiff_t at = here.at + (by_filters ? column / EC_VL * spec.out_vec : column * spec.out_row);
+    ec_sums tile;
+#ifdef EC_MEMORY_SUMS
+    if (ec_row_in_memory(spec.micro_kernel)) {
+        float *const words = here.words + (ptrdiff_t)strip * spec.waiting.strip;
+        if (here.finishing) {
+            tile.job = (ec_dot_job){.sums = words, .mr = mr, .nv = nv};
+            ec_gemm_results(spec, given, set, here, &tile, at, column, rows, columns, mr, nv);
+        } else {
+            ec_gemm_sum(spec, given, here, &tile, strip, column, pixels, mr, nv);
+            ec_row_save(spec.micro_kernel, &tile, words, mr, nv);
+        }
+        return;
+    }
+#endif
+    ec_gemm_sum(spec, given, here, &tile, strip, column, pixels, mr, nv);
+    ec_gemm_results(spec, given, set, here, &tile, at, column, rows, columns, mr, nv);
 }
 
 /* The strips of a line under a tile of so many filters. */
@@ -204,57 +247,109 @@ EC_INLINE void ec_gemm_decode(const ec_gemm spec, const ec_gemm_operands operand
     }
 }
 
-/* Tiles [f0, f1) of filters on the lines [from, to) of slice z, which are packed. */
-EC_NEST void ec_gemm_chunk(const ec_gemm spec, const ec_gemm_given given, const ec_channel_set set,
-                           int z, int from, int to, int f0, int f1)
+/* Lines of slice z that are packed, [from, to), and the tiles of filters that are near from number `near` on. */
+typedef struct ec_gemm_span {
+    int z, from, to, near;
+} ec_gemm_span;
+
+/* One of the lines of a span under one of its tiles of filters. */
+EC_INLINE ec_gemm_line ec_gemm_line_of(const ec_gemm spec, const ec_gemm_given given, const ec_channel_set set,
+                                       const ec_gemm_span span, int line, int filter)
 {
     const ec_window window = *given.window;
     const ec_gemm_operands operands = *given.operands;
     const int depth = ec_gemm_depth(spec, window, set.n);
     const int wide = ec_gemm_padded(spec, spec.filters.wide);
     const int strips = spec.pixels.count + spec.pixels.rest;
+    const int first = filter * spec.filters.wide;
     const ptrdiff_t tile = ec_gemm_tile_bytes(spec, spec.filters.wide, depth);
     const ptrdiff_t panel = ec_gemm_line_bytes(spec, window, set.n);
+    const ptrdiff_t fetched =
+        (ptrdiff_t)ec_ceil_div((int)tile, (span.to - span.from) * strips * EC_LINE_BYTES) * EC_LINE_BYTES;
+    const float *const place = operands.decoded + (ptrdiff_t)(filter - span.near) * wide * depth;
 #ifdef EC_PACKED_ZERO_POINTS
     const int32_t *const inputs = (const int32_t *)(const void *)operands.panels + spec.sums_at;
     const int wide_line = spec.sums_at ? ec_gemm_line_pixels(spec) : 0;
 #endif
-    const ptrdiff_t fetched =
-        (ptrdiff_t)ec_ceil_div((int)tile, (to - from) * strips * EC_LINE_BYTES) * EC_LINE_BYTES;
+    return (ec_gemm_line){
+        .filters = spec.filters_as == EC_F32 ? set.filters + filter * tile : (const char *)place,
+        .pixels = (const char *)operands.panels + (line - span.from) * panel,
+        .bias = set.bias ? set.bias + first : NULL,
+        .start = set.start ? set.start + first : NULL,
+        .multiplier = set.multiplier ? set.multiplier + first : NULL,
+#ifdef EC_PACKED_ZERO_POINTS
+        .by_sum = set.by_sum ? set.by_sum + first : NULL,
+        .inputs = inputs + (line - span.from) * wide_line,
+#endif
+        .at = set.at + span.z * spec.out_slice + line * spec.out_line +
+              (ec_gemm_filters_are_rows(spec) ? first * spec.out_row : first / EC_VL * spec.out_vec),
+        .n = set.n,
+        .last = line == spec.lines - 1,
+        .met = spec.panel.element ? ec_rows_whole(window) : ec_rows_read(window, span.z, line),
+        .next = set.filters + (filter + 1) * tile + (line - span.from) * strips * fetched,
+        .fetched = fetched};
+}
+
+/* Its strips. */
+EC_INLINE void ec_gemm_across(const ec_gemm spec, const ec_gemm_given given, const ec_channel_set set,
+                              const ec_gemm_line here, int filter)
+{
+    if (spec.filters.count && (!spec.filters.rest || filter < spec.filters.count))
+        ec_gemm_strips(spec, given, set, here, spec.pixels,
+                       spec.filters.wide);
+    else
+        ec_gemm_strips(spec, given, set, here,
+                       spec.narrow_pixels.wide ? spec.narrow_pixels : spec.pixels,
+                       spec.filters.narrow);
+}
+
+#ifdef EC_MEMORY_SUMS
+/* A span up to tile `end`, where the micro-kernel's sums are memory: as many lines as wait at a time are
+   summed, then their results are made. */
+EC_NEST void ec_gemm_by_stretches(const ec_gemm spec, const ec_gemm_given given, const ec_channel_set set,
+                                  const ec_gemm_span span, int end)
+{
+    const int lines = span.to - span.from, tiles = end - span.near, count = lines * tiles;
+    const int by_tiles = spec.waiting.by_tiles;
+    for (int first = 0; first < count; first += spec.waiting.lines) {
+        const int last = ec_min_i(first + spec.waiting.lines, count);
+        for (int finishing = 0; finishing < 2; finishing++) {
+            if (!finishing)
+                ec_row_enter(spec.micro_kernel);
+            for (int i = first; i < last; i++) {
+                const int filter = span.near + (by_tiles ? i / lines : i % tiles);
+                const int line = span.from + (by_tiles ? i % lines : i / tiles);
+                ec_gemm_line here = ec_gemm_line_of(spec, given, set, span, line, filter);
+                here.words = given.operands->panels + spec.waiting.at + (ptrdiff_t)(i - first) * spec.waiting.line;
+                here.finishing = finishing;
+                ec_gemm_across(spec, given, set, here, filter);
+            }
+            if (!finishing)
+                ec_row_leave(spec.micro_kernel);
+        }
+    }
+}
+#endif
+
+/* Tiles [f0, f1) of filters on the lines [from, to) of slice z, which are packed. */
+EC_NEST void ec_gemm_chunk(const ec_gemm spec, const ec_gemm_given given, const ec_channel_set set,
+                           int z, int from, int to, int f0, int f1)
+{
+    const int depth = ec_gemm_depth(spec, *given.window, set.n);
     for (int near = f0; near < f1; near += spec.tiles_near) {
         const int end = ec_min_i(near + spec.tiles_near, f1);
-        ec_gemm_decode(spec, operands, set, depth, near, end);
+        const ec_gemm_span span = {.z = z, .from = from, .to = to, .near = near};
+        ec_gemm_decode(spec, *given.operands, set, depth, near, end);
+#ifdef EC_MEMORY_SUMS
+        if (ec_row_in_memory(spec.micro_kernel)) {
+            ec_gemm_by_stretches(spec, given, set, span, end);
+            continue;
+        }
+#endif
         for (int line = from; line < to; line++)
             for (int filter = near; filter < end; filter++) {
-                const int first = filter * spec.filters.wide;
-                const float *const place =
-                    operands.decoded + (ptrdiff_t)(filter - near) * wide * depth;
-                const ec_gemm_line here = {
-                    .filters = spec.filters_as == EC_F32 ? set.filters + filter * tile
-                                                         : (const char *)place,
-                    .pixels = (const char *)operands.panels + (line - from) * panel,
-                    .bias = set.bias ? set.bias + first : NULL,
-                    .start = set.start ? set.start + first : NULL,
-                    .multiplier = set.multiplier ? set.multiplier + first : NULL,
-#ifdef EC_PACKED_ZERO_POINTS
-                    .by_sum = set.by_sum ? set.by_sum + first : NULL,
-                    .inputs = inputs + (line - from) * wide_line,
-#endif
-                    .at = set.at + z * spec.out_slice + line * spec.out_line +
-                          (ec_gemm_filters_are_rows(spec) ? first * spec.out_row
-                                                          : first / EC_VL * spec.out_vec),
-                    .n = set.n,
-                    .last = line == spec.lines - 1,
-                    .met = spec.panel.element ? ec_rows_whole(window) : ec_rows_read(window, z, line),
-                    .next = set.filters + (filter + 1) * tile + (line - from) * strips * fetched,
-                    .fetched = fetched};
-                if (spec.filters.count && (!spec.filters.rest || filter < spec.filters.count))
-                    ec_gemm_strips(spec, given, set, here, spec.pixels,
-                                   spec.filters.wide);
-                else
-                    ec_gemm_strips(spec, given, set, here,
-                                   spec.narrow_pixels.wide ? spec.narrow_pixels : spec.pixels,
-                                   spec.filters.narrow);
+                const ec_gemm_line here = ec_gemm_line_of(spec, given, set, span, line, filter);
+                ec_gemm_across(spec, given, set, here, filter);
             }
     }
 }

@@ -101,6 +101,16 @@ EC_INLINE void ec_gemm_add_around(int32_t *words, const ec_gemm_line here, int c
     }
 }
 
+/* Whether sums start with that; else it is added to them. */
+EC_INLINE int ec_gemm_starts_around(const ec_gemm spec)
+{
+#ifdef EC_MEMORY_SUMS
+    if (ec_row_in_memory(spec.micro_kernel))
+        return 0;
+#endif
+    return spec.sums_at && !spec.requantise.asked;
+}
+
 /* What the sums of a tile start with: `pixels` rows, and the last one again up to mr, of nv vectors. */
 EC_INLINE void ec_gemm_start_around(const ec_gemm spec, ec_sums *tile, const ec_gemm_line here, int column, int pixels,
                                     int mr, int nv)

@@ -13,6 +13,16 @@ typedef struct ec_cut {
     int wide, count, narrow, rest;
 } ec_cut;
 
+#ifdef EC_MEMORY_SUMS
+/* Sums that wait for their epilogue until the micro-kernel's mode is left: of so many lines at a time, each
+   under a tile of filters.  at: words from the panels to them; line, strip: words of one.  by_tiles: all
+   lines under a tile of filters come before the next one; else all tiles that are near under a line. */
+typedef struct ec_waiting {
+    ptrdiff_t at;
+    int lines, line, strip, by_tiles;
+} ec_waiting;
+#endif
+
 /* Constants at the call.  Filters are those of a group, of which there is one narrow tile at most;
    tiles are padded to whole vectors or to row_multiple rows. */
 typedef struct ec_gemm {
@@ -32,6 +42,10 @@ typedef struct ec_gemm {
     int start_with_residual;      /* sums begin with it; else the epilogue adds it, if at all */
 #ifdef EC_PACKED_ZERO_POINTS
     int sums_at, pixels_at;       /* words from the panels to sums of the inputs of windows and of pixels; or 0 */
+#endif
+#ifdef EC_MEMORY_SUMS
+    int k_multiple;               /* steps of channels come in multiples of this */
+    ec_waiting waiting;           /* where the micro-kernel's sums are memory */
 #endif
     ec_requantise requantise;     /* where int8 comes of sums of int8, in place of the epilogue */
     ec_source in;                 /* where rows are packed */
@@ -90,6 +104,10 @@ typedef struct ec_gemm_line {
     ec_rows met;       /* by the kernel */
     const char *next;  /* filters that its first strip fetches, */
     ptrdiff_t fetched; /* so many bytes; others those behind */
+#ifdef EC_MEMORY_SUMS
+    float *words;      /* where sums wait, */
+    int finishing;     /* and whether they are there */
+#endif
 } ec_gemm_line;
 
 /* Of the tile, and pixels its vectors; else the other way round. */
@@ -100,10 +118,21 @@ EC_INLINE int ec_gemm_filters_are_rows(const ec_gemm spec)
 
 EC_INLINE int ec_gemm_tiles(const ec_gemm spec) { return spec.filters.count + spec.filters.rest; }
 
+/* Groups that n channels make. */
+EC_INLINE int ec_gemm_groups(const ec_gemm spec, int n)
+{
+    const int groups = ec_ceil_div(n, spec.k);
+#ifdef EC_MEMORY_SUMS
+    if (spec.k_multiple > 1)
+        return ec_ceil_div(groups, spec.k_multiple) * spec.k_multiple;
+#endif
+    return groups;
+}
+
 /* Steps of the micro-kernel over n channels. */
 EC_INLINE int ec_gemm_depth(const ec_gemm spec, const ec_window window, int n)
 {
-    return ec_ceil_div(n, spec.k) * window.kernel_d * window.kernel_h * window.kernel_w;
+    return ec_gemm_groups(spec, n) * window.kernel_d * window.kernel_h * window.kernel_w;
 }
 
 /* Filters of a tile of so many, padding included. */

@@ -20,7 +20,13 @@
    packed, a_row is 4, and a_k 4 * mr unless the row says otherwise.  Which row is meant is a
    constant too, so that of every switch one case is left.
 
-   EC_MICRO_KERNELS lists those that a program uses; f32 where it says nothing. */
+   Rows whose sums are memory have jobs instead (ec_dot_job.h), of which the functions of ec_sums below
+   make the same use: init and load say what a job begins with, mac is a job, save the last one, and read
+   is for sums that were saved.  Kernels call ec_row_enter and ec_row_leave around them, and compute with
+   vectors outside.
+
+   EC_MICRO_KERNELS lists those that a program uses, f32 where it says nothing; EC_MEMORY_SUMS those whose
+   sums are memory. */
 #ifndef EC_MICRO_KERNEL_H
 #define EC_MICRO_KERNEL_H
 
@@ -29,18 +35,116 @@
 #endif
 
 #define EC_NAME(row, ROW) EC_ROW_##ROW,
+#ifdef EC_MEMORY_SUMS
+enum ec_row { EC_MICRO_KERNELS(EC_NAME) EC_MEMORY_SUMS(EC_NAME) EC_ROW_COUNT };
+#else
 enum ec_row { EC_MICRO_KERNELS(EC_NAME) EC_ROW_COUNT };
+#endif
 #undef EC_NAME
 
 /* The sums of one row; those of others are never touched, and vanish. */
 #define EC_SUMS(row, ROW) ec_##row##_sums row;
 typedef struct ec_sums {
     EC_MICRO_KERNELS(EC_SUMS)
+#ifdef EC_MEMORY_SUMS
+    ec_dot_job job; /* of rows whose sums are memory: how the next begins, or where they are */
+#endif
 } ec_sums;
 #undef EC_SUMS
 
+#ifdef EC_MEMORY_SUMS
+EC_INLINE int ec_row_in_memory(int row)
+{
+#define EC_CASE(row, ROW) case EC_ROW_##ROW: return 1;
+    switch (row) {
+        EC_MEMORY_SUMS(EC_CASE)
+    }
+#undef EC_CASE
+    return 0;
+}
+
+EC_INLINE void ec_row_enter(int row)
+{
+#define EC_CASE(row, ROW) case EC_ROW_##ROW: ec_##row##_enter(); break;
+    switch (row) {
+        EC_MEMORY_SUMS(EC_CASE)
+    }
+#undef EC_CASE
+}
+
+EC_INLINE void ec_row_leave(int row)
+{
+#define EC_CASE(row, ROW) case EC_ROW_##ROW: ec_##row##_leave(); break;
+    switch (row) {
+        EC_MEMORY_SUMS(EC_CASE)
+    }
+#undef EC_CASE
+}
+
+/* A job of a row whose sums are memory. */
+EC_INLINE void ec_row_job(int row, const ec_dot_job *job)
+{
+#define EC_CASE(row, ROW) case EC_ROW_##ROW: ec_##row##_dot(job); break;
+    switch (row) {
+        EC_MEMORY_SUMS(EC_CASE)
+    }
+#undef EC_CASE
+}
+
+EC_INLINE ec_vec ec_row_vector(int row, const void *words)
+{
+#define EC_CASE(row, ROW) case EC_ROW_##ROW: return ec_##row##_vector(words);
+    switch (row) {
+        EC_MEMORY_SUMS(EC_CASE)
+    }
+#undef EC_CASE
+    return ec_set1(0.0f);
+}
+
+/* The functions below, by jobs. */
+EC_INLINE void ec_job_init(ec_dot_job *job, const void *start, int by_rows, int mr, int nv)
+{
+    const int begin = !start ? EC_DOT_ZERO : by_rows ? EC_DOT_ROWS : EC_DOT_COLUMNS;
+    *job = (ec_dot_job){.begin = begin, .start = start, .mr = mr, .nv = nv};
+}
+
+EC_INLINE void ec_job_load(ec_dot_job *job, const void *words, int mr, int nv)
+{
+    *job = (ec_dot_job){.begin = EC_DOT_EACH, .start = words, .sums_row = (ptrdiff_t)nv * EC_VL,
+                        .mr = mr, .nv = nv};
+}
+
+EC_INLINE void ec_job_mac(int row, ec_dot_job *job, const void *a, ptrdiff_t a_row, ptrdiff_t a_k,
+                          const void *b, int depth)
+{
+    job->a = a, job->a_row = a_row, job->a_k = a_k, job->b = b, job->depth = depth;
+    ec_row_job(row, job);
+    job->begin = EC_DOT_GO_ON;
+}
+
+EC_INLINE void ec_job_save(int row, const ec_dot_job *job, void *words)
+{
+    ec_dot_job last = *job;
+    last.depth = 0, last.sums = words, last.sums_row = (ptrdiff_t)job->nv * EC_VL;
+    ec_row_job(row, &last);
+}
+
+EC_INLINE void ec_job_read(int row, const ec_dot_job *job, ec_vec *rows)
+{
+    EC_UNROLL
+    for (int i = 0; i < job->mr * job->nv; i++)
+        rows[i] = ec_row_vector(row, (const float *)job->sums + i * EC_VL);
+}
+#endif
+
 EC_INLINE void ec_row_init(int row, ec_sums *tile, const void *start, int by_rows, int mr, int nv)
 {
+#ifdef EC_MEMORY_SUMS
+    if (ec_row_in_memory(row)) {
+        ec_job_init(&tile->job, start, by_rows, mr, nv);
+        return;
+    }
+#endif
 #define EC_CASE(row, ROW)                                                                          \
     case EC_ROW_##ROW: ec_##row##_init(&tile->row, start, by_rows, mr, nv); break;
     switch (row) {
@@ -52,6 +156,12 @@ EC_INLINE void ec_row_init(int row, ec_sums *tile, const void *start, int by_row
 EC_INLINE void ec_row_mac(int row, ec_sums *tile, const void *a, ptrdiff_t a_row, ptrdiff_t a_k,
                           const void *b, int depth, int mr, int nv)
 {
+#ifdef EC_MEMORY_SUMS
+    if (ec_row_in_memory(row)) {
+        ec_job_mac(row, &tile->job, a, a_row, a_k, b, depth);
+        return;
+    }
+#endif
 #define EC_CASE(row, ROW)                                                                          \
     case EC_ROW_##ROW: ec_##row##_mac(&tile->row, a, a_row, a_k, b, depth, mr, nv); break;
     switch (row) {
@@ -62,6 +172,12 @@ EC_INLINE void ec_row_mac(int row, ec_sums *tile, const void *a, ptrdiff_t a_row
 
 EC_INLINE void ec_row_read(int row, const ec_sums *tile, ec_vec *rows, int mr, int nv)
 {
+#ifdef EC_MEMORY_SUMS
+    if (ec_row_in_memory(row)) {
+        ec_job_read(row, &tile->job, rows);
+        return;
+    }
+#endif
 #define EC_CASE(row, ROW)                                                                          \
     case EC_ROW_##ROW: ec_##row##_read(&tile->row, rows, mr, nv); break;
     switch (row) {
@@ -72,6 +188,12 @@ EC_INLINE void ec_row_read(int row, const ec_sums *tile, ec_vec *rows, int mr, i
 
 EC_INLINE void ec_row_save(int row, const ec_sums *tile, void *words, int mr, int nv)
 {
+#ifdef EC_MEMORY_SUMS
+    if (ec_row_in_memory(row)) {
+        ec_job_save(row, &tile->job, words);
+        return;
+    }
+#endif
 #define EC_CASE(row, ROW)                                                                          \
     case EC_ROW_##ROW: ec_##row##_save(&tile->row, words, mr, nv); break;
     switch (row) {
@@ -82,12 +204,29 @@ EC_INLINE void ec_row_save(int row, const ec_sums *tile, void *words, int mr, in
 
 EC_INLINE void ec_row_load(int row, ec_sums *tile, const void *words, int mr, int nv)
 {
+#ifdef EC_MEMORY_SUMS
+    if (ec_row_in_memory(row)) {
+        ec_job_load(&tile->job, words, mr, nv);
+        return;
+    }
+#endif
 #define EC_CASE(row, ROW)                                                                          \
     case EC_ROW_##ROW: ec_##row##_load(&tile->row, words, mr, nv); break;
     switch (row) {
         EC_MICRO_KERNELS(EC_CASE)
     }
 #undef EC_CASE
+}
+
+/* The sums as words: saved to `own`, or where those of rows lie whose sums are memory. */
+EC_INLINE void *ec_row_words(int row, const ec_sums *tile, void *own, int mr, int nv)
+{
+#ifdef EC_MEMORY_SUMS
+    if (ec_row_in_memory(row))
+        return tile->job.sums;
+#endif
+    ec_row_save(row, tile, own, mr, nv);
+    return own;
 }
 
 enum ec_fetching { EC_FETCH_NOTHING, EC_FETCH_AHEAD };

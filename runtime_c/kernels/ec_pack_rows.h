@@ -218,7 +218,7 @@ EC_INLINE void ec_pack_rows(const ec_window window, const ec_panel shape, const 
                     ec_pack_pairs(window, shape, source, in, to, iz, iy, c, whole * block, n);
 #endif
 #ifdef EC_INT8_H
-                if (shape.element == 1 && (shape.apart || n <= few))
+                if (shape.element == 1 && (shape.apart || shape.block == 1))
                     ec_pack_apart(window, shape, source, in, to, iz, iy, c + whole * block, n - whole * block);
                 else if (shape.element && (n % whole == 0 || block < n / whole)) /* constants, either way */
                     ec_pack_together(window, shape, source, in, to, iz, iy, c + whole * block, whole);

@@ -16,11 +16,25 @@ typedef struct ec_interleave {
    starts with beside its own share, by_start times the sum of its numbers less zero. */
 typedef struct ec_operand {
     int k, n, wide, group, block, element, zero;
+#ifdef EC_MEMORY_SUMS
+    int multiple; /* words of a column come in multiples of this */
+#endif
     int32_t start, by_start;
     ptrdiff_t row, column; /* from a number to the next of its column, and of its row */
     int interleaves;
     ec_interleave interleave[2];
 } ec_operand;
+
+/* Words of a column, those of zeros behind it included. */
+EC_INLINE int ec_operand_words(const ec_operand *as)
+{
+    const int words = ec_ceil_div(as->k, as->group);
+#ifdef EC_MEMORY_SUMS
+    if (as->multiple > 1)
+        return ec_ceil_div(words, as->multiple) * as->multiple;
+#endif
+    return words;
+}
 
 /* Number `at` of what is packed. */
 EC_INLINE void ec_operand_put(const ec_operand *as, void *to, ptrdiff_t at, int number)
@@ -86,9 +100,9 @@ EC_INLINE void ec_operand_interleave(const ec_operand *as, ec_interleave by, con
 /* A tile of `wide` columns, of which n exist. */
 EC_INLINE void ec_operand_tile(const ec_operand *as, const int8_t *b, char *to, int wide, int n, int32_t *sums)
 {
-    const int words = ec_ceil_div(as->k, as->group);
-    if (n < wide)
-        memset(to, 0, (size_t)words * 4 * (size_t)wide);
+    const int words = ec_ceil_div(as->k, as->group), all = ec_operand_words(as);
+    if (n < wide || words < all)
+        memset(to, 0, (size_t)all * 4 * (size_t)wide);
     for (int j = 0; j < wide; j++)
         sums[j] = 0;
     for (int block = 0; block < words; block += as->block) {
@@ -120,7 +134,7 @@ EC_NEST void ec_pack_operand(const ec_operand *as, const int8_t *b, void *packed
     for (int j = 0; j < as->n; j += as->wide) {
         const int n = ec_min_i(as->wide, as->n - j), wide = ec_ceil_div(n, EC_VL) * EC_VL;
         ec_operand_tile(as, b + j * as->column, to, wide, n, start + j);
-        to += (ptrdiff_t)ec_ceil_div(as->k, as->group) * 4 * wide;
+        to += (ptrdiff_t)ec_operand_words(as) * 4 * wide;
     }
 }
 

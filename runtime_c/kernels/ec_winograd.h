@@ -308,8 +308,14 @@ EC_NEST void ec_winograd_strip(const ec_winograd spec, const ec_epilogue epilogu
     float *const sums =
         operands.panel + (ptrdiff_t)positions * ec_winograd_held(spec) * spec.line;
     const int32_t *const begin = spec.pairs ? operands.start + ec_winograd_channel(spec, vector) : NULL;
+#ifdef EC_MEMORY_SUMS
+    ec_row_enter(spec.micro_kernel);
+#endif
     ec_winograd_multiply(spec, operands.panel, (const float *)operands.filters + vector * of_vector,
                          begin, sums, nv);
+#ifdef EC_MEMORY_SUMS
+    ec_row_leave(spec.micro_kernel);
+#endif
     (void)epilogue; /* of float32 */
 #ifdef EC_INT8_WINOGRAD_H
     if (spec.pairs) {

@@ -8,7 +8,7 @@ those of few operations.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -75,10 +75,11 @@ def build(request: pytest.FixtureRequest) -> Build:
 
 
 @pytest.fixture(params=TARGETS)
-def build_once(request: pytest.FixtureRequest) -> Build:
+def build_once(request: pytest.FixtureRequest) -> Iterator[Build]:
     """With the kernels that take sizes at run time, those of the tests of kernels."""
     ways = (way for way in builds.WAYS if way.target == request.param and not way.constants)
-    return next(ways).build()
+    with next(ways).build() as found:
+        yield found
 
 
 @pytest.fixture(params=TARGETS)

@@ -320,7 +320,7 @@ static int tiny_check_header(const unsigned char *image)
         return TINY_E_WEIGHTS_FORMAT;
     if (tiny_u32(image + 8) != (uint32_t)TINY_WEIGHTS_BYTES || tiny_u32(image + 12) != 0)
         return TINY_E_WEIGHTS_SIZE;
-    if (tiny_u32(image + 16) != 0x63f1119bu || tiny_u32(image + 20) != 0x7e5be894u)
+    if (tiny_u32(image + 16) != 0x96874d01u || tiny_u32(image + 20) != 0xa77caec1u)
         return TINY_E_WEIGHTS_LAYOUT;
     return TINY_OK;
 }

@@ -9,9 +9,11 @@ from __future__ import annotations
 import functools
 import shutil
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -19,10 +21,12 @@ from edgeconv.run.build.toolchain import program_named
 from edgeconv.target import host
 from edgeconv.target.backends import TARGETS
 from edgeconv.target.targets import Target
+from tests import toy
 from tests.kernels import by_turns
 from tests.kernels.cases import Build
 
 COMPILERS = ("gcc", "clang")
+MEMORY_SUMS = "_TOY"  # micro-kernels whose sums are memory
 
 _STRICT = ("-std=c11", "-D_POSIX_C_SOURCE=200112L", "-Wall", "-Wextra", "-Wpedantic", "-Werror")
 _SANITIZE = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all")
@@ -113,7 +117,7 @@ def with_simde(target: Target, compiler: str, options: tuple[str, ...] = ()) -> 
         replace(target, flags=()),  # those are what the CPU lacks
         (
             *(found, *options, *_STRICT),
-            *("-isystem", str(_SHIMS[target.name])),
+            *("-isystem", str(_SHIMS[target.runtime or target.name])),
             "-Wno-psabi",  # no vector is passed between separately compiled functions
             *("-Wl,--no-as-needed", "-lm"),  # SIMDe rounds and takes roots with libm
         ),
@@ -125,11 +129,21 @@ def find(target: Target, compiler: str, options: tuple[str, ...] = ()) -> Build:
     """The most faithful way to run ``target`` here; skips, by name, what is missing."""
     if runs_here(target):
         return native(target, compiler, options)
-    if target.name in _SHIMS:
+    if (target.runtime or target.name) in _SHIMS:
         return with_simde(target, compiler, options)
     if is_native(target):
         return native(target, compiler, options)
     return emulated(target, () if set(_SANITIZE) <= set(options) else options)
+
+
+def memory_backends() -> AbstractContextManager[None]:
+    """There are backends whose micro-kernels sum in memory (`in_memory`)."""
+    return toy.backends_added(toy.MEMORY_SUMS)
+
+
+def in_memory(isa: str) -> str:
+    """The name of the one for ``isa``."""
+    return f"{isa}_memory"
 
 
 @dataclass(frozen=True)
@@ -137,7 +151,8 @@ class Way:
     """How the kernels of an ISA are tested: options, none for GCC's sanitizers or Clang's default,
     and whether sizes are constants, as in what is emitted, or known at run time only.
 
-    ``by_turns``: an operation is tried in a few of its layouts.
+    ``by_turns``: an operation is tried in a few of its layouts.  ``memory_sums``: by micro-kernels
+    of `tests.toy.memory_sums`, in the place of the ISA's own.
     """
 
     target: str
@@ -145,10 +160,30 @@ class Way:
     options: tuple[str, ...] = SHIPPED
     constants: bool = False
     by_turns: bool = False
+    memory_sums: bool = False
 
-    def build(self) -> Build:
-        """Skips, by name, what is missing."""
-        found = find(TARGETS[self.target], self.compiler, self.options)
+    @property
+    def name(self) -> str:
+        """As tests are called."""
+        words = {
+            "constants": self.constants,
+            "by-turns": self.by_turns,
+            "memory-sums": self.memory_sums,
+        }
+        return "-".join(
+            (self.target, self.compiler, *(word for word, said in words.items() if said))
+        )
+
+    @contextmanager
+    def build(self) -> Iterator[Build]:
+        """Its backend is there meanwhile.  Skips, by name, what is missing."""
+        with memory_backends() if self.memory_sums else nullcontext():
+            found = self._built()
+            yield replace(found, chosen=MEMORY_SUMS) if self.memory_sums else found
+
+    def _built(self) -> Build:
+        name = in_memory(self.target) if self.memory_sums else self.target
+        found = find(TARGETS[name], self.compiler, self.options)
         some = by_turns.taken if self.by_turns else None
         return replace(found, compiled_once=not self.constants, some=some)
 
@@ -163,10 +198,31 @@ WAYS = (
     Way("avx2", "clang"),
     *(Way(name, "gcc") for name in TARGETS if name not in ("portable", "avx512", "avx2")),
 )
+# Micro-kernels whose sums are memory: of each ISA another kind.
+MEMORY_WAYS = (
+    Way("portable", "gcc", (), memory_sums=True),
+    Way("avx2", "gcc", memory_sums=True),
+    Way("avx512", "gcc", memory_sums=True),
+    Way("avx2", "gcc", constants=True, by_turns=True, memory_sums=True),
+)
 # What takes minutes: constants on every ISA in every layout, and with the second compiler.
 MORE_WAYS = (
     *(Way(name, "gcc", constants=True) for name in TARGETS),
     *(Way(name, "clang", constants=True) for name in ("portable", "avx512", "avx2")),
+)
+
+
+def params(*ways: Way, slow: Sequence[Way] = ()) -> list[Any]:
+    """Of a fixture that builds in these ways, some of which take minutes."""
+    return [
+        *(pytest.param(way, id=way.name) for way in ways),
+        *(pytest.param(way, id=way.name, marks=pytest.mark.slow) for way in slow),
+    ]
+
+
+# For a module whose kernels multiply packed operands.
+BY_MICRO_KERNELS = pytest.mark.parametrize(
+    "build", params(*WAYS, *MEMORY_WAYS, slow=MORE_WAYS), indirect=True
 )
 
 

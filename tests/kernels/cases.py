@@ -29,7 +29,8 @@ class Build:
     With the options ``trapping`` programs take less time to compile, and a violation ends them
     without a description: one that fails is compiled again without them.  ``compiled_once``:
     kernels are functions that take sizes at run time (``tests.kernels.once``).  ``check`` tries of
-    its cases those that ``some`` picks, if given.
+    its cases those that ``some`` picks, if given, and holds most plans to micro-kernels whose
+    enumerators end with ``chosen``, where they name one: tiles of others may be what fits L1.
     """
 
     name: str
@@ -39,6 +40,7 @@ class Build:
     trapping: tuple[str, ...] = ()
     compiled_once: bool = False
     some: Callable[[Sequence[Case]], list[Case]] | None = None
+    chosen: str = ""
 
 
 @dataclass(frozen=True)

@@ -2,29 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.kernels.builds import MORE_WAYS, WAYS, Way
+from tests.kernels.builds import MORE_WAYS, WAYS, Way, params
 from tests.kernels.cases import Build
 
 
-def _name(way: Way) -> str:
-    words = {"constants": way.constants, "by-turns": way.by_turns}
-    return "-".join((way.target, way.compiler, *(word for word, said in words.items() if said)))
-
-
-@pytest.fixture(
-    params=[
-        *(pytest.param(way, id=_name(way)) for way in WAYS),
-        *(pytest.param(way, id=_name(way), marks=pytest.mark.slow) for way in MORE_WAYS),
-    ]
-)
-def build(request: pytest.FixtureRequest) -> Build:
+@pytest.fixture(params=params(*WAYS, slow=MORE_WAYS))
+def build(request: pytest.FixtureRequest) -> Iterator[Build]:
     """An instruction set, a compiler and its options; skipped, by name, where one is missing."""
     way: Way = request.param
-    return way.build()
+    with way.build() as found:
+        yield found
 
 
 @pytest.fixture

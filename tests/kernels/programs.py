@@ -7,12 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from edgeconv.codegen.amalgamate import (
-    ON_INTEGERS,
-    amalgamate,
-    micro_kernel_list,
-    quantised_table,
-)
+from edgeconv.codegen import amalgamate
+from edgeconv.codegen.amalgamate import ON_INTEGERS, micro_kernel_list, quantised_table
 from edgeconv.codegen.equal_constants import encoded
 from edgeconv.codegen.functions import FunctionTable, environment
 from edgeconv.codegen.pruning import pruned
@@ -138,7 +134,7 @@ class Program:
         to."""
         tensors = [t.storage for run in self.runs for t in run.case.graph.tensors.values()]
         blobs = [blob.storage for run in self.runs for blob in run.case.layer.blobs]
-        kernels = amalgamate(
+        kernels = amalgamate.amalgamate(
             target.header,
             self.kernel_headers(),
             stored=any(form != FLOAT32 for form in (*tensors, *blobs)),

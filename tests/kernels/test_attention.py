@@ -11,9 +11,11 @@ import numpy as np
 from edgeconv.ir.request import Request, Workspace
 from edgeconv.kernels.lowering.nest import dense_strides
 from edgeconv.kernels.ops.attention import ATTENTION
+from tests.kernels.builds import BY_MICRO_KERNELS
 from tests.kernels.cases import Array, Build, Spec
 from tests.kernels.harness import check
 
+pytestmark = BY_MICRO_KERNELS
 rng = np.random.default_rng(11)
 
 

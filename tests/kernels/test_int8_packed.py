@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -17,6 +19,7 @@ from edgeconv.target import host
 from edgeconv.target.backends import TARGETS, micro_kernels
 from edgeconv.target.cache import Cache
 from tests.kernels import builds
+from tests.kernels.builds import MEMORY_SUMS, in_memory, memory_backends
 from tests.kernels.cases import Build, Case, Spec
 from tests.kernels.harness import check
 from tests.kernels.test_int8 import OTHER_ENCODING
@@ -24,6 +27,7 @@ from tests.kernels.test_integer_layers import DENSE, Shaped, added_to, layer, re
 
 MATRICES = "int8_matrix"  # Arm's products of matrices, which are chosen where a core has them
 ISAS = sorted({row.isa for row in micro_kernels() if row.sums == "int32"})
+IN_MEMORY = [f"{isa} memory" for isa in ("portable", "avx2", "avx512")]
 Shape = tuple[int, ...]
 Window = dict[str, Any]
 SMALL = (Cache(1, 4096, 64), Cache(2, 16384, 64))  # of which several panels are made
@@ -48,17 +52,32 @@ def able(name: str, *, matrices: bool = False) -> Build:
     return replace(builds.native(target, "gcc", checked), compiled_once=True)
 
 
-@pytest.fixture(params=ISAS)
-def build(request: pytest.FixtureRequest) -> Build:
-    """Of every ISA."""
-    return able(str(request.param))
+@contextmanager
+def able_in_memory(name: str) -> Iterator[Build]:
+    """Runs micro-kernels whose sums are memory, or what multiplies int8 on an ISA."""
+    isa, _, memory = name.partition(" ")
+    if not memory:
+        yield able(isa)
+        return
+    with memory_backends():
+        yield replace(able(in_memory(isa)), chosen=MEMORY_SUMS)
 
 
-@pytest.fixture(params=[*ISAS, MATRICES])
-def every(request: pytest.FixtureRequest) -> Build:
-    """Of every ISA, and by products of matrices."""
-    matrices = request.param == MATRICES
-    return able("neon" if matrices else str(request.param), matrices=matrices)
+@pytest.fixture(params=[*ISAS, *IN_MEMORY])
+def build(request: pytest.FixtureRequest) -> Iterator[Build]:
+    """Of every ISA, and by micro-kernels whose sums are memory."""
+    with able_in_memory(str(request.param)) as found:
+        yield found
+
+
+@pytest.fixture(params=[*ISAS, MATRICES, *IN_MEMORY])
+def every(request: pytest.FixtureRequest) -> Iterator[Build]:
+    """The same, and by products of matrices."""
+    if request.param == MATRICES:
+        yield able("neon", matrices=True)
+        return
+    with able_in_memory(str(request.param)) as found:
+        yield found
 
 
 def packed(made: tuple[Spec, npt.NDArray[np.float32]], build: Build) -> list[Case]:

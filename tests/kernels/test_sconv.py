@@ -17,10 +17,12 @@ from edgeconv.kernels.algorithms.sconv.plan import make_plan
 from edgeconv.kernels.algorithms.sconv.slicing import Schedule
 from edgeconv.target.cache import Cache
 from edgeconv.target.targets import PANELS, Target
+from tests.kernels.builds import BY_MICRO_KERNELS
 from tests.kernels.cases import Build, Case, Spec
 from tests.kernels.harness import check
 from tests.kernels.test_conv import RELU, conv
 
+pytestmark = BY_MICRO_KERNELS
 TINY = (Cache(1, 6 * 1024, 64), Cache(2, 10 * 1024, 64), Cache(3, 24 * 1024, 64))
 SCHEDULES = tuple(schedule.value for schedule in Schedule)
 

@@ -1,9 +1,10 @@
-"""A convolution algorithm that the package does not have, as someone would add it."""
+"""What the package does not have, as someone would add it: an algorithm, and micro-kernels."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import jinja2
@@ -11,8 +12,13 @@ import pytest
 
 from edgeconv.codegen import functions
 from edgeconv.kernels import algorithms
+from edgeconv.kernels.algorithms import planned
+from edgeconv.target.backends import FOLDERS_VARIABLE
+from edgeconv.target.micro_kernel import MicroKernel
+from edgeconv.target.targets import Target
 
 FOLDER = Path(__file__).parent
+MEMORY_SUMS = FOLDER / "memory_sums"  # backends whose micro-kernels sum in memory
 
 
 @contextmanager
@@ -28,3 +34,19 @@ def added(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     yield
     monkeypatch.undo()
     algorithms.algorithms.cache_clear()
+
+
+@contextmanager
+def backends_added(folder: Path) -> Iterator[None]:
+    """The backends of ``folder`` are found beside those of the package."""
+    planned.cache_clear()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(FOLDERS_VARIABLE, str(folder))
+        yield
+    planned.cache_clear()
+
+
+def with_kernels(target: Target, kernels: Iterable[MicroKernel]) -> Target:
+    """``target`` with other micro-kernels than its backend says; plans of others are forgotten."""
+    planned.cache_clear()
+    return replace(target, kernels=tuple(kernels))

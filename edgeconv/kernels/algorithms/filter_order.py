@@ -25,8 +25,9 @@ class FilterOrder:
 
     ``widths``: filters of each tile of a group, padding included.  ``nc``: channels of a set,
     ``block``: of a block, multiples of the ``k`` that are multiplied at once; the last of each may
-    have fewer.  Each tile begins with a byte, stored in the format ``form``.  ``interleaves``: of a
-    micro-kernel; ``run``: kernel positions whose steps follow each other, where a block is a group.
+    have fewer, and zeros fill it up to a multiple of ``k_multiple`` such groups.  Each tile begins
+    with a byte, stored in the format ``form``.  ``interleaves``: of a micro-kernel; ``run``: kernel
+    positions whose steps follow each other, where a block is a group.
     """
 
     groups: int
@@ -37,14 +38,20 @@ class FilterOrder:
     nc: int
     block: int
     k: int = 1
+    k_multiple: int = 1
     form: Encoding = FLOAT32
     interleaves: tuple[Interleave, ...] = ()
     run: int = 1
 
     def tile_elements(self, width: int, channels: int) -> int:
         """Numbers of a tile of ``width`` filters, padding included."""
-        padded = -(-channels // self.k) * self.k
+        padded = self._filled(channels)
         return row_elements(width * padded * self.taps, self.form)
+
+    def _filled(self, channels: int) -> int:
+        """As many channels, and zeros behind them."""
+        step = self.k * self.k_multiple
+        return -(-channels // step) * step
 
     @property
     def elements(self) -> int:
@@ -59,7 +66,7 @@ class FilterOrder:
         Order: group; set of channels; tile; block of channels; kernel position; group of k; filter;
         element of the group.
         """
-        channels = -(-self.in_c // self.k) * self.k
+        channels = self._filled(self.in_c)
         shape = (self.groups, sum(self.widths), channels, self.taps)
         padded = np.zeros(shape, weights.dtype)
         padded[:, : self.out_c, : self.in_c] = weights.reshape(
@@ -70,7 +77,7 @@ class FilterOrder:
     def _tiles(self, group: npt.NDArray[Element]) -> Iterator[npt.NDArray[Element]]:
         """The tiles of a group's filters (filter, channel, kernel position), each padded."""
         edges = np.cumsum((0, *self.widths))
-        nc = -(-self.nc // self.k) * self.k
+        nc = self._filled(self.nc)
         for c in range(0, self.in_c, nc):
             for first, end in pairwise(edges):
                 tile = group[first:end, c : c + nc]

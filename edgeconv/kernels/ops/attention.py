@@ -29,10 +29,10 @@ from edgeconv.kernels.lowering.work import Call
 from edgeconv.kernels.ops.base import Operator
 from edgeconv.target.cache import ASSUMED
 from edgeconv.target.micro_kernel import Lies, MicroKernel, Tile
-from edgeconv.target.targets import PANELS, Target
+from edgeconv.target.targets import Target
 
 ATTENTION = "Attention"
-_HEADERS = ("ec_nest.h", "ec_micro_kernel.h", "ec_attention.h")
+_HEADERS = ("ec_micro_kernel.h", "ec_attention.h")
 # Slots by counting in the kernel, of a vector of scores: the weight, its sum and the largest score;
 # a mask that is gathered across rows, by lane; tanh.
 _WEIGHT, _MASK_LANE, _CAP = 24, 1.5, 30
@@ -61,6 +61,12 @@ class AttentionPlan:
         """Rows of the register tile are."""
         return self.kernel.lies is Lies.PACKED
 
+    @property
+    def headers(self) -> tuple[str, ...]:
+        """Of products, and what they need."""
+        own = (self.kernel.header,) if self.kernel.header else ()
+        return "ec_nest.h", *own, *_HEADERS
+
     def workspace_floats(self, d: int, columns: int, lanes: int) -> int:
         """Scores of a panel, what is packed, and of each panel queries, sums, maximum and total."""
         wide = self.vectors * lanes
@@ -74,14 +80,28 @@ def plan_of(node: Node, target: Target) -> AttentionPlan:
     with the largest blocks of keys that half of L1 holds scores of and for which there is the
     workspace that is asked; the smallest ones where that is enough for none."""
     _, _, d, columns = node.attrs["sizes"]
-    kernel = target.kernel(PANELS)
-    plans = [_plan(kernel, tile, node.attrs["sizes"], target) for tile in kernel.tiles]
+    plans = [
+        _plan(kernel, tile, node.attrs["sizes"], target)
+        for kernel in _kernels(target)
+        for tile in kernel.tiles
+    ]
     least = min(plan.slots + plan.moves / 2 for plan in plans)
     near = [plan for plan in plans if plan.slots + plan.moves / 2 <= _HARDLY * least]
     best = min(near, key=lambda plan: plan.workspace_floats(d, columns, target.lanes))
     floats, ways = node.request.workspace.most / FLOAT_BYTES, _smaller(best)
     fitting = (plan for plan in ways if plan.workspace_floats(d, columns, target.lanes) <= floats)
     return next(fitting, ways[-1])
+
+
+def _kernels(target: Target) -> tuple[MicroKernel, ...]:
+    """The micro-kernels that take any number of rows, or whole vectors of them side by side."""
+
+    def whole(row: MicroKernel) -> bool:
+        if row.lies is Lies.PACKED:
+            return row.row_multiple % target.lanes == 0
+        return row.row_multiple == 1
+
+    return tuple(filter(whole, target.float_rows))
 
 
 def _smaller(plan: AttentionPlan) -> list[AttentionPlan]:
@@ -104,6 +124,7 @@ def _plan(kernel: MicroKernel, tile: Tile, sizes: Sequence[int], target: Target)
             steps = -(-count // rows) * depth
             slots += steps * target.tile_slots(kernel, rows, panel)
             moves += steps * (rows / kernel.row_multiple + panel)
+            slots += kernel.through * count * panel
     caches = target.caches or ASSUMED
     scarce = target.workspace_price or target.lanes == 1
     floats = caches[0].size // 2 // FLOAT_BYTES
@@ -118,7 +139,8 @@ def _plan(kernel: MicroKernel, tile: Tile, sizes: Sequence[int], target: Target)
         panels = min(panels, max(1, _QUERIES // (vectors * target.lanes)))
     keys = _up(-(-n // blocks), key_rows)
     again = (blocks - 1) * columns * total  # sums that are brought to another maximum
-    slots, moves = slots + again, moves + 3 * again
+    entered = 2 * blocks * -(-total // vectors) * kernel.enter
+    slots, moves = slots + again + entered, moves + 3 * again
     return AttentionPlan(kernel, key_rows, column_rows, vectors, keys, panels, slots, moves)
 
 
@@ -211,7 +233,7 @@ def lower(node: Node, graph: Graph, target: Target) -> Layer:
             "count": math.prod(batch.sizes) * -(-m // group),
         },
         headers=merge_headers(
-            (*FUNCTIONS[function].headers, "ec_lanes.h", *_HEADERS)
+            (*FUNCTIONS[function].headers, "ec_lanes.h", *plan.headers)
             for function in (("exp", "tanh") if attrs["cap"] else ("exp",))
         ),
         work=_work(node, plan, call),

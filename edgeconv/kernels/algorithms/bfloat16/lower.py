@@ -23,7 +23,7 @@ def lower(candidate: RowsCandidate, node: Node, graph: Graph, target: Target) ->
         "gemm",
         params={
             **gemm_params(problem, plan, lanes),
-            "prefetch": target.prefetch,
+            "prefetch": plan.fetches(target),
             "residual": bool(residual),
             "filters_as": "EC_F32",  # they are multiplied as they are stored
             "zero": 0,

@@ -13,7 +13,6 @@ from edgeconv.kernels.algorithms.candidate import ConvCandidate
 from edgeconv.kernels.algorithms.integer.cycles import FOURS_BLOCK, of_core, real_cycles_of
 from edgeconv.kernels.algorithms.integer.packing import padded
 from edgeconv.kernels.algorithms.problem import ConvProblem
-from edgeconv.target.micro_kernel import INT16_PREFIX as PREFIX
 from edgeconv.target.micro_kernel import Lies, MicroKernel
 from edgeconv.target.targets import DSP, DUAL_ISSUE, HELIUM, THUMB_1, Target
 
@@ -95,7 +94,9 @@ def candidates(problem: ConvProblem, target: Target) -> tuple[ConvCandidate[Int1
         return () if problem.chunk else (_depthwise(problem, target),)
     if target.lanes == 1:
         return (_plain(problem, target),)
-    row = next((row for row in target.micro_kernels if row.prefix == PREFIX), None)
+    # The kernel reads sums in registers.
+    rows = (row for row in target.micro_kernels if row.any_int16 and not row.memory_sums)
+    row = next(rows, None)
     return (_vectors(problem, target, row),) if row else ()
 
 

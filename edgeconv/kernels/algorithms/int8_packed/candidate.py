@@ -12,7 +12,6 @@ from edgeconv.kernels.algorithms.problem import ConvProblem
 from edgeconv.kernels.algorithms.rows.candidate import RowsCandidate, rows_candidate
 from edgeconv.kernels.algorithms.rows.plan import WORD_BYTES, RowsPlan, make_plan
 from edgeconv.kernels.algorithms.work import encoding, epilogue
-from edgeconv.target.micro_kernel import INT16_PREFIX as INT16
 from edgeconv.target.micro_kernel import MicroKernel
 from edgeconv.target.targets import Target
 
@@ -116,7 +115,7 @@ def real_work(problem: ConvProblem, plan: RowsPlan, target: Target, around: floa
 def int8_rows(target: Target) -> tuple[MicroKernel, ...]:
     """The rows that multiply int8, be it widened; not that of any int16, to which it is no gain."""
     rows = (row for row in target.micro_kernels if row.sums == "int32")
-    return tuple(row for row in rows if row.prefix != INT16)
+    return tuple(row for row in rows if not row.any_int16)
 
 
 def able_rows(problem: ConvProblem, target: Target) -> tuple[MicroKernel, ...]:

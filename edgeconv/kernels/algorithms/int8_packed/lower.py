@@ -62,7 +62,7 @@ def around_params(problem: ConvProblem, plan: RowsPlan, by_sum_at: int) -> dict[
     where there are none."""
     if not has_zero_points(problem, plan):
         return {}
-    first = plan.panel.bytes // WORD_BYTES
+    first = plan.bytes // WORD_BYTES
     windows, pixels = words_of_sums(problem, plan)
     return {"sums_at": (first, first + windows if pixels else first), "by_sum_at": by_sum_at}
 
@@ -123,7 +123,7 @@ def lower(candidate: RowsCandidate, node: Node, graph: Graph, target: Target) ->
         "gemm",
         params={
             **gemm_params(problem, plan, lanes),
-            "prefetch": fetches_filters(problem, target),
+            "prefetch": plan.fetches(target) and fetches_filters(problem, target),
             "epilogue": KernelEpilogue(),
             "filters_as": "EC_F32",  # they are multiplied as they are stored
             "units": 0,
@@ -203,7 +203,7 @@ def real_layer(
         template="conv/gemm.c.j2",
         params={
             **gemm_params(problem, plan, lanes),
-            "prefetch": fetches_filters(problem, target),
+            "prefetch": plan.fetches(target) and fetches_filters(problem, target),
             "residual": bool(node.epilogue.residual),
             "epilogue": epilogue_of(node, graph),
             "filters_as": "EC_F32",  # they are multiplied as they are stored

@@ -35,7 +35,6 @@ from edgeconv.kernels.lowering.calls import (
     storage_of,
 )
 from edgeconv.kernels.lowering.work import Call
-from edgeconv.target.micro_kernel import INT16_PREFIX as INT16
 from edgeconv.target.micro_kernel import MicroKernel
 from edgeconv.target.targets import Target
 
@@ -67,7 +66,7 @@ def product_candidates(node: Node, graph: Graph, target: Target) -> tuple[RowsCa
 def _able(problem: ConvProblem, target: Target) -> tuple[MicroKernel, ...]:
     """The rows that multiply any two int8, or else those of int16."""
     found = able_rows(problem, target)
-    return found or tuple(row for row in target.micro_kernels if row.prefix == INT16)
+    return found or tuple(row for row in target.micro_kernels if row.any_int16)
 
 
 def lower_product(node: Node, graph: Graph, target: Target) -> Layer:

@@ -11,20 +11,19 @@ from edgeconv.kernels.algorithms.int8_winograd.forms import FORMS, fits, shift_o
 from edgeconv.kernels.algorithms.problem import ConvProblem
 from edgeconv.kernels.algorithms.winograd.candidate import WinogradCandidate, candidate_of
 from edgeconv.kernels.algorithms.winograd.plan import each_group, make_plans
-from edgeconv.target.micro_kernel import INT16_PREFIX as PREFIX
 from edgeconv.target.micro_kernel import MicroKernel
 from edgeconv.target.targets import Target
 
 
 def candidates(problem: ConvProblem, target: Target) -> tuple[WinogradCandidate, ...]:
     """The cheapest plan, in a form that is exact for this layer, and others of less workspace."""
-    kernel, forms = _row(target), _forms(problem)
-    if kernel is None or not forms or not target.workspaces:
+    kernels, forms = _rows(target), _forms(problem)
+    if not kernels or not forms or not target.workspaces:
         return ()
-    words = in_words(problem, kernel, forms)
+    words = in_words(problem, kernels[0], forms)
     finishing = requantise_slots(problem, target)
     found = []
-    for plan in make_plans(each_group(words), target, kernel=kernel):
+    for plan in make_plans(each_group(words), target, kernels=kernels):
         made = candidate_of(words, plan, target)
         work = replace(made.work, slots=plan.slots + finishing, decoding=finishing)
         whole = replace(made, algorithm="int8_winograd", compute=INTEGERS, problem=problem)
@@ -41,8 +40,10 @@ def in_words(
     return replace(problem, in_c=words, minimal_filters=forms)
 
 
-def _row(target: Target) -> MicroKernel | None:
-    return next((row for row in target.micro_kernels if row.prefix == PREFIX), None)
+def _rows(target: Target) -> tuple[MicroKernel, ...]:
+    """Of int16, for any number of channels: pairs, each of them."""
+    rows = (row for row in target.micro_kernels if row.any_int16)
+    return tuple(row for row in rows if row.k_multiple == 1)
 
 
 def _forms(problem: ConvProblem) -> tuple[Nested, ...]:

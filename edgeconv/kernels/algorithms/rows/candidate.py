@@ -23,7 +23,7 @@ def rows_candidate(
         compute=compute,
         problem=problem,
         plan=plan,
-        workspace={"panels": plan.panel.bytes},
+        workspace={"panels": plan.bytes},
         work=work,
         crossings=partial(traffic, problem, plan, target),
     )

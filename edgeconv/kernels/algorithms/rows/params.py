@@ -7,7 +7,7 @@ from edgeconv.ir.layout import Order
 from edgeconv.kernels.algorithms.cut import Cut
 from edgeconv.kernels.algorithms.problem import ConvProblem, Geometry
 from edgeconv.kernels.algorithms.rows.candidate import RowsCandidate
-from edgeconv.kernels.algorithms.rows.plan import RowsPlan
+from edgeconv.kernels.algorithms.rows.plan import WORD_BYTES, RowsPlan
 from edgeconv.target.micro_kernel import Lies
 
 # What ec_gemm.h needs for packed rows, beside the micro-kernel's own header.
@@ -74,6 +74,8 @@ def _loops(problem: ConvProblem, plan: RowsPlan, lanes: int) -> dict[str, Param]
         "out_c": problem.group_out_c,
         "nc": problem.group_in_c,
         "k": plan.kernel.k,
+        "k_multiple": plan.kernel.k_multiple,
+        "waiting": plan.waiting.members(plan.panel.bytes // WORD_BYTES),
         "slices": plan.planes,
         "lines": plan.rows,
         "filters": filters.members,
@@ -83,7 +85,7 @@ def _loops(problem: ConvProblem, plan: RowsPlan, lanes: int) -> dict[str, Param]
         "lines_far": plan.rows,
         "tiles_far": filters.pieces,
         "chunk": plan.chunk,
-        "tiles_near": 1,
+        "tiles_near": plan.tiles_near,
         "residual_first": False,
         "decoded_at": 0,
     }

@@ -11,6 +11,7 @@ from edgeconv.kernels.algorithms.cut import Cut
 from edgeconv.kernels.algorithms.direct.plan import STRIP_OVERHEAD, row_shapes
 from edgeconv.kernels.algorithms.filter_order import FilterOrder
 from edgeconv.kernels.algorithms.problem import ConvProblem
+from edgeconv.kernels.algorithms.waiting import NOTHING, Waiting, filled, room_for
 from edgeconv.target.cache import ASSUMED
 from edgeconv.target.micro_kernel import Lies, MicroKernel
 from edgeconv.target.targets import Target
@@ -48,7 +49,9 @@ class Panel:
 class RowsPlan:
     """``vectors`` of filters per tile, ``tail_vectors`` in the last one of a group (0: all full).
 
-    ``planes`` of ``rows`` rows of ``row`` pixels, ``chunk`` rows to a panel.  ``cost`` in slots.
+    ``planes`` of ``rows`` rows of ``row`` pixels, ``chunk`` rows to a panel, which pass under
+    ``tiles_near`` tiles of filters before the next.  ``waiting``: sums, where the kernel's are
+    memory; ``entered``: how often its mode is, for a group of an image.  ``cost`` in slots.
     """
 
     kernel: MicroKernel
@@ -62,11 +65,23 @@ class RowsPlan:
     tail_strips: Cut
     panel: Panel
     cost: float
+    tiles_near: int = 1
+    waiting: Waiting = NOTHING
+    entered: int = 0
+
+    @property
+    def bytes(self) -> int:
+        """The panel, and sums that wait behind it."""
+        return self.panel.bytes + self.waiting.bytes
 
     @property
     def largest_rows(self) -> int:
         """Output pixels of the largest strip."""
         return self.strips.wide
+
+    def fetches(self, target: Target) -> bool:
+        """Whether filters are fetched during products: between those of registers."""
+        return target.prefetch and not self.kernel.memory_sums
 
     def order(self, problem: ConvProblem, lanes: int) -> FilterOrder:
         """The filters of ``problem`` as the kernel reads them."""
@@ -82,18 +97,21 @@ class RowsPlan:
             nc=problem.group_in_c,
             block=self.kernel.k * self.panel.block,
             k=self.kernel.k,
+            k_multiple=self.kernel.k_multiple,
             interleaves=self.kernel.interleaves,
             # As ec_gemm_sum_rows goes over a panel of words: side by side where not dilated.
             run=problem.kernel[2] if problem.dilations[2] == 1 and self.panel.phases == 1 else 1,
         )
 
 
-def _block(groups: int, lies: Lies) -> int:
-    """Groups of a block: a line of each pixel, or as even parts as whole vectors of four make."""
-    most = BLOCK[lies]
-    if lies is Lies.STRIDED or groups <= most:
+def _block(groups: int, kernel: MicroKernel) -> int:
+    """Groups of a block: a line of each pixel, or as even parts as whole vectors of four make;
+    as many as the kernel takes at once, at least."""
+    most = -(-BLOCK[kernel.lies] // kernel.k_multiple) * kernel.k_multiple
+    if kernel.lies is Lies.STRIDED or groups <= most:
         return min(most, groups)
-    return 2 * -(-groups // (2 * -(-groups // most)))
+    even = math.lcm(2, kernel.k_multiple)
+    return even * -(-groups // (even * -(-groups // most)))
 
 
 def _panel(problem: ConvProblem, kernel: MicroKernel, row: int, chunk: int) -> Panel:
@@ -104,8 +122,8 @@ def _panel(problem: ConvProblem, kernel: MicroKernel, row: int, chunk: int) -> P
     row_stride = stride_h if kernel_h == 1 else 1
     column_stride = stride_w if kernel_w == 1 else 1
     stride, reach = stride_w // column_stride, (kernel_w - 1) * dilation_w
-    groups = -(-problem.group_in_c // kernel.k)
-    block = _block(groups, kernel.lies)
+    groups = kernel.groups(problem.group_in_c)
+    block = _block(groups, kernel)
     apart = kernel.lies is Lies.PACKED  # the same group of neighbouring pixels lies side by side
     return Panel(
         block=block,
@@ -138,7 +156,7 @@ def _chunk(problem: ConvProblem, target: Target, kernel: MicroKernel, rows: int,
 def _strip_cost(rows: int, vectors: int, depth: int, kernel: MicroKernel, target: Target) -> float:
     """Slots of a strip of ``rows`` pixels: per step its products, its loads or the latency."""
     step = target.tile_slots(kernel, rows, vectors)
-    return depth * step + 2 * rows * vectors + STRIP_OVERHEAD
+    return depth * step + (2 + kernel.through) * rows * vectors + STRIP_OVERHEAD
 
 
 def _packing_cost(problem: ConvProblem, plan: RowsPlan, target: Target, slots: float) -> float:
@@ -149,7 +167,7 @@ def _packing_cost(problem: ConvProblem, plan: RowsPlan, target: Target, slots: f
 
 
 def _cost(problem: ConvProblem, plan: RowsPlan, target: Target, pack_slots: float) -> float:
-    depth = -(-problem.group_in_c // plan.kernel.k) * math.prod(problem.kernel)
+    depth = plan.kernel.groups(problem.group_in_c) * math.prod(problem.kernel)
     full = -(-problem.group_out_c // target.lanes) // plan.vectors
     total = 0.0
     for tiles, vectors, cut in (
@@ -159,7 +177,17 @@ def _cost(problem: ConvProblem, plan: RowsPlan, target: Target, pack_slots: floa
         for count, rows in ((cut.count, cut.wide), (cut.rest, cut.narrow)):
             total += tiles * count * _strip_cost(rows, vectors, depth, plan.kernel, target)
     once = plan.planes * plan.rows * total + _packing_cost(problem, plan, target, pack_slots)
+    once += plan.kernel.enter * plan.entered
     return problem.batch * problem.groups * once
+
+
+def _with_waiting(plan: RowsPlan, tiles: int, target: Target) -> RowsPlan:
+    """``plan``, of so many tiles of filters, with room for sums that wait, if they do."""
+    cuts = [(plan.strips, plan.vectors), (plan.tail_strips, plan.tail_vectors)]
+    room = room_for(plan.kernel, cuts, target.lanes)
+    waiting, near = filled(plan.kernel, room, plan.chunk, 1, tiles)
+    entered = waiting.entered(Cut.into(plan.rows, plan.chunk), Cut.into(tiles, near))
+    return replace(plan, tiles_near=near, waiting=waiting, entered=plan.planes * entered)
 
 
 def make_plan(
@@ -192,5 +220,6 @@ def make_plan(
                 panel=_panel(problem, kernel, row, chunk),
                 cost=0.0,
             )
+            plan = _with_waiting(plan, -(-total // vectors), target)
             plans.append(replace(plan, cost=_cost(problem, plan, target, pack_slots(kernel))))
     return min(plans, key=lambda plan: plan.cost)

@@ -20,7 +20,7 @@ from edgeconv.kernels.algorithms.sconv.shape import Shape
 from edgeconv.kernels.algorithms.sconv.slicing import Schedule
 from edgeconv.kernels.algorithms.sconv.traffic import traffic
 from edgeconv.kernels.algorithms.work import tiled
-from edgeconv.target.targets import PANELS, Target
+from edgeconv.target.targets import Target
 
 SconvCandidate = ConvCandidate[SconvPlan]
 BLOCKING = "blocking"
@@ -37,7 +37,11 @@ def candidates(problem: ConvProblem, target: Target) -> tuple[SconvCandidate, ..
         algorithm="sconv",
         problem=problem,
         plan=plan,
-        workspace={"panels": plan.slicing.workspace, "decoded": decoded_bytes(problem, plan)},
+        workspace={
+            "panels": plan.slicing.workspace,
+            "decoded": decoded_bytes(problem, plan),
+            "waiting": plan.waiting.bytes,
+        },
         work=_work(problem, plan, target),
         # Group by group and image by image, as the kernel goes.
         summed_apart=plan.slicing.nc,
@@ -84,7 +88,7 @@ def _work(problem: ConvProblem, plan: SconvPlan, target: Target) -> Work:
         problem,
         target,
         (plan.slicing.n_win, plan.slicing.n_f),
-        plan.cost * target.kernel(PANELS).vectorised,
+        plan.cost * plan.kernel.vectorised,
         packed=float(problem.batch * taps * math.prod(problem.out_size)),
         decoded=problem.batch * problem.groups * decoding_cost(problem, target, plan.slicing),
     )

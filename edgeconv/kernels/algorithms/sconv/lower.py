@@ -14,7 +14,7 @@ from edgeconv.kernels.algorithms.filter_order import FilterOrder
 from edgeconv.kernels.algorithms.layer import conv_layer
 from edgeconv.kernels.algorithms.problem import ConvProblem
 from edgeconv.kernels.algorithms.sconv.candidate import SconvCandidate
-from edgeconv.kernels.algorithms.sconv.plan import SconvPlan
+from edgeconv.kernels.algorithms.sconv.plan import SconvPlan, decoded_bytes
 from edgeconv.kernels.lowering.calls import epilogue_of
 from edgeconv.kernels.lowering.work import Call
 from edgeconv.target.targets import Target
@@ -23,19 +23,11 @@ from edgeconv.target.targets import Target
 def _gemm_params(problem: ConvProblem, plan: SconvPlan) -> dict[str, Param]:
     """Sizes, loops and strides of ec_gemm.h: a line is a panel of pixels, filters are rows."""
     slicing, plane = plan.slicing, math.prod(problem.out_size)
-    turns = {
-        "lines_far": slicing.k3,
-        "tiles_far": slicing.k2,
-        "chunk": slicing.k1,
-        "tiles_near": 1,
-    }
+    turns = {"lines_far": slicing.k3, "tiles_far": slicing.k2}
     if not slicing.input_stationary:
-        turns = {
-            "lines_far": slicing.in_tiles,
-            "tiles_far": slicing.k3,
-            "chunk": slicing.k2,
-            "tiles_near": slicing.k1,
-        }
+        turns = {"lines_far": slicing.in_tiles, "tiles_far": slicing.k3}
+    decoded = 0 if problem.filters_as == FLOAT32 else slicing.workspace // 4
+    held = slicing.workspace + decoded_bytes(problem, plan)
     return {
         "micro_kernel": plan.kernel.enumerator,
         "row_multiple": plan.kernel.row_multiple,
@@ -46,6 +38,7 @@ def _gemm_params(problem: ConvProblem, plan: SconvPlan) -> dict[str, Param]:
         "out_c": problem.group_out_c,
         "nc": slicing.nc,
         "k": plan.kernel.k,
+        "waiting": plan.waiting.members(held // 4),
         "slices": 1,
         "lines": slicing.in_tiles,
         "filters": Cut.into(problem.group_out_c, slicing.n_f).members,
@@ -58,6 +51,8 @@ def _gemm_params(problem: ConvProblem, plan: SconvPlan) -> dict[str, Param]:
         "panel": (),
         "last_pixels": plane % slicing.n_win,
         **turns,
+        "chunk": slicing.packed_tiles,
+        "tiles_near": plan.tiles_near,
         "in_batch": problem.in_c * math.prod(problem.in_size),
         "out_batch": problem.out_c * plane,
         "out_group": problem.group_out_c * plane,
@@ -65,7 +60,7 @@ def _gemm_params(problem: ConvProblem, plan: SconvPlan) -> dict[str, Param]:
         "out_line": slicing.n_win,
         "out_row": plane,
         "out_vec": slicing.n_win // plan.vectors,
-        "decoded_at": 0 if problem.filters_as == FLOAT32 else slicing.workspace // 4,
+        "decoded_at": decoded,
     }
 
 
@@ -98,7 +93,7 @@ def lower(candidate: SconvCandidate, node: Node, graph: Graph, target: Target) -
             **_gemm_params(problem, plan),
             "residual": bool(residual),
             "residual_first": residual_first,
-            "prefetch": target.prefetch,
+            "prefetch": target.prefetch and not plan.kernel.memory_sums,
             "epilogue": epilogue_of(replace(node, epilogue=finish), graph),
         },
         headers=(

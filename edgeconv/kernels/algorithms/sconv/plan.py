@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from edgeconv.ir.encoding import FLOAT32
+from edgeconv.kernels.algorithms.cut import Cut
 from edgeconv.kernels.algorithms.problem import ConvProblem
 from edgeconv.kernels.algorithms.sconv.levels import Levels, memory_cycles
 from edgeconv.kernels.algorithms.sconv.search import Search
@@ -17,6 +18,7 @@ from edgeconv.kernels.algorithms.sconv.slicing import (
     Slicing,
     slice_convolution,
 )
+from edgeconv.kernels.algorithms.waiting import NOTHING, Waiting, filled, room_for
 from edgeconv.target.cache import ASSUMED, Cache
 from edgeconv.target.micro_kernel import MicroKernel, Tile
 from edgeconv.target.targets import Target
@@ -43,7 +45,8 @@ class SconvPlan:
     """``vectors`` of pixels by ``slicing.n_f`` filters per call of the micro-kernel.
 
     The last panel takes ``last_vectors``, the last tile of filters ``last_rows``.  ``cost`` in
-    multiply-add slots.
+    multiply-add slots.  ``tiles_near``: tiles of filters that panels meet in turn.  ``waiting``:
+    sums, where the kernel's are memory; ``entered``: how often its mode is.
     """
 
     kernel: MicroKernel
@@ -52,6 +55,9 @@ class SconvPlan:
     last_vectors: int
     last_rows: int
     cost: float
+    tiles_near: int = 1
+    waiting: Waiting = NOTHING
+    entered: int = 0
 
     @property
     def filter_widths(self) -> tuple[int, ...]:
@@ -96,7 +102,7 @@ def _compute_cost(
     total = 0.0
     for rows, tiles_of in ((tile.rows, full), (_round_up(left, kernel.row_multiple), bool(left))):
         for vectors, panels in ((tile.vectors, whole), (tail, bool(tail))):
-            each = sets * (2 * rows * vectors + BLOCK_OVERHEAD) - rows * vectors
+            each = sets * ((2 + kernel.through) * rows * vectors + BLOCK_OVERHEAD) - rows * vectors
             total += tiles_of * panels * (depth * target.tile_slots(kernel, rows, vectors) + each)
     return total
 
@@ -117,10 +123,9 @@ def make_plan(problem: ConvProblem, target: Target, schedule: Schedule | None = 
     caches = target.caches or ASSUMED
     while True:
         for shapes in (tiles, smaller_tiles):
-            kernels = target.multiplying("float32")
             pairs = (
                 (kernel, tile)
-                for kernel in kernels
+                for kernel in target.float_rows
                 for tile in shapes(problem, kernel, target.lanes)
             )
             plans = [
@@ -224,11 +229,39 @@ def schedule_cycles(slicing: Slicing, levels: Levels, *, prefetch: bool) -> floa
     return streamed + memory + packing + RUN_MISSES * levels.price(2) * runs
 
 
+def _waiting(
+    problem: ConvProblem, kernel: MicroKernel, tile: Tile, slicing: Slicing, lanes: int
+) -> tuple[Waiting, int]:
+    """Room for sums that wait, if they do, and how many tiles of filters are near."""
+    room = room_for(kernel, ((Cut(tile.rows, 1), tile.vectors),), lanes)
+    near = 1 if slicing.input_stationary else slicing.k1
+    # What is decoded has room for a tile.
+    most = slicing.k2 if slicing.input_stationary and problem.filters_as == FLOAT32 else 1
+    return filled(kernel, room, slicing.packed_tiles, near, most)
+
+
+def _entered(slicing: Slicing, waiting: Waiting, near: int) -> int:
+    """How often the kernel's mode is entered for one group of one image."""
+    lines = Cut.into(slicing.in_tiles, slicing.packed_tiles)
+    passing = slicing.k2 if slicing.input_stationary else slicing.k3
+    return slicing.channel_sets * sum(
+        many * waiting.entered(lines, Cut.into(count, near))
+        for count, many in (
+            (passing, slicing.filter_tiles // passing),
+            (slicing.filter_tiles % passing, 1),
+        )
+        if count
+    )
+
+
 def plan_of(
     problem: ConvProblem, target: Target, kernel: MicroKernel, tile: Tile, slicing: Slicing
 ) -> SconvPlan:
     """The plan with this micro-kernel, tile and slicing."""
+    waiting, near = _waiting(problem, kernel, tile, slicing, target.lanes)
     cost = _compute_cost(problem, target, kernel, tile, slicing.channel_sets)
+    entered = _entered(slicing, waiting, near)
+    cost += kernel.enter * entered
     cost += _packing_cost(problem, target, slicing) + decoding_cost(problem, target, slicing)
     return SconvPlan(
         kernel=kernel,
@@ -237,4 +270,7 @@ def plan_of(
         last_vectors=-(-slicing.last_n_win // target.lanes),
         last_rows=_round_up(slicing.last_n_f, kernel.row_multiple),
         cost=problem.batch * problem.groups * cost,
+        tiles_near=near,
+        waiting=waiting,
+        entered=problem.batch * problem.groups * entered,
     )

@@ -20,6 +20,7 @@ from edgeconv.kernels.algorithms.winograd.plan import (
     WinogradPlan,
     each_group,
     make_plans,
+    row_multiple_of,
     with_cost,
 )
 from edgeconv.kernels.algorithms.work import epilogue
@@ -79,7 +80,7 @@ def retiled(candidate: WinogradCandidate, target: Target, workers: int) -> Winog
     needed, and these of as few rows; None where the longest share is no shorter then."""
     plan, problem, tiles = candidate.plan, candidate.problem, math.prod(candidate.plan.tiles)
     strips = -(-plan.strips // workers) * workers
-    each, multiple = -(-tiles // (strips * plan.rows)), plan.kernel.row_multiple
+    each, multiple = -(-tiles // (strips * plan.rows)), row_multiple_of(plan.kernel, target.lanes)
     rows = -(-tiles // (strips * each * multiple)) * multiple
     if plan.packed and plan.form.summed > 1:  # rows of tiles begin with a register tile
         rows = plan.rows

@@ -39,7 +39,8 @@ def ahead_of(problem: ConvProblem, plan: WinogradPlan, target: Target) -> Winogr
     strip and the filters that pass by it seldom fit the second cache.  Filters are where they come
     from behind it.
     """
-    if not fetches(target) or not plan.packed or plan.kernel.element_bytes:
+    kernel = plan.kernel
+    if not fetches(target) or not plan.packed or kernel.element_bytes or kernel.memory_sums:
         return WinogradAhead()
     lanes = target.lanes
     slot = lanes * target.peak / (target.macs_per_cycle or lanes * target.peak)  # cycles

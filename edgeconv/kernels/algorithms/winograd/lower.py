@@ -186,6 +186,7 @@ def lower(candidate: WinogradCandidate, node: Node, graph: Graph, target: Target
         headers=(
             "ec_window.h",
             *copies,
+            *((plan.kernel.header,) if plan.kernel.header else ()),
             "ec_micro_kernel.h",
             *((HEADER,) if ahead.tiles else ()),
             "ec_winograd_spec.h",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import product
@@ -19,7 +19,7 @@ from edgeconv.target.cache import ASSUMED
 from edgeconv.target.micro_kernel import Lies, MicroKernel
 from edgeconv.target.price.duration import EXPOSED
 from edgeconv.target.price.machine import machine_of
-from edgeconv.target.targets import PANELS, Target
+from edgeconv.target.targets import Target
 
 FLOAT_BYTES = 4
 # The share of L2 that a strip may take: the filters that it meets pass beside it.  And of all the
@@ -141,7 +141,7 @@ class WinogradPlan:
         last cache may have them."""
         machine = machine_of(target)
         filters = FLOAT_BYTES * self.filter_floats(problem, target.lanes)
-        if not target.prefetch or filters <= _second_cache(target):
+        if not target.prefetch or self.kernel.memory_sums or filters <= _second_cache(target):
             return False
         if target.prefetch_far and problem.batch * self.strips <= FAR_STRIPS:
             return True
@@ -159,6 +159,12 @@ def _packed(kernel: MicroKernel) -> bool:
     return kernel.lies is Lies.PACKED or (kernel.lies is Lies.EITHER and kernel.vectorised != 1)
 
 
+def row_multiple_of(kernel: MicroKernel, lanes: int) -> int:
+    """The rows of a register tile come in multiples of this: tiles of the image are brought side by
+    side a vector of them at a time."""
+    return math.lcm(kernel.row_multiple, lanes) if _packed(kernel) else kernel.row_multiple
+
+
 def each_group(problem: ConvProblem) -> ConvProblem:
     """``problem`` with a group of an image as an image."""
     batch, groups = problem.batch * problem.groups, 1
@@ -170,18 +176,18 @@ def make_plans(
     problem: ConvProblem,
     target: Target,
     phases: Both = PLAIN,
-    kernel: MicroKernel | None = None,
+    kernels: Sequence[MicroKernel] = (),
 ) -> Iterator[WinogradPlan]:
     """Over the forms that ``problem`` names, register tiles and lengths of strips: of those that
     hardly take longer than the cheapest, that of the least workspace; then the cheapest of at most
     half of that, and so on.
 
     ``problem`` has a stride of 1 and one group; ``phases``: those that its channels are made of.
-    ``kernel``: that of float32, if nothing else is said.
+    ``kernels``: those of float32, if nothing else is said.
     """
-    row = kernel or target.kernel(PANELS)
+    rows = kernels or target.float_rows
     priced = []
-    for form in problem.minimal_filters:
+    for form, row in product(problem.minimal_filters, rows):
         transforms = Transforms.of(form)
         for plan in _plans(problem, target, row, form, phases):
             priced.append(with_cost(problem, plan, target, transforms))
@@ -204,8 +210,10 @@ def _plans(
     # Where each tile's channels lie together, a power of two of them would bring all tiles to one
     # set of the cache.
     line = channels if _packed(kernel) else channels + LINE_FLOATS
-    step = kernel.row_multiple
+    step = row_multiple_of(kernel, lanes)
     for tile in kernel.tiles:
+        if tile.rows % step:
+            continue
         vectors = min(tile.vectors, -(-problem.out_c // lanes))
         pieces = -(-math.prod(tiles) // tile.rows)
         each = -(-math.prod(tiles) // pieces)
@@ -291,16 +299,18 @@ def _computed(
     }
     strips, pieces = plan.strips, plan.strip // plan.rows
     depth, positions = plan.depth(problem.in_c), plan.positions
+    moved = MOVE_SLOTS + kernel.through
     products = sum(
         count
         * (
             depth * step[vectors]
-            + positions * (form.summed * TILE_SLOTS + MOVE_SLOTS * plan.rows * vectors)
+            + positions * (form.summed * TILE_SLOTS + moved * plan.rows * vectors)
         )
         for vectors, count in ((plan.vectors, total // plan.vectors), (total % plan.vectors, 1))
         if vectors
     )
     multiplied = strips * pieces * products * kernel.vectorised
+    multiplied += strips * plan.filter_tiles(problem, lanes) * kernel.enter
     tiles = math.prod(plan.tiles)
     blocks = -(-problem.in_c // lanes)
     transposed = 3 * plan.positions if plan.packed else 0
