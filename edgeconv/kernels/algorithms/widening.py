@@ -1,9 +1,9 @@
 """Filters of a quantised model as int8, which is what kernels multiply, of the very same numbers.
 
 The format that such a model needs is one candidate.  Of four bits or fewer it takes less flash, and
-int8 in the same units has its integers.  Asymmetric filters, integers less a zero point, are up to
-nine bits wide, and floats that hold these; but those of an output channel span eight, so that int8
-has them around a zero point of the channel:
+int8 in the same units has its integers; in smaller units, multiples of these.  Asymmetric filters,
+integers less a zero point, are up to nine bits wide, and floats that hold these; but those of an
+output channel span eight, so that int8 has them around a zero point of the channel:
 
     w = (q - zero[c]) * unit[c]
 """
@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from edgeconv.ir.encoding import INT8, Encoding
 from edgeconv.ir.graph import Graph, Node
+from edgeconv.kernels.algorithms.sums import form_of
 
 Integers = npt.NDArray[np.int64]
 _MOST = 4096  # filters whose zero points are kept, with the constants they were found for
@@ -37,11 +38,28 @@ def widened(node: Node, graph: Graph) -> Node | None:
     if asked.storage is not None or not stored.scale or stored.element == INT8:
         return None
     if stored.affine:
-        wide = INT8.scaled(stored.scale) if stored.bits < INT8.bits else None
-    else:
-        wide = _around_zero_points(node, graph, stored) if node.exact else None
-    made = replace(asked, storage=wide, exact=node.exact)
-    return replace(node, request=made) if wide else None
+        return _of_fewer_bits(node, graph, stored) if stored.bits < INT8.bits else None
+    wide = _around_zero_points(node, graph, stored) if node.exact else None
+    return _stored_as(node, wide) if wide else None
+
+
+def _stored_as(node: Node, stored: Encoding) -> Node:
+    made = replace(node.request, storage=stored, exact=node.exact)
+    return replace(node, request=made)
+
+
+def _of_fewer_bits(node: Node, graph: Graph, stored: Encoding) -> Node:
+    """With its integers, or a power of two times these if that alone has a form: sums of few small
+    integers are small, and multipliers of sums below a quarter."""
+    plain = _stored_as(node, INT8.scaled(stored.scale))
+    if form_of(plain, graph) is not None:
+        return plain
+    for bits in range(1, INT8.bits - stored.bits):  # without -128
+        scales = tuple(scale / 2**bits for scale in stored.scale)
+        larger = _stored_as(node, INT8.scaled(scales))
+        if form_of(larger, graph) is not None:
+            return larger
+    return plain
 
 
 def is_asymmetric(stored: Encoding) -> bool:
