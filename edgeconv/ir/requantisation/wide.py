@@ -84,15 +84,7 @@ def long(
     """The form, of one channel, of sums that are whole numbers of units within ``reach``, of 64
     bits; None where there is none.  ``unit``: exact in float64; ``bounds``: of results."""
     least, most = (np.array([end], np.int64) for end in reach)
-    sums = Sums(
-        np.array([unit]),
-        np.zeros(1),
-        least,
-        most,
-        spacing,
-        zero,
-        *bounds,
-    )
+    sums = Sums(np.array([unit]), np.zeros(1), least, most, spacing, zero, *bounds)
     line = _line(sums, 0, 0)
     ends = _ends(line, sums, *reach)
     steepest = Fraction(line.slope, line.over)
