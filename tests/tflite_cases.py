@@ -390,6 +390,20 @@ def _reductions() -> list[Case]:
                 label=f"{x:d}{y:d}",
             )
         )
+        for zero, own, scales in ((3, -9, (0.03125, 0.25)), (-120, -77, (0.0371, 1.13))):
+            found.append(
+                Case(
+                    "BATCH_MATMUL",
+                    [(2, 4, 12) if x else (2, 12, 4), (2, 15, 4) if y else (2, 4, 15)],
+                    [(2, 12, 15)],
+                    {"adj_x": x, "adj_y": y},
+                    dtype="int8",
+                    zero=zero,
+                    offset=own,
+                    scales=scales,
+                    label=f"{x:d}{y:d} {scales[0]}",
+                )
+            )
     return found
 
 
