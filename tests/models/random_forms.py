@@ -2,8 +2,8 @@
 
 Scales are free, or powers of two, of shape [], [1] or per channel; zero points are there, in either
 shape, or absent; biases are int32, int8 or float32, of whole numbers of units or not; filters have
-8, 4 or 2 bits, symmetric or not, per tensor, per channel or in blocks; activations have 8 or 16
-bits, one scale or one per channel, and bounds of fewer bits.
+8, 4 or 2 bits, symmetric or not, per tensor, per channel or in blocks, and stand on either side of
+a product; activations have 8 or 16 bits, one scale or one per channel, and bounds of fewer bits.
 """
 
 from __future__ import annotations
@@ -147,17 +147,20 @@ class Maker:
 
     # Filters and biases.
 
-    def filters(self, shape: tuple[int, ...], fan_in: int, axis: int = 0) -> tuple[str, Values]:
-        """Behind a DequantizeLinear, and the scale of each output channel."""
+    def filters(
+        self, shape: tuple[int, ...], fan_in: int, axis: int = 0, *, apart: bool = True
+    ) -> tuple[str, Values]:
+        """Behind a DequantizeLinear, and the scale of each output channel; ``apart``: channels may
+        have their own, or blocks."""
         dtype, own = _FILTERS[int(self.rng.integers(len(_FILTERS)))]
         info = ml_dtypes.iinfo(dtype)
         zero = int(self.rng.integers(90, 160)) if own is None else own
         low = info.min + 1 if zero == 0 and dtype != "int2" else info.min
         values = self.rng.integers(low, info.max, shape, endpoint=True).astype(dtype)
-        channels, per = shape[axis], self.chance(0.6)
+        channels, per = shape[axis], self.chance(0.6) and apart
         size = 1.0 / (max(info.max, 2) * fan_in**0.5)
         scale = self.scale(size * self.rng.uniform(0.5, 1.5, channels if per else ()))
-        blocks = shape[1 - axis] % 2 == 0 and own is not None and self.chance(0.06)
+        blocks = shape[1 - axis] % 2 == 0 and own is not None and self.chance(0.06) and apart
         if blocks:
             shaped = tuple(n // 2 if i == 1 - axis else n for i, n in enumerate(shape))
             spread = 2.0 ** self.rng.integers(0, 3, shaped) if self.chance(0.5) else np.ones(shaped)
@@ -286,8 +289,11 @@ class Maker:
         return Tensor(y, (n, c, 2 * height, 2 * width), x.size, x.scale)
 
     def pair(self, x: Tensor) -> Tensor:
-        """``x`` and a convolution of it, or its means, added, multiplied or joined, and rounded."""
+        """``x`` and a convolution of it, or its means, added, multiplied or joined, and rounded; or
+        a number in place of that."""
         channels = x.shape[1]
+        if self.chance(0.2):
+            return self.by_number(x)
         if self.chance(0.3):
             window = {"kernel_shape": [3, 3], "pads": [1, 1, 1, 1]}
             made = self.node("AveragePool", [x.name], "means", **window)
@@ -304,6 +310,26 @@ class Maker:
         y, positive = self.activation(two)
         channels_apart = self.chance(0.4 * self.per_channel)
         return self.rounded(y, channels=channels_apart, positive=positive)
+
+    def by_number(self, x: Tensor) -> Tensor:
+        """A number added to ``x``, or a product or quotient, maybe through a function."""
+        op, number = self.pick("Add", "Sub", "Mul", "Div"), self.rng.uniform(0.3, 3)
+        constant = self.constant("number", np.asarray(number, np.float32))
+        y = self.node(op, [x.name, constant], "by")
+        y = self.node(self.pick("Sigmoid", "Erf"), [y], "function") if self.chance(0.3) else y
+        return self.rounded(Tensor(y, x.shape, x.size))
+
+    def columns(self, x: Tensor) -> Tensor:
+        """``x`` behind a constant matrix, which multiplies its columns, or behind a stack of them,
+        one for each channel."""
+        n, c, height, width = x.shape
+        stack = (n, c) if self.chance(0.4) else ()
+        rows = int(self.rng.integers(2, 8))
+        axis = len(stack)
+        w, _ = self.filters((*stack, rows, height), height, axis, apart=not stack)
+        by = self.node("MatMul", [w, x.name], "columns")
+        y, positive = self.activation(Tensor(by, (n, c, rows, width), x.size))
+        return self.rounded(y, positive=positive)
 
     def product(self, x: Tensor) -> Tensor:
         """``x`` by a convolution of it, both activations, as scores of attention are and what they
@@ -333,8 +359,11 @@ class Maker:
     def block(self, x: Tensor) -> Tensor:
         """Some layers of a network."""
         kind = self.pick(
-            *("conv", "conv", "separable", "separable", "pair", "pool", "resize", "product")
+            *("conv", "conv", "separable", "separable", "pair", "pool", "resize", "product"),
+            "columns",
         )
+        if kind == "columns":
+            return self.columns(x)
         if kind == "product":
             return self.product(x)
         if kind == "separable":
