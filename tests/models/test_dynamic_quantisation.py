@@ -16,8 +16,10 @@ from onnx import TensorProto, helper, numpy_helper
 
 from edgeconv.app import pipeline
 from edgeconv.app.pipeline import CompileOptions, compile_model
+from edgeconv.ir.activation import Activation
 from edgeconv.ir.candidate import REAL
 from edgeconv.ir.encoding import FLOAT32, int8
+from edgeconv.ir.graph import Epilogue
 from edgeconv.model import frontend, passes
 from edgeconv.model.frontend import reference_outputs
 from edgeconv.model.frontend.running import prepared
@@ -247,6 +249,46 @@ def depthwise(zero: int | None = None) -> onnx.ModelProto:
         constants |= {"w": (constants["w"] + np.int16(128)).astype(np.uint8)}
         constants |= {"zero": np.asarray(zero, np.uint8)}
     return onnx_models.model(nodes, {"x": [1, 12, 9, 8]}, {"y": None}, constants, opset=13)
+
+
+def residual_block() -> onnx.ModelProto:
+    """A pointwise convolution, a bias, the input added and a ReLU."""
+    rng = np.random.default_rng(8)
+    nodes = [
+        node("DynamicQuantizeLinear", ["x"], ["q", "s", "z"]),
+        node("ConvInteger", ["q", "w", "z"], ["taps"]),
+        node("Cast", ["taps"], ["real"], to=TensorProto.FLOAT),
+        node("Mul", ["s", "w_scale"], ["unit"]),
+        node("Mul", ["real", "unit"], ["scaled"]),
+        node("Add", ["scaled", "bias"], ["biased"]),
+        node("Add", ["x", "biased"], ["sum"]),
+        node("Relu", ["sum"], ["y"]),
+    ]
+    constants: dict[str, Any] = {
+        "w": rng.integers(-127, 128, (12, 12, 1, 1)).astype(np.int8),
+        "w_scale": np.asarray(np.float32(0.013)),
+        "bias": rng.standard_normal((1, 12, 1, 1)).astype(np.float32),
+    }
+    return onnx_models.model(nodes, {"x": [1, 12, 9, 8]}, {"y": None}, constants, opset=13)
+
+
+@pytest.mark.parametrize("board", ["host", "mps2-an500"])
+def test_a_residual_is_added_to_sums_of_run_time_scales(board: str, tmp_path: Path) -> None:
+    """In the layer that makes them, with the ReLU behind it; written as ONNX it is an Add."""
+    if boards.load(board).arch.startswith("armv"):
+        for needed in ("arm-none-eabi-gcc", "qemu-system-arm"):
+            if not shutil.which(needed):
+                pytest.skip(f"{needed} is not installed")
+    model = onnx_models.save(residual_block(), tmp_path / "net.onnx")
+    target = boards.load(board).target
+    made = in_integers(passes.optimise(frontend.load(model)), target)
+    (sums,) = (each for each in made.nodes if each.op == "DynamicConv")
+    assert sums.epilogue == Epilogue(residual="x", after=Activation("relu"))
+    feeds = {"x": np.random.default_rng(5).standard_normal((1, 12, 9, 8)).astype(np.float32)}
+    want = reference_outputs(model, feeds).values["y"]
+    np.testing.assert_allclose(prepared(made)(feeds)["y"], want, rtol=1e-5, atol=1e-5)
+    compile_model(CompileOptions(model, board), tmp_path / "net")
+    assert pipeline.verify_project(tmp_path / "net", model=model).passed
 
 
 def test_what_is_decided_for_another_core_is_lowered(tmp_path: Path) -> None:

@@ -97,7 +97,7 @@ _PAIRS: Mapping[str, PerCore] = MappingProxyType(
         "pow": PerCore(9800, 340, 237),
         "range": PerCore(11.5, 9.1, 7.6),  # of float32 as bits
         "largest": PerCore(9, 6.1, 4.6),
-        "quantise_ranged": PerCore(214, 10.6, 6.5),
+        "quantise_ranged": PerCore(214, 10.6, 7.0),
         "quantise_dynamic": PerCore(1230, 62, 39),
     }
 )

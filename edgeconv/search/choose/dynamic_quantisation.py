@@ -156,8 +156,8 @@ def _product(
     graph: Graph,
     may: May,
 ) -> Node | None:
-    """The product at ``position`` that reads ``name``, with the unit and the bias behind it, as one
-    node of integers; None where it is none."""
+    """The product at ``position`` that reads ``name``, with the unit, the bias and what is added
+    behind it, as one node of integers; None where it is none."""
     chain = _chain(position, editor)
     product = next(chain)
     if product.op not in DYNAMIC or product.inputs[0] != name or any(product.inputs[2:]):
@@ -175,15 +175,18 @@ def _product(
     last = next(chain, None)
     if last is not None and (bias := _bias(last, scaled.output, axis, editor)):
         nodes.append(last)
+    epilogue = nodes[-1].epilogue
+    if added := _added(nodes[-1], editor):
+        nodes.append(added[0])
+        epilogue = replace(epilogue, residual=added[1], after=added[0].epilogue.before)
     if not may([node.name for node in nodes]):
         return None
-    end = nodes[-1]
     return replace(
         product,
         op=DYNAMIC[product.op],
         inputs=(stored, product.inputs[1], bias, found.zero, unit),
-        outputs=end.outputs,
-        epilogue=end.epilogue,
+        outputs=nodes[-1].outputs,
+        epilogue=epilogue,
         origin=origins(*nodes),
     )
 
@@ -210,6 +213,22 @@ def _bias(node: Node, name: str, axis: int, editor: Editor) -> str:
     found = _beside(node, name, "add", axis, editor)
     value = editor.constant(found) if found else None
     return found if value is not None and value.size == editor.shape(name)[axis] else ""
+
+
+def _added(end: Node, editor: Editor) -> tuple[Node, str] | None:
+    """The node that adds a tensor computed elsewhere to the result of ``end``, which nothing else
+    reads, and that tensor."""
+    reader = editor.sole_reader(end.output)
+    node = editor.node(reader) if reader is not None else None
+    if node is None or node.op != "Binary" or node.attrs["kind"] != "add":
+        return None
+    if not (node.epilogue.is_only_before and end.epilogue.is_only_before):
+        return None
+    other = node.inputs[1] if node.inputs[0] == end.output else node.inputs[0]
+    shapes = {editor.shape(each) for each in (other, end.output, node.output)}
+    if other == end.output or len(shapes) > 1 or editor.constant(other) is not None:
+        return None
+    return node, other
 
 
 def _put(position: int, last: Node, editor: Editor) -> None:
