@@ -24,7 +24,7 @@ from edgeconv.target.board import load
 def softmaxes(model: Path, board: str) -> dict[str, str]:
     """The formats with which every softmax that could become part of an attention stays one."""
     graph = passes.optimise(frontend.load(model))
-    made = with_attention(graph, load(board).target, least_ram=True)
+    made = with_attention(graph, load(board).target, minimum_ram=True)
     left = {node.name for node in made.nodes}
     names = (node.name for node in graph.nodes if node.op == "Softmax")
     return {f"{name}:output": "float32" for name in names if name not in left}

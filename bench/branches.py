@@ -31,7 +31,7 @@ from rich.console import Console
 from rich.table import Table
 
 from edgeconv.app.deciding import Decider
-from edgeconv.app.deciding.planning import Decided
+from edgeconv.app.deciding.planning import Decision
 from edgeconv.app.pipeline import compile_model
 from edgeconv.ir.choice import ArgKind, Choice
 from edgeconv.run.bench import bench
@@ -53,7 +53,7 @@ class Task:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class Outcome:
     """What a network takes, in milliseconds; see the module."""
 
     one: float
@@ -66,7 +66,7 @@ class Found:
         return self.one / threads
 
 
-def tasks_of(decided: Decided, board: Board, team: Team) -> list[Task]:
+def tasks_of(decided: Decision, board: Board, team: Team) -> list[Task]:
     """Of every step, in the order of ``Choice.steps``."""
     crowd = max(1.0, len(team.speeds) / team.together)
     crowded = replace(
@@ -88,7 +88,7 @@ def tasks_of(decided: Decided, board: Board, team: Team) -> list[Task]:
     ]
 
 
-def by_layer(choice: Choice, decided: Decided, board: Board) -> dict[int, float]:
+def by_layer(choice: Choice, decided: Decision, board: Board) -> dict[int, float]:
     """Predicted milliseconds by the number of a layer."""
     found = predict(choice, decided.memory, board).layers
     return {
@@ -146,7 +146,7 @@ def best_of(branches: Sequence[Sequence[Task]], team: Team) -> float:
     return least
 
 
-def found_of(model: Path, name: str, threads: int) -> Found:
+def found_of(model: Path, name: str, threads: int) -> Outcome:
     """The numbers of a row."""
     board = boards.load(name)
     team = team_of(board, threads)
@@ -170,7 +170,7 @@ def found_of(model: Path, name: str, threads: int) -> Found:
         for i, task in enumerate(tasks)
         if task.shared and len(waits[i]) + after[i] < len(tasks) - 1
     ]
-    return Found(one, sum(task.shared for task in tasks), tuple(apart), gained)
+    return Outcome(one, sum(task.shared for task in tasks), tuple(apart), gained)
 
 
 def measured(model: Path, board: str, threads: int, rounds: int) -> tuple[float, float]:

@@ -23,7 +23,7 @@ from typing import Any
 
 from convtime import tables
 from convtime.baseline import OpenBlas
-from convtime.cases import Asked, Candidate, Convolution, candidates, chosen, distinct
+from convtime.cases import Candidate, CaseOptions, Convolution, candidates, chosen, distinct
 from convtime.measure import Effort, Measured, measure
 from convtime.program import Library, Program
 
@@ -39,7 +39,7 @@ Functions = list[tuple[Candidate, str]]
 class Bench:
     """Times convolutions, each problem once however many models have it."""
 
-    def __init__(self, board: Board, asked: Asked, effort: Effort, quiet: bool) -> None:
+    def __init__(self, board: Board, asked: CaseOptions, effort: Effort, quiet: bool) -> None:
         self.board, self.asked, self.effort, self.quiet = board, asked, effort, quiet
         self.compiler: Compiler = find_compiler(board)
         self.openblas = OpenBlas() if asked.openblas else None
@@ -217,7 +217,7 @@ def _row(entry: Measured, count: int) -> dict[str, Any]:
 
 def main() -> int:
     args = _parser().parse_args()
-    asked = Asked(args.against == "openblas", args.schedules, args.packing)
+    asked = CaseOptions(args.against == "openblas", args.schedules, args.packing)
     try:
         board = _native_board(args.board)
         _pin(args.cpu)

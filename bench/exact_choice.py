@@ -28,7 +28,7 @@ from edgeconv.search.choose.winograd import (
     LAYER_ERROR,
     convolutions,
     forms_within,
-    with_minimal_filters,
+    with_winograd_forms,
 )
 from edgeconv.target import board as boards
 
@@ -71,7 +71,7 @@ def main() -> None:
     for model in arguments.models:
         graph = passes.optimise(frontend.load(model))
         limits = dict.fromkeys((node.name for node in convolutions(graph)), LAYER_ERROR)
-        allowed = with_minimal_filters(graph, forms_within(graph, limits))
+        allowed = with_winograd_forms(graph, forms_within(graph, limits))
         for board in arguments.boards.split(","):
             table.add_row(model.stem, board, *row(allowed, board))
     Console(width=140).print(table)

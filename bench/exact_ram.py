@@ -23,7 +23,7 @@ from rich.table import Table
 from edgeconv.app.deciding import formats, less_ram
 from edgeconv.app.deciding.decider import Decider
 from edgeconv.app.deciding.formats import Formats
-from edgeconv.app.deciding.planning import Allowed, Draft, Planner
+from edgeconv.app.deciding.planning import Allowed, NetworkPlan, Planner
 from edgeconv.base.errors import EdgeconvError
 from edgeconv.ir.graph import Graph
 from edgeconv.search.options import CompileOptions
@@ -32,9 +32,11 @@ from edgeconv.search.predict import predict
 COLUMNS = ("network", "board", "budget", "before", "ms", "s", "exact", "ms", "s", "gap", "time")
 
 
-def before(planner: Planner, graph: Graph, draft: Draft, *, turns: bool) -> Draft | None:
+def before(
+    planner: Planner, graph: Graph, draft: NetworkPlan, *, streaming: bool
+) -> NetworkPlan | None:
     """Instead of `less_ram.fastest_within`."""
-    del turns
+    del streaming
     return less_ram.tightened(planner, graph, draft)
 
 

@@ -9,7 +9,7 @@ A model is compiled once per step, each step added to those before it:
     blocked      convolutions in NCHW[x]c, each with conversions around it
     kept         whatever can be in NCHW[x]c is, conversions only where something cannot
     searched     algorithms and layouts of all layers by price, exactly (docs/algorithms.md)
-    turns        neighbours that take turns by rows
+    row streaming  neighbours that stream rows
     Winograd     Winograd's algorithm
     threads      shared by cores
 
@@ -46,7 +46,7 @@ from edgeconv.ir.layout import ROW_MAJOR
 from edgeconv.kernels.lowering.options import LayoutOption
 from edgeconv.model import passes
 from edgeconv.run.bench import bench
-from edgeconv.run.build import Given, run_command
+from edgeconv.run.build import InputFile, run_command
 from edgeconv.run.build.places import Argument
 from edgeconv.run.build.project import Project
 from edgeconv.run.verify.inputs import ensure
@@ -66,7 +66,7 @@ class Stage:
     name: str
     held: Callable[[Node, Options], Options] = lambda node, options: options
     apart: bool = False
-    turns: bool = False
+    streaming: bool = False
     winograd: bool = False
     threads: bool = False
 
@@ -98,9 +98,9 @@ STAGES = (
     Stage("blocked", only_convolutions, apart=True),
     Stage("kept", blocked),
     Stage("searched"),
-    Stage("turns", turns=True),
-    Stage("Winograd", turns=True, winograd=True),
-    Stage("threads", turns=True, winograd=True, threads=True),
+    Stage("row streaming", streaming=True),
+    Stage("Winograd", streaming=True, winograd=True),
+    Stage("threads", streaming=True, winograd=True, threads=True),
 )
 
 
@@ -136,7 +136,7 @@ def held_to(stage: Stage) -> Iterator[None]:
         stack.enter_context(patch.object(prices, "following", held))
         if stage.apart:
             stack.enter_context(patch.object(passes, "optimise", optimise))
-        if not stage.turns:
+        if not stage.streaming:
             stack.enter_context(patch.object(formats, "by_price", lambda _, draft: draft))
         yield
 
@@ -184,7 +184,12 @@ class Emulated:
         ensure(project)
         every = []
         for runs in (2, 3):
-            arguments: list[Argument] = ["--input", Given(project.input_file), "--runs", str(runs)]
+            arguments: list[Argument] = [
+                "--input",
+                InputFile(project.input_file),
+                "--runs",
+                str(runs),
+            ]
             arguments += ["--output", "/dev/null"]
             command = run_command(binary.path, self.board, arguments)
             folder = project.directory

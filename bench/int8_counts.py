@@ -25,7 +25,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-from convtime.cases import Asked, Candidate, Convolution, candidates
+from convtime.cases import Candidate, CaseOptions, Convolution, candidates
 from counting.program import Counter, build_plugin, executed
 from telling import errors_told
 
@@ -101,9 +101,9 @@ def ways(whole: Convolution, target: Target) -> tuple[list[Candidate], list[Cand
     real = in_float32(whole)
     found = algorithms.applicable(whole.node, whole.graph, target)
     names = {each.algorithm for each in found if each.compute == INTEGERS}
-    integers = {each.name: each for each in candidates(whole, target, Asked())}
+    integers = {each.name: each for each in candidates(whole, target, CaseOptions())}
     beside = [each for name, each in integers.items() if name in names]
-    return list({each.name: each for each in candidates(real, target, Asked())}.values()), [
+    return list({each.name: each for each in candidates(real, target, CaseOptions())}.values()), [
         *beside,
         *(in_few_products(real, target) if beside else ()),
     ]
@@ -114,10 +114,10 @@ def in_few_products(real: Convolution, target: Target) -> list[Candidate]:
     forms = forms_within(real.graph, {real.node.name: LAYER_ERROR})
     if real.node.name not in forms:
         return []
-    asked = replace(real.node.request, minimal_filters=forms[real.node.name])
+    asked = replace(real.node.request, winograd_forms=forms[real.node.name])
     node = replace(real.node, request=asked)
     graph = replace(real.graph, nodes=(node,))
-    found = candidates(Convolution(problem_of(node, graph), node, graph), target, Asked())
+    found = candidates(Convolution(problem_of(node, graph), node, graph), target, CaseOptions())
     return [each for each in found if each.name == NAME][:1]
 
 

@@ -16,14 +16,14 @@ from telling import errors_told
 from edgeconv.app.deciding import int8_model
 from edgeconv.app.deciding.decider import Decider
 from edgeconv.app.deciding.less_ram import ways
-from edgeconv.app.deciding.planning import Decided
+from edgeconv.app.deciding.planning import Decision
 from edgeconv.ir.graph import Graph
 from edgeconv.search.budget.tables import Objective
 from edgeconv.search.options import CompileOptions
 from edgeconv.search.quantising.by_price import Costs, border, kept_real
 
 
-def line(what: str, decided: Decided) -> str:
+def line(what: str, decided: Decision) -> str:
     """Time, or the price where the board predicts none, and bytes."""
     predicted = decided.predicted
     time = f"{predicted.price:.3e}" if predicted.ms is None else f"{predicted.ms:.4g} ms"
@@ -36,7 +36,7 @@ def print_ways(model: Path, board: str) -> None:
     with Decider(CompileOptions(model, board)) as decider:
         planner, graph, target = decider.planner, decider.graph, decider.board.target
 
-        def planned(graph: Graph) -> Decided:
+        def planned(graph: Graph) -> Decision:
             allowed = next(iter(ways(graph, decider.board)))
             return planner.decided(planner.draft(graph, allowed, {}))
 

@@ -8,7 +8,8 @@ then with the ranges that disturb the outputs least, then with channels equalise
 `rounding_steps.py` has it.  `chosen` is what `compile` makes of it, with the way to round filters
 that is best on samples it is not fitted to.  The last line is
 `onnxruntime.quantization.quantize_static` (QDQ, per channel, MinMax) on the same samples.  The
-network is made int8 by some inputs, and the figures are of others, as in `rounding_steps.py`.
+network is quantised to int8 by some inputs, and the figures are of others, as in
+`rounding_steps.py`.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ import numpy.typing as npt
 from rounding_steps import samples_of
 
 from edgeconv.base.errors import EdgeconvError
-from edgeconv.base.progress import nobody
+from edgeconv.base.progress import no_progress
 from edgeconv.ir.activation import Activation
 from edgeconv.model import frontend, passes
 from edgeconv.search.calibration.rounding import parameters_of
@@ -53,7 +54,7 @@ def steps(quantiser: Quantiser, baseline: Baseline) -> Iterator[tuple[str, Accur
     }
 
     def measured(way: str, grids: Mapping[str, Activation]) -> Accuracy:
-        found = WAYS[way](engine, samples, wanted, grids, nobody)
+        found = WAYS[way](engine, samples, wanted, grids, no_progress)
         filters = parameters_of(quantiser.in_integers(found, grids))
         return baseline.accuracy(filters, grids)
 
@@ -110,7 +111,9 @@ def main() -> int:
     try:
         graph = passes.optimise(frontend.load(args.model))
         samples, test = samples_of(args, graph)
-        print(f"{args.model.stem}: made int8 from {len(samples)} inputs, SQNR of {len(test)}")
+        print(
+            f"{args.model.stem}: quantised to int8 from {len(samples)} inputs, SQNR of {len(test)}"
+        )
         print(f"{'step':24}{'dB':>8}{'top-1':>8}{'same':>8}")
         with Quantiser(graph, boards.load(args.board).target, samples, {}) as quantiser:
             baseline = Baseline(quantiser.engine, test)

@@ -23,7 +23,7 @@ from pathlib import Path
 from telling import errors_told
 
 from edgeconv.app.deciding.decider import Decider
-from edgeconv.app.deciding.planning import Decided
+from edgeconv.app.deciding.planning import Decision
 from edgeconv.base.errors import EdgeconvError
 from edgeconv.base.sizes import parse
 from edgeconv.ir.filters import WEIGHTED
@@ -38,7 +38,7 @@ from edgeconv.search.options import CompileOptions
 HEADS = ("ms or price", "arena", "weights", "integers", "int8", "flyte", "float32")
 
 
-def line(what: str, decided: Decided, error: Accuracy | None) -> str:
+def line(what: str, decided: Decision, error: Accuracy | None) -> str:
     """Of one decision; without an error it is float32's."""
     ms = decided.predicted.ms
     time = f"{decided.predicted.price:.3e}" if ms is None else f"{ms:.4g}"
@@ -59,8 +59,8 @@ def line(what: str, decided: Decided, error: Accuracy | None) -> str:
     return f"{what:22}{cells}{error.sqnr_db:9.1f}{top1:>7}"
 
 
-def error_of(decided: Decided, real: Engine, test: sampling.Samples) -> Accuracy:
-    """On samples, of the network that was made int8, or of formats that were found."""
+def error_of(decided: Decision, real: Engine, test: sampling.Samples) -> Accuracy:
+    """On samples, of the network that was quantised to int8, or of formats that were found."""
     baseline = Baseline(real, test)
     made = [data for name, data in decided.files.items() if name.endswith(".onnx")]
     if made:

@@ -25,7 +25,7 @@ from pathlib import Path
 
 from scipy.stats import spearmanr
 
-from edgeconv.app.pipeline import CompileOptions, Decided, compile_model, decide
+from edgeconv.app.pipeline import CompileOptions, Decision, compile_model, decide
 from edgeconv.base.errors import EdgeconvError, Exit
 from edgeconv.ir.choice import Layer
 from edgeconv.run.bench import bench
@@ -116,7 +116,7 @@ def _medians(project: Project, runs: int) -> list[float]:
     return [layer.median_ms for layer in bench(project, runs=runs, layers=True).layers]
 
 
-def _rows(decided: Decided, prediction: Prediction, measured: Sequence[float]) -> tuple[Row, ...]:
+def _rows(decided: Decision, prediction: Prediction, measured: Sequence[float]) -> tuple[Row, ...]:
     """The distinct layers that have code, the worst first."""
     copies: dict[tuple[object, ...], list[int]] = {}
     layers = [decided.choice.layers[index] for index in decided.memory.order]

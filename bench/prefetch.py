@@ -1,14 +1,14 @@
-"""Fetching ahead by distances on a model of an in-order core: cycles by how far ahead it is done.
+"""Software prefetch on a model of an in-order core: cycles by how far ahead it is done.
 
     python bench/prefetch.py [KIND ...] [--boards raspberry-pi-3,quartz64-a] [--fills 3]
-        [--streams N --ahead N]
+        [--streams N --prefetch N]
 
 Convolutions of the sizes that networks have are compiled for a board with the distances that it
 gets, with none, half of them and double, and run once under QEMU, whose plugin ``inorder/core.c``
 passes every instruction and address of the kernel through a model of the core: two instructions a
 cycle in order, the board's caches, latencies and bandwidth, ``--fills`` lines on their way at a
 time.  Filters and results come from memory, the input has just been written.  ``--streams``: a
-prefetcher in hardware follows so many, ``--ahead`` lines ahead; none where nothing is said.
+prefetcher in hardware follows so many, ``--prefetch`` lines ahead; none where nothing is said.
 
 Printed are thousands of cycles, those that are spent waiting in parentheses, and what fetching adds
 to the instructions.  Half of a distance of one step is that step.  The model has no other cores, no
@@ -27,7 +27,7 @@ from types import MappingProxyType
 from typing import Any, cast
 
 from cachesim.cases import Case, Spec
-from convtime.cases import Asked, Candidate, candidates
+from convtime.cases import Candidate, CaseOptions, candidates
 from inorder.program import LINE_BYTES, Core, Cycles, Program, build, source
 from int8_counts import in_few_products
 from rich.console import Console
@@ -36,8 +36,8 @@ from rich.table import Table
 from edgeconv.base.errors import EdgeconvError
 from edgeconv.ir.choice import Layer
 from edgeconv.kernels import algorithms
-from edgeconv.kernels.algorithms.ahead import NOTHING, Ahead
 from edgeconv.kernels.algorithms.candidate import ConvCandidate
+from edgeconv.kernels.algorithms.prefetch import NOTHING, PrefetchDistances
 from edgeconv.target import board as boards
 from edgeconv.target.targets import Target
 
@@ -62,10 +62,10 @@ KINDS: Mapping[str, tuple[Spec, str]] = MappingProxyType(
 WAYS: Mapping[str, float] = MappingProxyType({"none": 0.0, "half": 0.5, "chosen": 1.0, "double": 2})
 
 
-def scaled(ahead: Ahead, by: float) -> Ahead:
+def scaled(prefetch: PrefetchDistances, by: float) -> PrefetchDistances:
     """``by`` times as far, at least a line or a block of what is fetched at all."""
-    lines, blocks = ahead.filters * by / LINE_BYTES, ahead.input * by
-    return Ahead(
+    lines, blocks = prefetch.filters * by / LINE_BYTES, prefetch.input * by
+    return PrefetchDistances(
         filters=LINE_BYTES * max(1, round(lines)) if lines else 0,
         input=max(1, round(blocks)) if blocks else 0,
     )
@@ -76,12 +76,12 @@ def cases(kind: str, target: Target) -> Iterator[tuple[str, Case]]:
     spec, algorithm = KINDS[kind]
     convolution = spec.convolution()
     few = in_few_products(convolution, target)
-    found = [*few, *candidates(convolution, target, Asked())]
+    found = [*few, *candidates(convolution, target, CaseOptions())]
     made = next(candidate for candidate in found if candidate.name == algorithm)
-    chosen = distances(made)
+    chosen = distances_of(made)
     for by in WAYS.values():
-        ahead = scaled(chosen, by) if by else NOTHING
-        layer = with_distances(made, ahead, target)
+        prefetch = scaled(chosen, by) if by else NOTHING
+        layer = with_prefetch(made, prefetch, target)
         sizes = {blob.name: FLOAT_BYTES * blob.elements for blob in layer.blobs}
         sizes |= {name: FLOAT_BYTES * made.graph[name].elements for name in ("x", "y")}
         sizes[""] = layer.workspace_bytes
@@ -89,29 +89,29 @@ def cases(kind: str, target: Target) -> Iterator[tuple[str, Case]]:
             kind, convolution.label, algorithm, layer, (), tuple(sizes[a.ref] for a in layer.args)
         )
         of = "B" if made.name == "winograd" else "blocks"
-        yield f"{ahead.filters} B, {ahead.input} {of}", case
+        yield f"{prefetch.filters} B, {prefetch.input} {of}", case
 
 
-def with_distances(made: Candidate, ahead: Ahead, target: Target) -> Layer:
+def with_prefetch(made: Candidate, prefetch: PrefetchDistances, target: Target) -> Layer:
     """The kernel call with these; those of depthwise convolution are rows, of its input alone, and
     Winograd's bytes of tiles."""
-    own_names = {"depthwise": {"in_ahead": ahead.input}}
-    own_names["winograd"] = {"filters_ahead": ahead.filters, "tiles_ahead": ahead.input}
+    own_names = {"depthwise": {"prefetch_input": prefetch.input}}
+    own_names["winograd"] = {"prefetch_filters": prefetch.filters, "prefetch_tiles": prefetch.input}
     if made.name in own_names:
         return replace(made.layer, params={**made.layer.params, **own_names[made.name]})
     own = cast("ConvCandidate[Any]", made.layer.candidate)
-    planned = replace(own, plan=replace(own.plan, ahead=ahead))
+    planned = replace(own, plan=replace(own.plan, prefetch=prefetch))
     lower = algorithms.algorithms()[made.name].lower
     return lower(planned, made.layer.node, made.graph, target)
 
 
-def distances(made: Candidate) -> Ahead:
+def distances_of(made: Candidate) -> PrefetchDistances:
     """Those that the board got."""
-    of_input = "tiles_ahead" if made.name == "winograd" else "in_ahead"
-    filters, blocks = (made.layer.params.get(name, 0) for name in ("filters_ahead", of_input))
+    of_input = "prefetch_tiles" if made.name == "winograd" else "prefetch_input"
+    filters, blocks = (made.layer.params.get(name, 0) for name in ("prefetch_filters", of_input))
     assert isinstance(filters, int)
     assert isinstance(blocks, int)
-    return Ahead(filters, blocks)
+    return PrefetchDistances(filters, blocks)
 
 
 def cell(cycles: Cycles) -> str:
@@ -126,7 +126,7 @@ def parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--boards", default="raspberry-pi-3,quartz64-a", metavar="NAMES")
     parser.add_argument("--fills", type=int, default=3, metavar="N")
     parser.add_argument("--streams", type=int, default=0, metavar="N")
-    parser.add_argument("--ahead", type=int, default=4, metavar="N")
+    parser.add_argument("--prefetch", type=int, default=4, metavar="N")
     asked = parser.parse_args(arguments)
     if unknown := set(asked.kinds) - set(KINDS):
         parser.error(f"unknown kinds: {', '.join(sorted(unknown))}")
@@ -136,7 +136,7 @@ def parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
 def main(arguments: Sequence[str] | None = None) -> None:
     """See the module's text."""
     asked = parsed(arguments)
-    core = Core(asked.fills, asked.streams, asked.ahead if asked.streams else 0)
+    core = Core(asked.fills, asked.streams, asked.prefetch if asked.streams else 0)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         plugin = build(folder)

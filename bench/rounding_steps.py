@@ -21,9 +21,9 @@ from edgeconv.ir.graph import Graph
 from edgeconv.model import frontend, passes
 from edgeconv.search.calibration import samples as sampling
 from edgeconv.search.calibration.engine import Engine
-from edgeconv.search.calibration.in_turn import round_in_turn
 from edgeconv.search.calibration.rounding import RECIPES, Rounded, parameters_of, round_layers
 from edgeconv.search.calibration.samples import Samples
+from edgeconv.search.calibration.sequential import round_sequentially
 from edgeconv.search.calibration.sqnr import Baseline
 
 FORMATS = "flyte24,flyte16,int8,int4,flyte8"
@@ -46,7 +46,7 @@ def _rounded(
 ) -> dict[str, Rounded]:
     if step in RECIPES:
         return round_layers(engine, samples, formats, RECIPES[step])
-    return round_in_turn(engine, samples, formats)
+    return round_sequentially(engine, samples, formats)
 
 
 def main() -> int:

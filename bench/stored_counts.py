@@ -19,7 +19,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from convtime.cases import Asked, Candidate, Convolution, candidates, distinct
+from convtime.cases import Candidate, CaseOptions, Convolution, candidates, distinct
 from counting.program import Counter
 from telling import errors_told
 
@@ -57,7 +57,7 @@ def lowered(
 ) -> Candidate:
     """By the algorithm ``wanted``, or where it does not apply by the cheapest."""
     entry = stored(convolution, name) if name != FLOAT32 else convolution
-    found = {c.name: c for c in candidates(entry, target, Asked())}
+    found = {c.name: c for c in candidates(entry, target, CaseOptions())}
     cheapest = next(iter(algorithms_of(entry.node, entry.graph, target)))
     return found.get(wanted, found[cheapest])
 

@@ -98,8 +98,8 @@ def _compared(
         program = Program(found, board, find_compiler(board), Path(folder))
         for number, case in enumerate(found):
             predicted = tuple(
-                crossing.misses(cache.line)
-                for crossing, cache in zip(case.predicted, caches, strict=True)
+                level_traffic.misses(cache.line)
+                for level_traffic, cache in zip(case.predicted, caches, strict=True)
             )
             yield table.Compared(case, predicted, program.misses(number, *caches))
 

@@ -19,7 +19,7 @@ from convtime.cases import Candidate, Convolution, distinct
 from counting.program import Counter
 from telling import errors_told
 
-from edgeconv.ir.minimal_filter import Nested
+from edgeconv.ir.winograd_form import Nested
 from edgeconv.kernels.algorithms.packing import weights_of
 from edgeconv.kernels.algorithms.problem import problem_of
 from edgeconv.kernels.algorithms.winograd.bound import UNIT, amplification, roundings
@@ -75,7 +75,7 @@ def lowered(layer: Convolution, target: Target, error: float) -> Candidate:
     """The cheapest, where forms of at most this error may be chosen."""
     limits = {node.name: error for node in layer.graph.nodes}
     forms = forms_within(layer.graph, limits)
-    choice = select(layer.graph, target, minimal_filters=forms)
+    choice = select(layer.graph, target, winograd_forms=forms)
     (chosen,) = (entry for entry in choice.layers if entry.candidate)
     return Candidate(chosen.algorithm, chosen, choice.graph)
 

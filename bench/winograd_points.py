@@ -15,7 +15,7 @@ from itertools import combinations
 
 import numpy as np
 
-from edgeconv.ir.minimal_filter import MinimalFilter, Nested, plain
+from edgeconv.ir.winograd_form import Nested, WinogradForm, plain
 from edgeconv.kernels.algorithms.winograd.error import relative_error
 from edgeconv.kernels.algorithms.winograd.plan import routine_of
 
@@ -61,7 +61,7 @@ def main() -> int:
     args = parser.parse_args()
     found = []
     for points in sets_of(args.outputs + args.taps - 2):
-        across = MinimalFilter(args.outputs, args.taps, points)
+        across = WinogradForm(args.outputs, args.taps, points)
         form = Nested(plain(1) if args.one_dimension else across, across)
         operations = [routine_of(across, side).operations for side in ("input", "output")]
         found.append((error_of(form), operations, points))

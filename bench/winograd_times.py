@@ -30,7 +30,7 @@ from edgeconv.kernels.algorithms.winograd.candidate import applies, candidate_of
 from edgeconv.kernels.algorithms.winograd.phases import Divided
 from edgeconv.kernels.algorithms.winograd.plan import WinogradPlan, each_group, routine_of
 from edgeconv.run.build import find_compiler
-from edgeconv.search.choose.winograd import NAME, forms_within, with_minimal_filters
+from edgeconv.search.choose.winograd import NAME, forms_within, with_winograd_forms
 from edgeconv.target import board as boards
 from edgeconv.target.board import Board
 from edgeconv.target.targets import Target
@@ -79,7 +79,7 @@ def operations(layer: Convolution, plan: WinogradPlan, target: Target) -> float:
 def ways(layer: Convolution, target: Target) -> list[Candidate]:
     """The cheapest other algorithm, strips, and whole images; none where that is not cheapest."""
     forms = forms_within(layer.graph, {layer.node.name: ERROR})
-    graph = with_minimal_filters(layer.graph, forms)
+    graph = with_winograd_forms(layer.graph, forms)
     (node,) = graph.nodes
     if chosen(replace(layer, node=node, graph=graph), target) != NAME:
         return []

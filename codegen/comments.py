@@ -8,7 +8,7 @@ from typing import Any
 from edgeconv.base.names import shortened
 from edgeconv.codegen.addresses import Addresses
 from edgeconv.codegen.c_names import c_comment
-from edgeconv.codegen.turns import Turns
+from edgeconv.codegen.row_streaming import StepCalls
 from edgeconv.ir.choice import Layer
 from edgeconv.ir.encoding import FLOAT32
 from edgeconv.ir.graph import Node
@@ -37,14 +37,17 @@ def comment(layer: Layer, shares: Sequence[Share], at: Addresses) -> tuple[str, 
     return tuple(c_comment(line) for line in lines)
 
 
-def of_turns(turns: Turns[Any], first: int, last: int) -> tuple[str, ...]:
-    """Lines above the calls ``first`` to ``last``, which take turns: what is done at a time, and
+def of_streaming(streamed: StepCalls[Any], first: int, last: int) -> tuple[str, ...]:
+    """Lines above the calls ``first`` to ``last``, which stream rows: what is done at a time, and
     what memory holds meanwhile."""
     lies, places = "each result", "their number"
-    if len(turns.between) == 1:
-        lies, places = "what lies", str(turns.between[0].ring)
+    if len(streamed.between) == 1:
+        lies, places = "what lies", str(streamed.between[0].ring)
     return (
-        f"{first} to {last} take turns, {turns.turn} of {turns.rows} rows of the result at a time.",
+        (
+            f"{first} to {last} stream rows, {streamed.stream_rows} of {streamed.rows} rows of "
+            "the result at a time."
+        ),
         (
             f"Of {lies} between them memory holds some rows, y at y % {places}, "
             "and no call passes the end of these."
@@ -52,18 +55,18 @@ def of_turns(turns: Turns[Any], first: int, last: int) -> tuple[str, ...]:
     )
 
 
-def of_trace(steps: Sequence[Turns[Any]], macro: str) -> tuple[str, ...]:
-    """Lines on what is traced of layers that take turns, in a program whose macros begin with
+def of_trace(steps: Sequence[StepCalls[Any]], macro: str) -> tuple[str, ...]:
+    """Lines on what is traced of layers that stream rows, in a program whose macros begin with
     ``macro``; none where none do."""
-    if not any(step.turn for step in steps):
+    if not any(step.stream_rows for step in steps):
         return ()
     lines = [
         (
-            "Layers that take turns give each time what memory holds of their results, "
+            "Layers that stream rows give each time what memory holds of their results, "
             "and the last one its result in the end."
         )
     ]
-    if any(step.turn and step.shares for step in steps):
+    if any(step.stream_rows and step.shares for step in steps):
         lines.append(
             f"Threads share them only with -D{macro}_TIMES too, as bench does: "
             "then it is called for the first worker's share of them."

@@ -13,19 +13,19 @@ from edgeconv.base.names import shortened
 from edgeconv.codegen.addresses import Addresses
 from edgeconv.codegen.amalgamate import amalgamate
 from edgeconv.codegen.c_names import c_comment, prefix
-from edgeconv.codegen.comments import comment, of_trace, of_turns
+from edgeconv.codegen.comments import comment, of_streaming, of_trace
 from edgeconv.codegen.cross import Cross
 from edgeconv.codegen.functions import MANY, Function, FunctionTable, environment
 from edgeconv.codegen.ports import run_parameters
 from edgeconv.codegen.pruning import pruned
 from edgeconv.codegen.results import CHECKS, SCALABLE, SELFTEST, THREADS, results
 from edgeconv.codegen.routines import routines_header
+from edgeconv.codegen.row_streaming import StepCalls, row_variables, step_calls_of
 from edgeconv.codegen.sbom import Bill
 from edgeconv.codegen.selftest import SEED, Answer
 from edgeconv.codegen.shares import Items
 from edgeconv.codegen.source_tree import SourceTree
 from edgeconv.codegen.switches import SHARED_ROWS, switches
-from edgeconv.codegen.turns import Turns, row_variables, turns_of
 from edgeconv.codegen.weights import CRC_AT, MAGIC, VERSION, WeightImage, layout
 from edgeconv.codegen.workers import SharedStep, ranges, shared_step
 from edgeconv.ir.check import InvariantError
@@ -106,7 +106,7 @@ class _Emitter:
         self.name = prefix(options.name)
         self.upper = self.name.upper()
         self.env = environment()
-        self.env.filters.update(c_comment=c_comment, shortened=shortened, of_turns=of_turns)
+        self.env.filters.update(c_comment=c_comment, shortened=shortened, of_streaming=of_streaming)
         self.target = TARGETS[choice.isa]
         self.table = FunctionTable(self.env, self.name, self.target.lanes)
         self.image = layout(choice, memory.order, apart=options.constants_apart)
@@ -118,7 +118,7 @@ class _Emitter:
         self.run_parameters = {"model": f"const {self.name}_model *model", **tensors}
         self.threads = choice.threads
 
-    def _steps(self) -> list[Turns[Call]]:
+    def _steps(self) -> list[StepCalls[Call]]:
         """In execution order."""
         steps = {step.layers[0]: step for step in self.choice.steps}
         found, position = [], 0
@@ -127,15 +127,15 @@ class _Emitter:
                 rows = row_variables(step, position)
                 each = zip(step.layers, rows, strict=True)
                 calls = [self._call(position + i, *call, step) for i, call in enumerate(each)]
-                turns = turns_of(self.choice, step, calls, position)
-                found.append(self._handed_out(turns) if turns.shares else turns)
+                streamed = step_calls_of(self.choice, step, calls, position)
+                found.append(self._handed_out(streamed) if streamed.shares else streamed)
                 position += len(calls)
         return found
 
     def _call(self, position: int, index: int, rows: tuple[str, ...], step: Step) -> Call:
         """``rows``: the C expressions of the range to compute; none for all."""
         layer = self.choice.layers[index]
-        shares = () if step.turn else step.shares
+        shares = () if step.stream_rows else step.shares
         workers = max(1, len(step.shares))
         copied = tuple((index, a) not in self.memory.granted for a in range(len(layer.aliases)))
         code, shared = "", None
@@ -160,13 +160,13 @@ class _Emitter:
             shared,
         )
 
-    def _handed_out(self, turns: Turns[Call]) -> Turns[Call]:
+    def _handed_out(self, streamed: StepCalls[Call]) -> StepCalls[Call]:
         """With the function that workers call."""
-        *others, last = turns.calls
-        code = " ".join(call.code for call in turns.calls)
-        shared = shared_step(self.name, last.position, code, turns.shares, self.run_parameters)
-        run = f"{self.name}_threads_run({shared.function}, &given, {len(turns.shares) - 1});"
-        return replace(turns, calls=(*others, replace(last, shared=replace(shared, call=run))))
+        *others, last = streamed.calls
+        code = " ".join(call.code for call in streamed.calls)
+        shared = shared_step(self.name, last.position, code, streamed.shares, self.run_parameters)
+        run = f"{self.name}_threads_run({shared.function}, &given, {len(streamed.shares) - 1});"
+        return replace(streamed, calls=(*others, replace(last, shared=replace(shared, call=run))))
 
     def _has(self) -> set[str]:
         """What decides which results there are."""
@@ -176,7 +176,7 @@ class _Emitter:
             THREADS: self.threads > 1,
             CHECKS: checks,
             SCALABLE: self.target.scalable,
-            SHARED_ROWS: any(step.turn and step.shares for step in self.choice.steps),
+            SHARED_ROWS: any(step.stream_rows and step.shares for step in self.choice.steps),
         }
         return {name for name, has in found.items() if has}
 

@@ -15,13 +15,13 @@ from collections.abc import Mapping, Sequence
 from edgeconv.kernels.headers import runtime
 
 WORKERS = "EC_WORKERS"  # several share the layers
-DISTANCES = "EC_DISTANCES"  # kernels fetch ahead by distances
+PREFETCH = "EC_PREFETCH_DISTANCES"  # kernels prefetch in software
 LOADS_IN_ORDER = "EC_LOADS_IN_ORDER"  # register tiles are those of cores in order
 ZERO_POINTS = "EC_ZERO_POINTS"  # integers of filters have them
 MEMORY_SUMS = "EC_MEMORY_SUMS"  # micro-kernels are used whose sums are memory
 PACKED_ZERO_POINTS = "EC_PACKED_ZERO_POINTS"  # of filters that packed rows are multiplied by
 _SAID = (
-    DISTANCES,
+    PREFETCH,
     LOADS_IN_ORDER,
     ZERO_POINTS,
     PACKED_ZERO_POINTS,

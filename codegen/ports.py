@@ -42,7 +42,7 @@ class Port:
         """What its dimensions and its integers mean, in words that follow the shape."""
         axes = f" {self.facts.axes}" if self.facts.axes else ""
         layout = "" if self.order == "row-major" else f", in memory as {self.tensor.layout}"
-        return axes + layout + self._counted + (f", {self.formula}" if self.formula else "")
+        return axes + layout + self._data_dependent + (f", {self.formula}" if self.formula else "")
 
     @property
     def order(self) -> str:
@@ -66,13 +66,13 @@ class Port:
         return steps[: len(shape)]
 
     @property
-    def _counted(self) -> str:
+    def _data_dependent(self) -> str:
         """Which output says how much of it there is."""
-        counted = self.facts.counted
-        if counted is None:
+        data_dependent = self.facts.data_dependent
+        if data_dependent is None:
             return ""
-        said = f'as much as "{c_comment(counted.count)}" says, then zeros'
-        return f", of dimension {counted.axis} {said}"
+        said = f'as much as "{c_comment(data_dependent.count)}" says, then zeros'
+        return f", of dimension {data_dependent.axis} {said}"
 
     @property
     def formula(self) -> str:

@@ -18,7 +18,7 @@ NO_WORK = Work(0, 0, 0, 0)
 
 @dataclass(frozen=True)
 class Link:
-    """A layer that takes turns: its result has rows of ``width`` bytes."""
+    """A layer that streams rows: its result has rows of ``width`` bytes."""
 
     divides: Divides
     width: int
@@ -34,7 +34,7 @@ class Net:
     tensors: dict[str, Tensor] = field(default_factory=dict)
     layers: list[Layer] = field(default_factory=list)
     inputs: list[str] = field(default_factory=list)
-    turns: list[Step] = field(default_factory=list)  # of several layers
+    streaming: list[Step] = field(default_factory=list)  # of several layers
 
     def tensor(self, name: str, size: int, dtype: str = "int8") -> str:
         self.tensors[name] = Tensor(name, (size // np.dtype(dtype).itemsize,), dtype)
@@ -97,7 +97,7 @@ class Net:
         output: str,
         source: str,
         links: Sequence[Link],
-        turn: int,
+        stream_rows: int,
         *,
         slack: int = 0,
         workers: int = 1,
@@ -107,7 +107,7 @@ class Net:
         """A step of several layers, the last of which makes ``output``; rings have ``slack`` rows
         more than they need.  ``residual``: of the result's size, read by the last layer, which may
         overwrite it.  ``apart``: the result may lie so many bytes before ``source``, -1: not."""
-        rings = (*least_rings([link.divides for link in links], turn), 0)
+        rings = (*least_rings([link.divides for link in links], stream_rows), 0)
         first, read = len(self.layers), source
         for i, (link, ring) in enumerate(zip(links, rings, strict=True)):
             rows, last = link.divides.rows, i == len(links) - 1
@@ -122,12 +122,12 @@ class Net:
                 offer = (Alias(source, source, name, apart),)
             self.layers.append(replace(own, divides=link.divides, aliases=offer))
             read = name
-        self.turns.append(Step(tuple(range(first, len(self.layers))), turn, workers))
+        self.streaming.append(Step(tuple(range(first, len(self.layers))), stream_rows, workers))
         return output
 
     def steps(self) -> tuple[Step, ...]:
-        several = {step.layers[0]: step for step in self.turns}
-        inside = {layer for step in self.turns for layer in step.layers}
+        several = {step.layers[0]: step for step in self.streaming}
+        inside = {layer for step in self.streaming for layer in step.layers}
         each = alone(len(self.layers))
         return tuple(
             several.get(i, each[i]) for i in range(len(each)) if i in several or i not in inside

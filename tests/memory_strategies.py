@@ -16,12 +16,12 @@ def choices(
     draw: st.DrawFn,
     max_layers: int = 12,
     aliases: bool = True,
-    turns: bool = False,
+    streaming: bool = False,
     over: bool = False,
 ) -> Choice:
     """Random networks: branches, unread tensors, two types, every kind of alias if ``aliases``,
-    with ``turns`` steps of several layers, and with ``over`` results that lie over inputs they do
-    not fit in."""
+    with ``streaming`` steps of several layers, and with ``over`` results that lie over inputs they
+    do not fit in."""
     net = Net(align=draw(st.sampled_from([4, 16])), io=draw(st.sampled_from(["caller", "arena"])))
     dtypes, items = st.sampled_from(sorted(DTYPES)), st.integers(1, 12)
 
@@ -31,7 +31,7 @@ def choices(
 
     names = [net.input(f"x{i}", *fresh()) for i in range(draw(st.integers(1, 2)))]
     plain = ["plain", "workspace"]
-    plain += ["turns", "turns"] if turns else []
+    plain += ["turns", "turns"] if streaming else []
     sharing = ["concat", "view", "unary", "binary", "convert"]
     sharing += ["over", "over"] if over else []
     for i in range(draw(st.integers(1, max_layers))):
@@ -84,7 +84,7 @@ def choices(
 
 @st.composite
 def links(draw: st.DrawFn) -> Link:
-    """A layer that takes turns: a kernel of some rows, a stride, rows of padding."""
+    """A layer that streams rows: a kernel of some rows, a stride, rows of padding."""
     rows = draw(st.integers(1, 12))
     reach, stride = draw(st.integers(1, 5)), draw(st.integers(1, 3))
     divides = Divides(rows, reach, stride, draw(st.integers(0, reach)))

@@ -10,8 +10,8 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
-from edgeconv.ir.minimal_filter import MinimalFilter, Nested
 from edgeconv.ir.straight_line import Routine
+from edgeconv.ir.winograd_form import Nested, WinogradForm
 from edgeconv.kernels.algorithms.winograd.plan import routine_of
 from edgeconv.kernels.algorithms.winograd.toom_cook import matrices
 
@@ -36,7 +36,7 @@ def filters(form: Nested, out_c: int, in_c: int) -> Floats:
     return (whole * random.integers(-1, 2, shape)).astype(np.float32)
 
 
-def _divisor(way: MinimalFilter) -> int:
+def _divisor(way: WinogradForm) -> int:
     return math.lcm(*(factor.denominator for row in matrices(way).of_filter for factor in row))
 
 

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 import numpy as np
-from convtime.cases import Asked, Convolution, candidates
+from convtime.cases import CaseOptions, Convolution, candidates
 
 from edgeconv.ir.choice import Layer
 from edgeconv.ir.graph import Graph, Node, Tensor
-from edgeconv.ir.work import Crossing
+from edgeconv.ir.work import CacheTraffic
 from edgeconv.kernels.algorithms.problem import problem_of
 from edgeconv.target.targets import Target
 
@@ -93,14 +93,14 @@ class Case:
     label: str
     algorithm: str
     layer: Layer
-    predicted: tuple[Crossing, ...]
+    predicted: tuple[CacheTraffic, ...]
     sizes: tuple[int, ...]  # bytes of each argument of the call
 
 
 def cases(spec: Spec, name: str, target: Target) -> Iterator[Case]:
     """The convolution by every algorithm that applies."""
     convolution = spec.convolution()
-    for candidate in candidates(convolution, target, Asked()):
+    for candidate in candidates(convolution, target, CaseOptions()):
         layer, graph = candidate.layer, candidate.graph
         blobs = {blob.name: 4 * blob.elements for blob in layer.blobs}
         tensors = {t: 4 * graph[t].elements for t in ("x", "y")}

@@ -75,7 +75,7 @@ class Candidate:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class CaseOptions:
     """What is timed beside the algorithms."""
 
     openblas: bool = False
@@ -116,7 +116,7 @@ def chosen(convolution: Convolution, target: Target) -> str:
     return next(iter(algorithms_of(convolution.node, convolution.graph, target)))
 
 
-def candidates(convolution: Convolution, target: Target, asked: Asked) -> Iterator[Candidate]:
+def candidates(convolution: Convolution, target: Target, asked: CaseOptions) -> Iterator[Candidate]:
     """Every algorithm that applies, by name, then what is asked for beside them."""
     node, graph = convolution.node, convolution.graph
     fitting = algorithms.applicable(node, graph, target)

@@ -47,7 +47,7 @@ def layers_counted(choice: Choice, memory: MemoryMap, board: Board) -> list[Coun
     found: defaultdict[int, list[int]] = defaultdict(lambda: [0, 0])
     with tempfile.TemporaryDirectory() as folder:
         for position, counts in _counts(choice, memory, board, Path(folder)):
-            for kind, count in enumerate(counts):  # layers that take turns: more than once
+            for kind, count in enumerate(counts):  # layers that stream rows: more than once
                 found[position][kind] += count
     predicted = predict(choice, memory, board).layers
     clock = board.clock_hz or 0

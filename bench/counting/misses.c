@@ -1,7 +1,7 @@
 /* A plugin of QEMU's user emulation: the lines that a program's loads and stores bring into the caches
    of one core, each as large as "size:ways:line" in its arguments, nearest first; on the last line of
    standard error.  Least recently used lines go first, a store brings its line in, and nothing is
-   fetched ahead. */
+   prefetched. */
 #include "emulator.h"
 
 enum { MOST_LEVELS = 3 };

@@ -138,7 +138,7 @@ def row(address: int, text: str, near: int, rules: Rules) -> Row:
 
 
 def as_loads(assembly: str) -> str:
-    """Every fetch ahead as a load into the register that is none: QEMU tells of accesses to memory,
+    """Every prefetch as a load into the register that is none: QEMU tells of accesses to memory,
     and fetches are none to it.  64 bits stand for the first cache, 32 for the second."""
     text = re.sub(r"\bprfu?m\tpldl1\w+, ", "ldr\txzr, ", assembly, flags=re.IGNORECASE)
     return re.sub(r"\bprfu?m\tpldl2\w+, ", "ldr\twzr, ", text, flags=re.IGNORECASE)

@@ -9,7 +9,7 @@
    A load that the first cache holds has the latency of the table; one that it does not hold brings the line in,
    from the second cache or the memory, with one of a few fill buffers, and the core goes on until something
    reads the result.  Where all buffers are taken it waits for one, be it for a load or
-   for a fetch ahead.  Lines come from the memory one after the other, as its bandwidth has it.  Stores bring
+   for a prefetch.  Lines come from the memory one after the other, as its bandwidth has it.  Stores bring
    their lines in without a buffer and without waiting, as from a store buffer that is never full.  A second
    core, to which every line is near, runs the same instructions: what the first takes longer is waiting.
 

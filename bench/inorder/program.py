@@ -27,7 +27,7 @@ from inorder.aarch64 import RULES, as_loads, row
 HERE = Path(__file__).parent
 LINE_BYTES = 64
 _ARGUMENTS = ("table", "first", "second", "memory", "buffers", "streams")  # in core.c's order
-SPARE = 16384  # bytes around operands, which fetches ahead may name
+SPARE = 16384  # bytes around operands, which prefetches may name
 # As in a network: constants and results were last touched a run ago, the input just now.
 _MAIN = """
 static _Alignas(4096) char memory[{total}], other[{other}];
@@ -58,9 +58,9 @@ class Core:
 
 @dataclass(frozen=True, slots=True)
 class Cycles:
-    """Of a call: ``all`` of them, those if every line were near (``near``); instructions; fetches
-    ahead, those of lines that were not near; loads that missed the first cache, lines from behind
-    the second; cycles of waiting for a buffer."""
+    """Of a call: ``all`` of them, those if every line were near (``near``); instructions;
+    prefetches, those of lines that were not near; loads that missed the first cache, lines from
+    behind the second; cycles of waiting for a buffer."""
 
     instructions: int
     all: int

@@ -129,7 +129,7 @@ def port_notes(choice: Choice, asked: str) -> tuple[str, ...]:
     return (_IN_ARENA,) if choice.io == "arena" and not asked else ()
 
 
-def minimal_filter_notes(choice: Choice, promised: float) -> tuple[str, ...]:
+def winograd_notes(choice: Choice, promised: float) -> tuple[str, ...]:
     """Says how many convolutions are computed by Winograd's algorithm, how far each is off, and how
     far the outputs are ``promised`` to be at most."""
     layers = [layer for layer in choice.layers if layer.algorithm == WINOGRAD]

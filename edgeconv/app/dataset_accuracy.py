@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from edgeconv.base.progress import Share, Tell, nobody
+from edgeconv.base.progress import Progress, Share, no_progress
 from edgeconv.model import passes
 from edgeconv.run.build import find_emulator
 from edgeconv.run.build.loading import graph_of
@@ -25,7 +25,9 @@ from edgeconv.search.calibration.sqnr import Accuracy, Baseline
 Values = dict[str, npt.NDArray[np.float32]]
 
 
-def try_on(project: Project, model: Path, path: Path, tell: Tell = nobody) -> tuple[Accuracy, str]:
+def try_on(
+    project: Project, model: Path, path: Path, progress: Progress = no_progress
+) -> tuple[Accuracy, str]:
     """The program's accuracy on the samples in ``path``, and how it ran.
 
     What it is compared with is the model in float32 as this machine computes it.  Raises
@@ -35,17 +37,19 @@ def try_on(project: Project, model: Path, path: Path, tell: Tell = nobody) -> tu
     find_emulator(project.board())  # before anything long
     graph = passes.optimise(graph_of(project, model))
     samples = calibration_samples.load(path, graph)
-    with Engine(graph, tell) as engine:
-        baseline = Baseline(engine, samples, tell)
-        tell("building the program")
+    with Engine(graph, progress) as engine:
+        baseline = Baseline(engine, samples, progress)
+        progress("building the program")
         binary = project.build(run_here=True)
-        accuracy = baseline.judge(_outputs(project, binary, samples, tell))
+        accuracy = baseline.judge(_outputs(project, binary, samples, progress))
     return accuracy, how(binary)
 
 
-def _outputs(project: Project, binary: Any, samples: Samples, tell: Tell) -> Iterator[Values]:
+def _outputs(
+    project: Project, binary: Any, samples: Samples, progress: Progress
+) -> Iterator[Values]:
     for number, sample in enumerate(samples, start=1):
-        tell(Share(f"running sample {number} of {len(samples)}", number - 1, len(samples)))
+        progress(Share(f"running sample {number} of {len(samples)}", number - 1, len(samples)))
         write_tensors(project.run_file, sample, project.inputs)
         found, _ = run_program(project, binary, inputs=project.run_file)
         yield {name: values.astype(np.float32) for name, values in found.items()}

@@ -7,16 +7,16 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from edgeconv.app.deciding import Decided
+from edgeconv.app.deciding import Decision
 from edgeconv.base.errors import EdgeconvError
-from edgeconv.base.progress import Tell
+from edgeconv.base.progress import Progress
 from edgeconv.codegen.emit import EmitOptions, emit
 from edgeconv.codegen.selftest import Answer, Array, answers, made_input
 from edgeconv.ir.array_types import array_type
 from edgeconv.ir.element_types import element_type
 from edgeconv.ir.encoding import FLOAT32
 from edgeconv.ir.grids import spacings_of
-from edgeconv.run.build import Given, Made, compile_project, find_emulator, run_binary
+from edgeconv.run.build import InputFile, OutputFile, compile_project, find_emulator, run_binary
 from edgeconv.run.build.places import Argument
 from edgeconv.target import board as boards
 from edgeconv.target.backends import TARGETS
@@ -25,7 +25,7 @@ from edgeconv.target.board import Board
 _PORTABLE_BOARD, ANY = "generic-c", "any"  # what runs on every machine
 
 
-def known_answers(decided: Decided, tell: Tell) -> tuple[Answer, ...]:
+def known_answers(decided: Decision, progress: Progress) -> tuple[Answer, ...]:
     """What the program computes from the made input, one answer per output.
 
     Portable C runs on this machine, whatever the board; code for vector units where the board's
@@ -34,7 +34,7 @@ def known_answers(decided: Decided, tell: Tell) -> tuple[Answer, ...]:
     portable = TARGETS[decided.choice.isa].arch == ANY
     board = boards.load(_PORTABLE_BOARD) if portable else decided.board
     find_emulator(board)
-    tell("computing the known answer")
+    progress("computing the known answer")
     graph = decided.choice.graph
     inputs = [made_input(graph[name], i) for i, name in enumerate(graph.inputs)]
     with TemporaryDirectory(prefix="edgeconv-answer-") as folder:
@@ -53,7 +53,7 @@ def known_answers(decided: Decided, tell: Tell) -> tuple[Answer, ...]:
     return answers(outputs, spacings, graph.outputs, rounded=rounded)
 
 
-def _run(decided: Decided, board: Board, folder: Path, inputs: list[Array]) -> bytes:
+def _run(decided: Decision, board: Board, folder: Path, inputs: list[Array]) -> bytes:
     name = decided.options.prefix
     options = EmitOptions(name, board.name, "", board.flags, truncate=decided.options.truncate)
     project = folder / name
@@ -63,7 +63,7 @@ def _run(decided: Decided, board: Board, folder: Path, inputs: list[Array]) -> b
     )
     given, computed = folder / "input.bin", folder / "output.bin"
     given.write_bytes(b"".join(array.tobytes() for array in inputs))
-    files: list[Argument] = ["--input", Given(given), "--output", Made(computed)]
+    files: list[Argument] = ["--input", InputFile(given), "--output", OutputFile(computed)]
     done = run_binary(binary.path, board, files, cwd=folder)
     if done.status or not computed.is_file():
         said = (done.stderr or done.stdout).strip() or f"exit status {done.status}, and no outputs"

@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from edgeconv.app.dataset_accuracy import try_on
-from edgeconv.app.deciding import Decided, Decider, decide
+from edgeconv.app.deciding import Decider, Decision, decide
 from edgeconv.app.rounded_reference import RoundedReference, require_weights, stores
 from edgeconv.app.writing import measured, within_budgets
 from edgeconv.base.arguments import DEFAULT_TOLERANCE
 from edgeconv.base.output_folder.folder import check_target, working
-from edgeconv.base.progress import Tell, nobody
+from edgeconv.base.progress import Progress, no_progress
 from edgeconv.base.real_path import real_path
 from edgeconv.report import document
 from edgeconv.report.document import Report
@@ -41,7 +41,7 @@ from edgeconv.target.board.team import most_threads
 
 __all__ = [
     "CompileOptions",
-    "Decided",
+    "Decision",
     "bench_project",
     "compile_model",
     "decide",
@@ -53,7 +53,11 @@ __all__ = [
 
 
 def compile_model(
-    options: CompileOptions, directory: Path, *, build: bool = False, tell: Tell = nobody
+    options: CompileOptions,
+    directory: Path,
+    *,
+    build: bool = False,
+    progress: Progress = no_progress,
 ) -> tuple[Project, tuple[str, ...]]:
     """Compile to ``directory``: the project, and the notes about the model for the user.
 
@@ -63,8 +67,8 @@ def compile_model(
     directory cannot be written, the C cannot be built.
     """
     check_target(real_path(directory))
-    with Decider(options, tell) as decider:
-        decided = within_budgets(decider, directory, tell, build=build)
+    with Decider(options, progress) as decider:
+        decided = within_budgets(decider, directory, progress, build=build)
     model_file.remember(decided.choice.graph.sha256, options.model)
     return Project.open(directory), decided.notes
 
@@ -77,13 +81,13 @@ def verify_project(
     layers: bool = False,
     tolerance: float | None = None,
     ssh: str = "",
-    tell: Tell = nobody,
+    progress: Progress = no_progress,
 ) -> Verification:
     """Build and run the project, compare it with its model, and note the error in its report.
 
     ``ssh``: where the board is that it runs on, "" for what the board's file says.
-    ``tolerance``: of the difference from the model; by default what compile promised of minimal
-    filtering, else 1e-4.  Without one, a project that stores numbers in
+    ``tolerance``: of the difference from the model; by default what compile promised of Winograd's
+    algorithm, else 1e-4.  Without one, a project that stores numbers in
     other formats than float32 is held to its `RoundedReference`, and one of a quantised model to
     the model layer by layer: what is left then is no rounding.  So are others where only outputs
     differ that depend on decisions, or that are no farther from float64 than the reference itself
@@ -96,25 +100,31 @@ def verify_project(
         limit = promised if tolerance is None else tolerance
         rounded = tolerance is None and stores(project)
         rounded_reference = (
-            stack.enter_context(RoundedReference(project, source, tell)) if rounded else None
+            stack.enter_context(RoundedReference(project, source, progress)) if rounded else None
         )
-        by_piece = tolerance is None and not rounded and is_quantised(project)
-        if by_piece:
-            tell("comparing the weights")
+        held_by_layer = tolerance is None and not rounded and is_quantised(project)
+        if held_by_layer:
+            progress("comparing the weights")
             require_weights(project, source)
         run = partial(
-            verify, project, source, inputs=inputs, layers=layers, tolerance=limit, tell=tell
+            verify,
+            project,
+            source,
+            inputs=inputs,
+            layers=layers,
+            tolerance=limit,
+            progress=progress,
         )
-        result = run(rounded_reference=rounded_reference, by_piece=by_piece)
-        if not (result.passed or by_piece or rounded_reference) and tolerance is None:
+        result = run(rounded_reference=rounded_reference, held_by_layer=held_by_layer)
+        if not (result.passed or held_by_layer or rounded_reference) and tolerance is None:
             found = decisions_of(project, source)
             bounded = explains(found, result.larger, bounds.TOLERANCE)
             if bounded and explains(found, result.apart, limit):
-                tell("comparing layer by layer: outputs depend on decisions")
+                progress("comparing layer by layer: outputs depend on decisions")
                 result = replace(run(decided=found), opinion=result.opinion)
             elif result.enlarges_rounding:
-                tell("comparing layer by layer: the network enlarges rounding")
-                result = replace(run(by_piece=True), opinion=result.opinion)
+                progress("comparing layer by layer: the network enlarges rounding")
+                result = replace(run(held_by_layer=True), opinion=result.opinion)
         report = project.report if layers else measured(project)
         project.write_report(document.with_accuracy(report, result))
     return result
@@ -126,12 +136,12 @@ def try_project(
     *,
     model: Path | None = None,
     ssh: str = "",
-    tell: Tell = nobody,
+    progress: Progress = no_progress,
 ) -> tuple[Accuracy, str, Report]:
     """Run the project on all samples of an .npz file: its accuracy, how it ran, and the limits that
     it was compiled for (``choice`` of its report).  ``ssh``: as in `verify_project`."""
     with _working_on(directory, ssh) as project:
-        found, ran = try_on(project, model_file.find(project, model), samples, tell)
+        found, ran = try_on(project, model_file.find(project, model), samples, progress)
     return found, ran, project.report.get("choice", {})
 
 
@@ -142,7 +152,7 @@ def bench_project(
     threads: int | None = None,
     layers: bool = False,
     ssh: str = "",
-    tell: Tell = nobody,
+    progress: Progress = no_progress,
 ) -> timing.Timing:
     """Build and time the project, and note the times in its report.
 
@@ -151,7 +161,7 @@ def bench_project(
     """
     with _working_on(directory, ssh) as project:
         timing.require_threads(project, threads)
-        result = timing.bench(project, runs=runs, layers=layers, tell=tell)
+        result = timing.bench(project, runs=runs, layers=layers, progress=progress)
         report = project.report if layers else measured(project)
         project.write_report(document.with_times(report, result))
     return result
@@ -162,7 +172,7 @@ def explain_model(
     *,
     layer: str = "",
     threads: int | None = None,
-    tell: Tell = nobody,
+    progress: Progress = no_progress,
 ) -> tuple[dict[str, Any], tuple[str, ...]]:
     """The choices for a model, and the notes about it; writes nothing.
 
@@ -172,24 +182,26 @@ def explain_model(
     most = most_threads(boards.load(options.board))
     if threads and (most is None or threads <= most):
         options = replace(options, threads=threads)
-    with Decider(options, tell) as decider:
+    with Decider(options, progress) as decider:
         try:
             decided = decider.decide()
         except UnfitError:  # what takes the bytes is what the user wants to see
             decided = decider.plain()
-    tell("comparing with the lower bounds")
+    progress("comparing with the lower bounds")
     explained = explain(
         decided.choice, decided.memory, decided.report, decided.board.target, layer, threads
     )
     return explained, decided.notes
 
 
-def frontier_of(options: CompileOptions, *, tell: Tell = nobody) -> tuple[tuple[Point, ...], str]:
+def frontier_of(
+    options: CompileOptions, *, progress: Progress = no_progress
+) -> tuple[tuple[Point, ...], str]:
     """Choices of storage formats of which none is better in every respect, and the model's name.
 
     Budgets and --min-sqnr hold for all of them.  Raises EdgeconvError as `decide`.
     """
-    with Decider(options, tell) as decider:
+    with Decider(options, progress) as decider:
         return decider.frontier(), decider.graph.name
 
 

@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from edgeconv.base.closing import Closing
 from edgeconv.base.errors import EdgeconvError
-from edgeconv.base.progress import Tell, nobody
+from edgeconv.base.progress import Progress, no_progress
 from edgeconv.codegen.read_back import ForeignImageError, read_back
 from edgeconv.ir.candidate import FLOAT, OPERANDS
 from edgeconv.ir.choice import Choice
@@ -63,7 +63,7 @@ class RoundedReference(Closing):
     cannot be read, or it cannot be built here.
     """
 
-    def __init__(self, project: Project, model: Path, tell: Tell = nobody) -> None:
+    def __init__(self, project: Project, model: Path, progress: Progress = no_progress) -> None:
         graph = passes.optimise(graph_of(project, model))
         layers = project.report["layers"]
         computing = {layer["name"]: _computes_in(layer) for layer in layers}
@@ -75,7 +75,7 @@ class RoundedReference(Closing):
         _check_exact(project, graph, found)
         _check_rounding(project, graph, found)
         self.parameters = found
-        self.engine = Engine(rounding, tell)
+        self.engine = Engine(rounding, progress)
 
     def close(self) -> None:
         """Remove the program's files."""
@@ -256,7 +256,7 @@ def _choice_of(
         storage=storage,
         integers=integers,
         workspace={layer["name"]: Workspace(layer["workspace_bytes"]) for layer in layers},
-        minimal_filters=forms_described(graph, {layer["name"]: layer["plan"] for layer in layers}),
+        winograd_forms=forms_described(graph, {layer["name"]: layer["plan"] for layer in layers}),
         any_layout=project.report["program"].get("input_layout") == ANY_LAYOUT,
         # Times that were measured are not known here, and need not be.
         described={
@@ -264,11 +264,11 @@ def _choice_of(
             for each in layers
         },
     )
-    return _by_turns(project, choice, target)
+    return _streamed(project, choice, target)
 
 
-def _by_turns(project: Project, choice: Choice, target: Target) -> Choice:
-    """With the layers that take turns in the project; KeyError where they cannot."""
+def _streamed(project: Project, choice: Choice, target: Target) -> Choice:
+    """With the layers that stream rows in the project; KeyError where they cannot."""
     report = project.report
     for step in report.get("steps", ()):
         wanted = [report["layers"][each["layer"]]["name"] for each in step["layers"]]
@@ -276,7 +276,7 @@ def _by_turns(project: Project, choice: Choice, target: Target) -> Choice:
         first = {name: number for number, name in enumerate(names)}[wanted[0]]
         if names[first : first + len(wanted)] != wanted:
             raise KeyError(wanted[-1])
-        made = choose.take_turns(choice, target, first, len(wanted), step["turn"])
+        made = choose.stream_rows_of(choice, target, first, len(wanted), step["stream_rows"])
         if made is None:
             raise KeyError(wanted[0])
         choice = made

@@ -12,7 +12,7 @@ from rich.markup import escape
 from rich.status import Status
 
 from edgeconv.base.names import shortened
-from edgeconv.base.progress import Share, Tell
+from edgeconv.base.progress import Progress, Share
 from edgeconv.base.visible import VisibleConsole, json_text, visible
 
 EVERY = 15.0  # seconds between lines about what is going on, where there is no terminal
@@ -20,7 +20,7 @@ _WHAT_WIDTH = 80
 WIDTH = 100  # of what is printed; a narrower terminal's own
 
 
-class Progress:
+class ProgressDisplay:
     """What is going on: all of it on a terminal, elsewhere a line on stderr every now and then, so
     that a log of minutes is not silent and one of seconds is not full."""
 
@@ -29,9 +29,9 @@ class Progress:
         self._status = Status("starting", console=console) if console.is_terminal else None
         self._what, self._begun = "starting", time.monotonic()
         self._over = threading.Event()
-        self._watch = threading.Thread(target=self._tell, daemon=True)
+        self._watch = threading.Thread(target=self._show_progress, daemon=True)
 
-    def __enter__(self) -> Tell:
+    def __enter__(self) -> Progress:
         if self._status:
             self._status.start()
         else:
@@ -50,7 +50,7 @@ class Progress:
         if self._status:
             self._status.update(escape(visible(self._what)))
 
-    def _tell(self) -> None:
+    def _show_progress(self) -> None:
         """A line each time that ``EVERY`` seconds have passed."""
         while not self._over.wait(EVERY):
             say(f"{self._what} ({time.monotonic() - self._begun:.0f} s)")

@@ -10,11 +10,11 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
-from edgeconv.app.deciding import Decided, Decider
+from edgeconv.app.deciding import Decider, Decision
 from edgeconv.app.writing import note_image, source_tree
 from edgeconv.base import whole_file
 from edgeconv.base.errors import EdgeconvError, refused
-from edgeconv.base.progress import Tell, nobody
+from edgeconv.base.progress import Progress, no_progress
 from edgeconv.base.real_path import real_path
 from edgeconv.codegen.source_tree import SourceTree
 from edgeconv.codegen.weights import MAGIC, Header, write
@@ -56,7 +56,7 @@ def update_weights(
     options: CompileOptions,
     *,
     output: Path | None = None,
-    tell: Tell = nobody,
+    progress: Progress = no_progress,
 ) -> Update:
     """Put the weights of the model of ``options`` into the project, or to ``output`` alone.
 
@@ -70,13 +70,13 @@ def update_weights(
         raise EdgeconvError(
             "cannot update the weights",
             where=str(directory),
-            rule="the network was made int8 by samples: other weights have other scales",
+            rule="the network was quantised to int8 by samples: other weights have other scales",
             hint="compile the new model as this one was",
         )
     if output:
         _require_image(output)
-    decided, tree = _same_program(project, options, tell)
-    tell("writing the weights")
+    decided, tree = _same_program(project, options, progress)
+    progress("writing the weights")
     if output:
         stream = io.BytesIO()
         write(tree.image, stream)
@@ -109,16 +109,16 @@ def _require_image(path: Path) -> None:
 
 
 def _same_program(
-    project: Project, options: CompileOptions, tell: Tell
-) -> tuple[Decided, SourceTree]:
+    project: Project, options: CompileOptions, progress: Progress
+) -> tuple[Decision, SourceTree]:
     """The new model as the project, whose formats may have been found beginning with the kernels of
-    least time or with those of least RAM, and whose layers take turns or do not."""
+    least time or with those of least RAM, and whose layers stream rows or do not."""
     refused: EdgeconvError | None = None
     for objective in dict.fromkeys((options.objective, "")):
         asked = replace(options, objective=objective, io=project.report["program"]["io"])
-        with Decider(asked, tell) as decider:
-            decided = decider.decide(turns="steps" in project.report)
-        tree = source_tree(decided, tell)
+        with Decider(asked, progress) as decider:
+            decided = decider.decide(streaming="steps" in project.report)
+        tree = source_tree(decided, progress)
         try:
             _require_same(project, decided, tree)
         except EdgeconvError as error:
@@ -129,7 +129,7 @@ def _same_program(
     raise refused
 
 
-def _require_same(project: Project, decided: Decided, tree: SourceTree) -> None:
+def _require_same(project: Project, decided: Decision, tree: SourceTree) -> None:
     """The program of the new model is that of the project."""
     old, new = project.report, decided.report
     differences = (

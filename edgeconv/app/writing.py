@@ -8,11 +8,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from edgeconv.app.deciding import Decided, Decider
+from edgeconv.app.deciding import Decider, Decision
 from edgeconv.app.known_answer import known_answers
 from edgeconv.base.arguments import DEFAULT_TOLERANCE
 from edgeconv.base.errors import EdgeconvError
-from edgeconv.base.progress import Tell
+from edgeconv.base.progress import Progress
 from edgeconv.base.real_path import real_path
 from edgeconv.codegen.emit import EmitOptions, emit
 from edgeconv.codegen.source_tree import SourceTree
@@ -51,18 +51,20 @@ class TooLargeError(EdgeconvError):
         self.planned: Sizes | None = None
 
 
-def within_budgets(decider: Decider, directory: Path, tell: Tell, *, build: bool) -> Decided:
+def within_budgets(
+    decider: Decider, directory: Path, progress: Progress, *, build: bool
+) -> Decision:
     """As `_compiled`; where what was built exceeds budgets that were kept without its code, within
     less RAM too."""
     try:
-        return _compiled(decider, directory, tell, build=build)
+        return _compiled(decider, directory, progress, build=build)
     except (UnfitError, TooLargeError, FirmwareTooLargeError) as error:
         tried = []
         for less in decider.within_less() if build else ():
             tried.append(f"--ram {less.planner.budgets.ram}")
-            tell(f"looking for a program within {tried[-1]}")
+            progress(f"looking for a program within {tried[-1]}")
             try:
-                return _compiled(less, directory, tell, build=True)
+                return _compiled(less, directory, progress, build=True)
             except EdgeconvError:
                 continue
         if tried:
@@ -71,14 +73,14 @@ def within_budgets(decider: Decider, directory: Path, tell: Tell, *, build: bool
         raise
 
 
-def _compiled(decider: Decider, directory: Path, tell: Tell, *, build: bool) -> Decided:
+def _compiled(decider: Decider, directory: Path, progress: Progress, *, build: bool) -> Decision:
     """Decides and writes until what was built keeps the budgets."""
-    smallest: Decided | None = None
+    smallest: Decision | None = None
     for left in reversed(range(ATTEMPTS)):
         try:
             decided = decider.decide()
             _require_budgets(decided.report, known=build)
-            return _write(decided, directory, tell, build=build)
+            return _write(decided, directory, progress, build=build)
         except TooLargeError as error:
             if error.planned is None or not left:
                 raise
@@ -89,19 +91,19 @@ def _compiled(decider: Decider, directory: Path, tell: Tell, *, build: bool) -> 
             if error.final or not build:
                 raise
             if smallest is None:
-                smallest = _smallest(decider, tell, error)
+                smallest = _smallest(decider, progress, error)
             else:  # nothing better keeps the budgets
-                return _write(smallest, directory, tell, build=build)
+                return _write(smallest, directory, progress, build=build)
         except (
             FirmwareTooLargeError
         ) as error:  # its code is not known, but that of a smaller one is
             if smallest is not None:
                 raise
-            smallest = _smallest(decider, tell, error)
+            smallest = _smallest(decider, progress, error)
     raise AssertionError("the last attempt ends in one way or the other")
 
 
-def _smallest(decider: Decider, tell: Tell, error: EdgeconvError) -> Decided:
+def _smallest(decider: Decider, progress: Progress, error: EdgeconvError) -> Decision:
     """A small program within the budgets, its code included: that with the smallest weights, else
     what exceeds the budgets least as far as that is known before it is built.
 
@@ -112,7 +114,7 @@ def _smallest(decider: Decider, tell: Tell, error: EdgeconvError) -> Decided:
     for propose in (decider.lightest, decider.nearest):
         try:
             small = propose()
-            built = sizes_of(_built(small, tell))
+            built = sizes_of(_built(small, progress))
         except EdgeconvError:
             continue
         decider.learn(built, small.sizes)
@@ -148,35 +150,35 @@ def _unfit(error: EdgeconvError, nearest: Sizes) -> UnfitError:
     )
 
 
-def _write(decided: Decided, directory: Path, tell: Tell, *, build: bool) -> Decided:
+def _write(decided: Decision, directory: Path, progress: Progress, *, build: bool) -> Decision:
     """Puts the project into ``directory``, as ``compile_model`` has it; notes what was kept."""
     if build:
         find_compiler(decided.board)  # before anything long
     if decided.options.require_int8:
         require_int8(decided.report)
-    tell("emitting")
-    tree = source_tree(decided, tell)
+    progress("emitting")
+    tree = source_tree(decided, progress)
     try:
-        kept = tree.write(real_path(directory), _build_and_judge(tell) if build else _finish)
+        kept = tree.write(real_path(directory), _build_and_judge(progress) if build else _finish)
     except TooLargeError as error:
         error.planned = decided.sizes
         raise
     return replace(decided, notes=(*decided.notes, *kept))
 
 
-def _built(decided: Decided, tell: Tell) -> Report:
+def _built(decided: Decision, progress: Progress) -> Report:
     """The report of a program that is built to be measured, and thrown away."""
-    tell("building the smallest program")
+    progress("building the smallest program")
     with TemporaryDirectory(prefix="edgeconv-smallest-") as folder:
         directory = Path(folder) / decided.options.prefix
         reports = []
-        source_tree(decided, tell).write(
+        source_tree(decided, progress).write(
             directory, lambda where: reports.append(measured(Project.open(where)))
         )
     return reports[0]
 
 
-def source_tree(decided: Decided, tell: Tell) -> SourceTree:
+def source_tree(decided: Decision, progress: Progress) -> SourceTree:
     """The project of what was decided."""
     options = decided.options
     emit_options = EmitOptions(
@@ -189,7 +191,7 @@ def source_tree(decided: Decided, tell: Tell) -> SourceTree:
         link=link_plan(decided.board, decided.memory, decided.report["flash"]["weights"]),
         cross=cross(decided.board),
         renames=options.renames,
-        selftest=known_answers(decided, tell) if options.selftest else None,
+        selftest=known_answers(decided, progress) if options.selftest else None,
         tolerance=decided.report.get("winograd", {}).get("promised", DEFAULT_TOLERANCE),
         cpus=cpus_of(decided.board, decided.choice.threads),
         any_layout=options.input_layout == ANY_LAYOUT,
@@ -198,12 +200,12 @@ def source_tree(decided: Decided, tell: Tell) -> SourceTree:
     return replace(tree, others=decided.files)
 
 
-def _build_and_judge(tell: Tell) -> Callable[[Path], None]:
+def _build_and_judge(progress: Progress) -> Callable[[Path], None]:
     """Builds a written project; raises when it then exceeds the flash budget."""
 
     def finish(directory: Path) -> None:
         project = note_image(directory)
-        tell("building")
+        progress("building")
         try:
             report = measured(project)
         except EdgeconvError as error:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-Tell = Callable[[str], None]
+Progress = Callable[[str], None]
 
 
 class Share(str):
@@ -22,5 +22,5 @@ class Share(str):
         return share
 
 
-def nobody(what: str) -> None:
+def no_progress(what: str) -> None:
     """Who is told where nobody wants to know."""

@@ -8,7 +8,7 @@ from functools import cached_property
 from types import MappingProxyType
 
 from edgeconv.ir.encoding import FLOAT32, Encoding
-from edgeconv.ir.work import Crossing, Work
+from edgeconv.ir.work import CacheTraffic, Work
 
 FLOAT = "float32"
 INTEGERS = "int8"  # as they are stored: nothing is rounded beside the result
@@ -28,20 +28,21 @@ class Candidate:
     ``compute``: the type that is multiplied, a key of `OPERANDS` or one of
     `EXACTLY`.  ``workspace``:
     bytes of its parts by name, in the order in which they lie; a part that it does without has
-    none.  ``work``: on registers.  ``crossings`` makes ``traffic``, which only some are asked for.
+    none.  ``work``: on registers.  ``cache_traffic`` makes ``traffic``, which only some are asked
+    for.
     """
 
     algorithm: str
     workspace: Mapping[str, int]
     work: Work
-    crossings: Callable[[], tuple[Crossing, ...]] = field(compare=False, repr=False)
+    cache_traffic: Callable[[], tuple[CacheTraffic, ...]] = field(compare=False, repr=False)
     compute: str = FLOAT
     summed_apart: int = 0
 
     @cached_property
-    def traffic(self) -> tuple[Crossing, ...]:
-        """What crosses behind each of the target's caches, nearest first, for the whole batch."""
-        return self.crossings()
+    def traffic(self) -> tuple[CacheTraffic, ...]:
+        """Cache traffic behind each of the target's caches, nearest first, for the whole batch."""
+        return self.cache_traffic()
 
     @property
     def workspace_bytes(self) -> int:

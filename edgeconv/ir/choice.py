@@ -15,7 +15,7 @@ from edgeconv.ir.encoding import FLOAT32, FLOAT64, Encoding, integers
 from edgeconv.ir.graph import Graph, Node, Tensor
 from edgeconv.ir.step import Divides, Step, alone
 from edgeconv.ir.straight_line import Routine
-from edgeconv.ir.work import Crossing, Work
+from edgeconv.ir.work import CacheTraffic, Work
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +180,7 @@ class Layer:
     plan: Mapping[str, Param] = field(default_factory=dict)  # what explain and report.json show
 
     @property
-    def traffic(self) -> tuple[Crossing, ...]:
+    def traffic(self) -> tuple[CacheTraffic, ...]:
         """What a convolution moves behind each of the target's caches; none for other layers."""
         return self.candidate.traffic if self.candidate else ()
 
@@ -215,7 +215,7 @@ class Choice:
 
     ``steps``: every layer is in one of them, in the model's order; each is a step of its own where
     none are given.  ``search``: how layouts and algorithms were found, None where they were given.
-    ``line_bytes``: of the data cache whose lines kernels fetch ahead, 0 where the core has none.
+    ``line_bytes``: of the data cache whose lines kernels prefetch, 0 where the core has none.
     """
 
     graph: Graph

@@ -153,8 +153,8 @@ def origins(*nodes: Node) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class CountedOutput:
-    """Of the output ``name`` the dimension ``axis`` is counted at run time: as many as the output
+class DataDependentOutput:
+    """Of the output ``name`` the dimension ``axis`` is data-dependent: as many as the output
     ``count`` says mean something, zeros are behind them."""
 
     name: str
@@ -179,7 +179,7 @@ class Graph:
     notes: tuple[str, ...] = ()  # said once to the user: dimensions assumed, NaN weights, ...
     requantise: str = EXACT  # how results in integers are rounded: a row of `ARITHMETICS`
     scaling: str = ""  # of sums in integers (``ir.requantisation.scalings``), where all layers know
-    counted: tuple[CountedOutput, ...] = ()
+    data_dependent: tuple[DataDependentOutput, ...] = ()
 
     def __getitem__(self, name: str) -> Tensor:
         return self.tensors[name]

@@ -65,7 +65,7 @@ class MemoryMap:
     ``optimal`` says that no arena smaller than ``arena_bytes`` exists for this order and these
     aliases, because it meets the bound or because the search proved it.
 
-    ``banks``: the memories that the arena is spread over, fastest first, unused ones included; a
+    ``banks``: the memories that the arena lies in, fastest first, unused ones included; a
     single one called "arena" where no memories were given.  ``arena_bytes`` is their sum, which may
     exceed ``lower_bound``, the least of one arena: tensors stay where they are put.  What did not
     fit any bank is in one nevertheless: see ``BankUse.excess``.  ``caller_bank``: the number of the

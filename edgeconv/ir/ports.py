@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from edgeconv.ir.encoding import Encoding
-from edgeconv.ir.graph import CountedOutput, Graph, Node
+from edgeconv.ir.graph import DataDependentOutput, Graph, Node
 from edgeconv.ir.grids import spacings_of
 from edgeconv.ir.quantisation import INTEGERS, integers_of
 
@@ -28,13 +28,13 @@ class PortFacts:
     ``scaling``: number = (stored - zero) * scale, None where the elements are float32 or no single
     QuantizeLinear or DequantizeLinear says it.  ``axes``: "NCHW", "NHWC", or "" where the network
     does not tell.  ``spacing``: between neighbouring values of a quantised one, else 0.
-    ``counted``: how much of an output means something, where that is counted at run time.
+    ``data_dependent``: how much of an output means something, where that is data-dependent.
     """
 
     scaling: Encoding | None
     axes: str
     spacing: float
-    counted: CountedOutput | None = None
+    data_dependent: DataDependentOutput | None = None
 
 
 def free_ports(graph: Graph) -> frozenset[str]:
@@ -62,8 +62,8 @@ def port_facts(graph: Graph) -> dict[str, PortFacts]:
         axes = _axes_of_output(graph, producers, name)
         scaling = _scaling(graph, name, [writer] if writer else [], "Quantise")
         found.setdefault(name, PortFacts(scaling, axes, spacings.get(name, 0.0)))
-    for each in graph.counted:
-        found[each.name] = replace(found[each.name], counted=each)
+    for each in graph.data_dependent:
+        found[each.name] = replace(found[each.name], data_dependent=each)
     return found
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from math import inf
 
 from edgeconv.ir.encoding import Encoding
-from edgeconv.ir.minimal_filter import Nested
+from edgeconv.ir.winograd_form import Nested
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,7 @@ class Workspace:
         return replace(self, most=min(self.most, most))
 
 
-NO_WORKSPACE, LEAST_OF_EACH = Workspace(0), Workspace(0, of_each=True)
+NO_WORKSPACE, SMALLEST_OF_EACH = Workspace(0), Workspace(0, of_each=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class Request:
     of other operators that have one.  ``storage``: what filters are stored as, None for what the
     model has; ``exact``: these are the model's own numbers then.  ``truncate``: filters without
     units of their own are truncated to their format rather than rounded.  ``workspace``: bytes.
-    ``minimal_filters``: the forms of Winograd that are allowed, and ``run_constants``: bytes of
+    ``winograd_forms``: the forms of Winograd that are allowed, and ``run_constants``: bytes of
     constants that a run of the network reads, which says from where their filters come.
     ``schedule``: of SConv, "" for the cheapest.  ``described``: the kernel call to make again.
     """
@@ -53,7 +53,7 @@ class Request:
     exact: bool = False
     truncate: bool = False
     workspace: Workspace = Workspace()
-    minimal_filters: tuple[Nested, ...] = ()
+    winograd_forms: tuple[Nested, ...] = ()
     run_constants: int = 0
     schedule: str = ""
     described: Described | None = None

@@ -1,4 +1,5 @@
-"""Steps: what is scheduled, planned, emitted and timed is one layer, or several that take turns."""
+"""Steps: what is scheduled, planned, emitted and timed is one layer, or several that stream
+rows."""
 
 from __future__ import annotations
 
@@ -77,19 +78,19 @@ class Share(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """Layers that are computed together: one, or a chain that takes turns.
+    """Layers that are computed together: one, or a chain that streams rows.
 
     ``layers``: numbers in ``Choice.layers``, which follow each other; of several each reads the
     result of the one before as its first input, and nobody else does.  Memory holds a ring of
-    rows of these results only (``Tensor.ring``).  ``turn``: output rows of the last layer per
-    turn; 0 for a single layer, which computes all at once.  ``workers``: how many share the step,
-    each with rings and workspaces of its own.  ``shares``: what each computes, of several layers
-    the rows of the last result, for which he computes all others that these need; none where one
-    worker computes all.
+    rows of these results only (``Tensor.ring``).  ``stream_rows``: output rows of the last layer
+    per round; 0 for a single layer, which computes all at once.  ``workers``: how many share the
+    step, each with rings and workspaces of its own.  ``shares``: what each computes, of several
+    layers the rows of the last result, for which he computes all others that these need; none where
+    one worker computes all.
     """
 
     layers: tuple[int, ...]
-    turn: int = 0
+    stream_rows: int = 0
     workers: int = 1
     shares: tuple[Share, ...] = ()
 
@@ -108,18 +109,18 @@ class Rows(NamedTuple):
 
 
 def calls(
-    divides: Sequence[Divides], rings: Sequence[int], turn: int, share: Share | None = None
+    divides: Sequence[Divides], rings: Sequence[int], stream_rows: int, share: Share | None = None
 ) -> Iterator[Rows]:
     """The calls of a step in order, for all rows of the last result, or a worker's ``share``.
 
-    ``rings``: rows that memory holds of every result but the last.  In a turn each layer in its
-    turn computes what of its result the next one lacks, in pieces that do not pass the end of the
-    ring; then the last one computes ``turn`` rows, in the last turn what remains.
+    ``rings``: rows that memory holds of every result but the last.  In a round each layer in its
+    round computes what of its result the next one lacks, in pieces that do not pass the end of the
+    ring; then the last one computes ``stream_rows`` rows, in the last round what remains.
     """
     begin, end_of_all = share[:2] if share else (0, divides[-1].rows)
     made = starts(divides, begin)[:-1]
-    for row0 in range(begin, end_of_all, turn):
-        ends = _ends(divides, min(row0 + turn, end_of_all))
+    for row0 in range(begin, end_of_all, stream_rows):
+        ends = _ends(divides, min(row0 + stream_rows, end_of_all))
         for number, (end, ring) in enumerate(zip(ends, rings, strict=False)):
             while made[number] < end:
                 begin = made[number]
@@ -137,14 +138,14 @@ def starts(divides: Sequence[Divides], row0: int) -> list[int]:
 
 
 def least_rings(
-    divides: Sequence[Divides], turn: int, share: Share | None = None
+    divides: Sequence[Divides], stream_rows: int, share: Share | None = None
 ) -> tuple[int, ...]:
     """The fewest rows of each result but the last that memory must hold for `calls`."""
     begin, end = share[:2] if share else (0, divides[-1].rows)
     found = [1] * (len(divides) - 1)
     made = starts(divides, begin)
-    for row0 in range(begin, end, turn):
-        ends = _ends(divides, min(row0 + turn, end))
+    for row0 in range(begin, end, stream_rows):
+        ends = _ends(divides, min(row0 + stream_rows, end))
         for number, reader in enumerate(divides[1:]):
             if ends[number + 1] > made[number + 1]:
                 kept = ends[number] - reader.first_read(made[number + 1])
@@ -154,7 +155,7 @@ def least_rings(
 
 
 def overlap(
-    divides: Sequence[Divides], turn: int, in_row: int, out_row: int, *, added: bool
+    divides: Sequence[Divides], stream_rows: int, in_row: int, out_row: int, *, added: bool
 ) -> int:
     """How many bytes the input of a step must begin behind its result at least for `calls` to write
     no rows of that over rows of the input that a later call reads.
@@ -164,8 +165,8 @@ def overlap(
     """
     apart = made = 0
     wanted = _ends(divides, divides[-1].rows)[0]  # maybe not all rows of the first layer
-    for row0 in range(0, divides[-1].rows, turn):
-        ends = _ends(divides, min(row0 + turn, divides[-1].rows))
+    for row0 in range(0, divides[-1].rows, stream_rows):
+        ends = _ends(divides, min(row0 + stream_rows, divides[-1].rows))
         made, end = max(made, ends[0]), ends[-1]
         kept = [divides[0].first_read(made)] if made < wanted else []
         kept += [end] if added else []

@@ -10,7 +10,7 @@ class Work:
     """``slots``: vector instructions that compute, ``decoding`` those of them that bring numbers
     from storage formats and back.  ``moves``: loads and stores that take issue slots of their own.
     ``weight_bytes`` and ``data_bytes`` pass between registers and the nearest memory: those of
-    constants, and those of tensors and workspaces.  ``fetches``: lines that are fetched ahead, on
+    constants, and those of tensors and workspaces.  ``fetches``: lines that are prefetched, on
     cores that else wait for them."""
 
     slots: float
@@ -26,7 +26,7 @@ class Work:
 
 
 @dataclass(frozen=True, slots=True)
-class Crossing:
+class CacheTraffic:
     """Bytes between the cache of ``level`` and the next one behind it (or memory).
 
     Into the cache: lines of the unpacked ``input``, of ``packed`` panels (to write them, and read
@@ -42,10 +42,10 @@ class Crossing:
     packed_writes: float
     output_writes: float
 
-    def times(self, by: float) -> Crossing:
+    def times(self, by: float) -> CacheTraffic:
         """Those of so many calls."""
         moved = (getattr(self, each.name) for each in fields(self) if each.name != "level")
-        return Crossing(self.level, *(by * each for each in moved))
+        return CacheTraffic(self.level, *(by * each for each in moved))
 
     @property
     def reads(self) -> float:

@@ -17,7 +17,7 @@ from edgeconv.report.plain import plain_table
 from edgeconv.search.calibration.confidence import CONFIDENCE, FEWEST
 from edgeconv.search.calibration.sqnr import Accuracy
 from edgeconv.search.choose.storage import OUTPUT
-from edgeconv.search.fitting import Found
+from edgeconv.search.fitting import FormatChoice
 from edgeconv.search.options import CompileOptions
 
 POOR_DB = 15.0
@@ -25,7 +25,7 @@ FEW = 8  # samples below which accuracy is hardly known
 
 
 def with_found(
-    report: Mapping[str, Any], found: Found, options: CompileOptions, source: str
+    report: Mapping[str, Any], found: FormatChoice, options: CompileOptions, source: str
 ) -> Report:
     """The report with what the formats cost, at the outputs and at every layer, and how they were
     chosen.  ``source``: words for the samples."""
@@ -94,7 +94,7 @@ def tried(found: Accuracy, ran: str) -> Group:
     return Group(table, f"{_words(found)}, on {found.samples} samples; the program ran {ran}")
 
 
-def tried_json(found: Accuracy, ran: str, *, passed: bool) -> dict[str, Any]:
+def accuracy_json(found: Accuracy, ran: str, *, passed: bool) -> dict[str, Any]:
     """The same as one JSON document."""
     sqnr = {name: finite(sqnr) for name, sqnr in found.outputs.items()}
     return {"passed": passed, "ran": ran, "sqnr_db": sqnr, **_document(found)}
@@ -106,7 +106,7 @@ def _document(found: Accuracy) -> dict[str, Any]:
     return {"max_abs_error": finite(found.max_abs_error), **measured}
 
 
-def notes(found: Found, source: str, *, alike: bool = False) -> tuple[str, ...]:
+def notes(found: FormatChoice, source: str, *, alike: bool = False) -> tuple[str, ...]:
     """What the user has to know of a choice of formats.  ``alike``: all samples are the same."""
     storage = found.fitted.formats
     filters = [form for key, form in storage.items() if not key.endswith(OUTPUT)]

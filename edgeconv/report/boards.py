@@ -15,7 +15,7 @@ from edgeconv.report.plain import plain_table
 from edgeconv.run.doctor import BoardCheck, Check
 from edgeconv.run.machine import NewBoard
 from edgeconv.target.board import Board, Energy
-from edgeconv.target.board.left_out import left_out
+from edgeconv.target.board.missing_keys import left_out
 
 
 def board_table(boards: Sequence[Board]) -> Table:

@@ -21,7 +21,7 @@ from edgeconv.kernels.algorithms.no_integers import Reason
 from edgeconv.model.frontend.cut import WHOLE, Cut
 from edgeconv.report.numbers import finite
 from edgeconv.report.regions import arena_map, placed, region_rows, sizes_of
-from edgeconv.report.turns import turns
+from edgeconv.report.row_streaming import streamed_steps
 from edgeconv.run.bench import Timing
 from edgeconv.run.build.footprint import Footprint
 from edgeconv.run.build.report_file import SCHEMA
@@ -71,7 +71,7 @@ def build_report(
     """
     graph = choice.graph
     spacings, ports = spacings_of(graph), port_facts(graph)
-    shared = {step.layers[0]: step for step in choice.steps if step.shares and not step.turn}
+    shared = {step.layers[0]: step for step in choice.steps if step.shares and not step.stream_rows}
     layers = [
         {
             **_layer(choice.layers[index], graph, memory, expected),
@@ -134,7 +134,7 @@ def build_report(
         "roofline": _roofline(predicted.roofline),
         "layers": layers,
         **({"integers": _integers(choice)} if is_quantised(graph) else {}),
-        **turns(choice, memory),
+        **streamed_steps(choice, memory),
     }
 
 
@@ -312,7 +312,7 @@ def _first_activation(layer: Layer, graph: Graph) -> Tensor:
 
 
 def _port(tensor: Tensor, facts: PortFacts) -> Report:
-    scaling, counted = facts.scaling, facts.counted
+    scaling, data_dependent = facts.scaling, facts.data_dependent
     return {
         "name": tensor.name,
         "shape": list(tensor.shape),
@@ -322,7 +322,11 @@ def _port(tensor: Tensor, facts: PortFacts) -> Report:
         **({"step": facts.spacing} if facts.spacing else {}),
         **({"scale": list(scaling.scale), "zero_point": list(scaling.zero)} if scaling else {}),
         **({"scale_axis": scaling.axis} if scaling and not scaling.is_per_tensor else {}),
-        **({"counted": {"axis": counted.axis, "count": counted.count}} if counted else {}),
+        **(
+            {"data_dependent": {"axis": data_dependent.axis, "count": data_dependent.count}}
+            if data_dependent
+            else {}
+        ),
     }
 
 

@@ -39,8 +39,8 @@ def explain(
     layer: str = "",
     threads: int | None = None,
 ) -> Document:
-    """Layers in execution order with candidates, data movement, tensors, aliases and who takes
-    turns with the next; and the memory peak.
+    """Layers in execution order with candidates, data movement, tensors, aliases and who streams
+    rows with the next; and the memory peak.
 
     ``layer`` restricts the layers to the one of that name or, where none has it, of that number;
     EdgeconvError (exit status 2) when there is none.  ``threads`` adds bounds for so many
@@ -48,13 +48,13 @@ def explain(
     """
     entries = report["layers"]
     steps = [_selected(entries, layer)] if layer else range(len(entries))
-    turns = fusion(choice, target)
+    streamed = fusion(choice, target)
     rows = [
         {
             **entries[step],
             **_layer(choice, memory, target, step),
             **_convolution(choice, target, memory.order[step], threads),
-            "turns": turns.get(memory.order[step]),
+            "streaming": streamed.get(memory.order[step]),
         }
         for step in steps
     ]
@@ -158,7 +158,7 @@ def _layer(choice: Choice, memory: MemoryMap, target: Target, step: int) -> Docu
 def _convolution(choice: Choice, target: Target, index: int, threads: int | None) -> Document:
     """What is known of convolutions only; null for other layers."""
     layer = choice.layers[index]
-    shares = {step.layers[0]: step.shares for step in choice.steps if not step.turn}
+    shares = {step.layers[0]: step.shares for step in choice.steps if not step.stream_rows}
     return {
         "movement": movement(layer, choice.graph, target, threads, shares.get(index, ())),
         "slicing": slicing(layer.node, choice.graph, target),
@@ -259,8 +259,8 @@ def _layer_lines(layer: Mapping[str, Any]) -> list[RenderableType]:
     fused = [escape(word) for word in words if word not in (None, "none")]
     if fused:
         table.add_row("fused", ", ".join(fused))
-    if layer["turns"]:
-        table.add_row("turns", _turns_line(layer["turns"]))
+    if layer["streaming"]:
+        table.add_row("streaming", _streaming_line(layer["streaming"]))
     for label, key in (("reads", "reads"), ("writes", "writes")):
         for tensor in layer[key]:
             table.add_row(label, _tensor_line(tensor))
@@ -278,14 +278,14 @@ def _layer_lines(layer: Mapping[str, Any]) -> list[RenderableType]:
     return [title, table, *convolution_tables(layer)]
 
 
-def _turns_line(turns: Mapping[str, Any]) -> str:
-    """Whether a layer takes turns with the next one, and what that changes."""
-    other, rows, change = escape(turns["next"]), turns["turn"], turns["change"]
+def _streaming_line(streamed: Mapping[str, Any]) -> str:
+    """Whether a layer streams rows to the next one, and what that changes."""
+    other, rows, change = escape(streamed["next"]), streamed["stream_rows"], streamed["change"]
     who = (
         f"with {other}, {rows} row(s) of the last result at a time" if rows else f"not with {other}"
     )
     predicted = "" if change is None else f" (time predicted: {100 * change:+.1f} %)"
-    return f"{who}: {escape(turns['why'])}{predicted}"
+    return f"{who}: {escape(streamed['why'])}{predicted}"
 
 
 def _pairs(plan: Mapping[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""Why neighbours take turns by rows, or do not, for `edgeconv explain`."""
+"""Why neighbours stream rows, or do not, for `edgeconv explain`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from edgeconv.ir.choice import Choice
 from edgeconv.ir.step import Step
 from edgeconv.search.choose.fused import CERTAIN, IMAGE, StepPrices
-from edgeconv.search.choose.turns import obstacle, one_by_one, readers
+from edgeconv.search.choose.row_streaming import obstacle, one_by_one, readers
 from edgeconv.target.price import machine_of
 from edgeconv.target.targets import Target
 
@@ -16,16 +16,16 @@ Document = dict[str, Any]
 
 
 def fusion(choice: Choice, target: Target) -> dict[int, Document]:
-    """By layer whose result the next one reads first: whether the two take turns.
+    """By layer whose result the next one reads first: whether the two stream rows.
 
-    ``next``: the other layer.  ``turn``: rows of the step's last result per turn; null where the
-    two do not take turns.  ``change``: of the predicted time of the step's layers, or what it would
-    be at best were the two one; -0.1 is a tenth less, null where they cannot be one.  ``why``: in
-    words.
+    ``next``: the other layer.  ``stream_rows``: rows of the step's last result per round; null
+    where the two do not stream rows.  ``change``: of the predicted time of the step's layers, or
+    what it would be at best were the two one; -0.1 is a tenth less, null where they cannot be one.
+    ``why``: in words.
     """
     plain, reads = one_by_one(choice, target), readers(choice)
     prices = StepPrices(plain, target, machine_of(target))
-    steps = {layer: step for step in choice.steps if step.turn for layer in step.layers}
+    steps = {layer: step for step in choice.steps if step.stream_rows for layer in step.layers}
     found = {}
     for maker, reader in pairwise(range(len(plain.layers))):
         one, other = plain.layers[maker], plain.layers[reader]
@@ -33,7 +33,7 @@ def fusion(choice: Choice, target: Target) -> dict[int, Document]:
         image = len(plain.graph[name].shape) == IMAGE
         if not (image and other.node.reads() and other.node.reads()[0] == name):
             continue
-        entry: Document = {"next": other.node.name, "turn": None, "change": None}
+        entry: Document = {"next": other.node.name, "stream_rows": None, "change": None}
         step = steps.get(maker)
         if step and reader in step.layers:
             entry |= _taken(step, prices)
@@ -46,10 +46,10 @@ def fusion(choice: Choice, target: Target) -> dict[int, Document]:
 
 
 def _taken(step: Step, prices: StepPrices) -> Document:
-    made = prices.step(step.layers[0], len(step.layers), step.turn)
+    made = prices.step(step.layers[0], len(step.layers), step.stream_rows)
     change = made.cost / made.apart - 1
     why = "less time" if change < -CERTAIN else "less RAM"
-    return {"turn": step.turn, "change": change, "why": why}
+    return {"stream_rows": step.stream_rows, "change": change, "why": why}
 
 
 def _left(maker: int, prices: StepPrices) -> Document:

@@ -34,7 +34,7 @@ def require_int8(report: Mapping[str, Any]) -> None:
             "--require-int8",
             where=name,
             rule="the model is not quantised",
-            hint="--calibration X.npz with --storage '*:output=int8' makes it int8",
+            hint="--calibration X.npz with --storage '*:output=int8' quantises it to int8",
         )
     left = [layer for layer in report["layers"] if "in_float32" in layer]
     if not left:

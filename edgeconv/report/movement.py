@@ -12,7 +12,7 @@ from typing import Any
 from edgeconv.ir.choice import Layer
 from edgeconv.ir.graph import Graph
 from edgeconv.ir.step import Share
-from edgeconv.ir.work import Crossing
+from edgeconv.ir.work import CacheTraffic
 from edgeconv.kernels.algorithms.movement import WORD_BYTES, best_blocking, conv_shape, fast_words
 from edgeconv.kernels.algorithms.problem import problem_of
 from edgeconv.kernels.lowering.splits import splits_of
@@ -54,26 +54,28 @@ def movement(
             "cache": f"L{cache.level}",
             "source": source,
             "memory_words": (memory := fast_words(target, cache)),
-            "moved": (moved := _moved(crossing)),
+            "moved": (moved := _moved(level_traffic)),
             "bound": (bound := _bound(sequential_bound(shape, precision, memory))),
             "ratio": moved["words"] / bound["words"],
             "blocking": _blocking(shape, precision, memory),
             "parallel": _parallel(shape, precision, memory, threads) | busiest if threads else None,
         }
-        for cache, source, crossing in zip(caches_of(target), sources(target), found, strict=True)
+        for cache, source, level_traffic in zip(
+            caches_of(target), sources(target), found, strict=True
+        )
     ]
     words = {"input": precision.input, "filter": precision.filter, "output": precision.output}
     return {"words_per_element": words, "levels": levels}
 
 
-def _moved(crossing: Crossing) -> Document:
+def _moved(level_traffic: CacheTraffic) -> Document:
     parts = {
-        "input": crossing.input,
-        "packed_reads": crossing.packed,
-        "packed_writes": crossing.packed_writes,
-        "filters": crossing.filters,
-        "sums": crossing.output_reads,
-        "output": crossing.output_writes,
+        "input": level_traffic.input,
+        "packed_reads": level_traffic.packed,
+        "packed_writes": level_traffic.packed_writes,
+        "filters": level_traffic.filters,
+        "sums": level_traffic.output_reads,
+        "output": level_traffic.output_writes,
     }
     words = {name: math.ceil(size / WORD_BYTES) for name, size in parts.items()}
     return {"words": sum(words.values()), **words}

@@ -18,8 +18,8 @@ from edgeconv.report.text import NAME_WIDTH
 from edgeconv.run.bench import Timing
 from edgeconv.run.verify import Difference, Verification
 from edgeconv.run.verify.bounds import LARGER, TOLERANCE
-from edgeconv.run.verify.opinion import Opinion
-from edgeconv.run.verify.per_layer import Pieces
+from edgeconv.run.verify.per_layer import PerLayer
+from edgeconv.run.verify.second_opinion import Opinion
 
 _TIES = (
     "A sum that lies within float32's error of the middle between two steps may go to either, here "
@@ -69,8 +69,8 @@ def verification(result: Verification) -> Group:
         worst = max(output.relative for output in result.outputs)
         words = f"promised: no output off by more than {result.promised:.1g} of its largest"
         lines.append(f"with Winograd's algorithm {words}; found: {worst:.2g}")
-    if result.pieces:
-        lines += _by_piece(result, result.pieces)
+    if result.per_layer:
+        lines += _by_piece(result, result.per_layer)
     lines += _of_sets(result)
     lines += _of_float64(result)
     lines += _of_decisions(result)
@@ -135,7 +135,9 @@ def _of_float64(result: Verification) -> Iterator[str]:
         elif asked.near(output.name, result.tolerance):
             said = "more than rounding: the two engines read the model in different ways"
         elif asked.same_order(output.name):
-            said = "errors of one order" + (", so its layers are judged" if result.pieces else "")
+            said = "errors of one order" + (
+                ", so its layers are judged" if result.per_layer else ""
+            )
         yield escape(f"{output.name}: by {asked.engine} {errors} of its largest: {said}")
 
 
@@ -156,41 +158,44 @@ def _of_decisions(result: Verification) -> list[str]:
     return [f"{near}; {words}from the model's, by {worst.relative:.3g} of its largest"]
 
 
-def _by_piece(result: Verification, pieces: Pieces) -> list[str]:
+def _by_piece(result: Verification, per_layer: PerLayer) -> list[str]:
     """What the layers of a quantised network do with the numbers that they read."""
     differ = {
         name: found
-        for name, found in pieces.differences.items()
+        for name, found in per_layer.differences.items()
         if not found.within(result.tolerance)
-        and name not in pieces.in_float64
-        and (pieces.requantise == EXACT or name not in pieces.exact)
+        and name not in per_layer.in_float64
+        and (per_layer.requantise == EXACT or name not in per_layer.exact)
     }
-    defects = set(pieces.defects(result.tolerance))
-    unknown = f"; {pieces.unknown} more have no tensor of the model" if pieces.unknown else ""
+    defects = set(per_layer.defects(result.tolerance))
+    unknown = f"; {per_layer.unknown} more have no tensor of the model" if per_layer.unknown else ""
     words = f"{len(defects)} results differ{unknown}"
-    if pieces.ties or any(output.spacing for output in result.outputs):
-        near = f"{pieces.ties} of {pieces.numbers:,} numbers, within float32's error of the middle "
+    if per_layer.ties or any(output.spacing for output in result.outputs):
+        near = (
+            f"{per_layer.ties} of {per_layer.numbers:,} numbers, within float32's error of the "
+            "middle "
+        )
         words = f"{near}between two steps, went the other way; {words}"
-    lines = [f"each of {len(pieces.differences)} results, from what its layer read: {words}"]
-    if pieces.in_float64:
-        names = ", ".join(pieces.in_float64[:_MOST_NAMED])
+    lines = [f"each of {len(per_layer.differences)} results, from what its layer read: {words}"]
+    if per_layer.in_float64:
+        names = ", ".join(per_layer.in_float64[:_MOST_NAMED])
         lines.append(escape(f"as near to float64 as {result.runtime}, or nearer: {names}"))
     for name, found in list(differ.items())[:_MOST_NAMED]:
         at = f"[{', '.join(map(str, found.worst))}]"
         lines.append(
             f"[red]differs[/]: {escape(name)}: relative error {found.relative:.3g} at {escape(at)}"
         )
-    return lines + _in_integers(result.runtime, pieces)
+    return lines + _in_integers(result.runtime, per_layer)
 
 
-def _in_integers(runtime: str, pieces: Pieces) -> list[str]:
+def _in_integers(runtime: str, per_layer: PerLayer) -> list[str]:
     """What is held to exact arithmetic, and where the reference's sums fall otherwise."""
-    return [*_exactly(runtime, pieces), *_summed(pieces), *_named_wrong(pieces)]
+    return [*_exactly(runtime, per_layer), *_summed(per_layer), *_named_wrong(per_layer)]
 
 
-def _summed(pieces: Pieces) -> list[str]:
+def _summed(per_layer: PerLayer) -> list[str]:
     """What integers are summed for and float32 is made of."""
-    found = pieces.summed.values()
+    found = per_layer.summed.values()
     if not found:
         return []
     wrong, numbers = sum(each.wrong for each in found), sum(each.numbers for each in found)
@@ -198,11 +203,11 @@ def _summed(pieces: Pieces) -> list[str]:
     return [f"{words} are further from exact arithmetic than float32's roundings reach"]
 
 
-def _exactly(runtime: str, pieces: Pieces) -> list[str]:
-    if not pieces.exact:
+def _exactly(runtime: str, per_layer: PerLayer) -> list[str]:
+    if not per_layer.exact:
         return []
-    found = pieces.exact.values()
-    if pieces.requantise != EXACT:
+    found = per_layer.exact.values()
+    if per_layer.requantise != EXACT:
         wrong, numbers = sum(each.wrong for each in found), sum(each.numbers for each in found)
         words = f"{len(found)} of them are computed in integers: {wrong} of {numbers:,} numbers are"
         return [f"{words} not those of TensorFlow Lite's reference kernels"]
@@ -217,8 +222,8 @@ def _exactly(runtime: str, pieces: Pieces) -> list[str]:
     return [words]
 
 
-def _named_wrong(pieces: Pieces) -> Iterator[str]:
-    held = (*pieces.exact.items(), *pieces.summed.items())
+def _named_wrong(per_layer: PerLayer) -> Iterator[str]:
+    held = (*per_layer.exact.items(), *per_layer.summed.items())
     for name, each in [(n, e) for n, e in held if not e.right][:_MOST_NAMED]:
         what = f"{each.wrong} of {each.numbers:,} numbers are not what the model says"
         if not each.wrong:
@@ -237,7 +242,7 @@ def verification_json(result: Verification) -> dict[str, Any]:
         "ran": result.ran,
         "outputs": [_difference_json(output) for output in result.outputs],
         "rounded": [_difference_json(output) for output in result.rounded],
-        "pieces": _pieces_json(result.pieces),
+        "per_layer": _per_layer_json(result.per_layer),
         "decided": [_difference_json(each) for each in result.read],
         "runs": result.runs,
         "unwritten": [asdict(each) for each in result.unwritten],
@@ -317,7 +322,7 @@ def _layer_table(result: Verification) -> Table:
         if difference is None:
             table.add_row(*row, "", "", f"{layer.skipped}: nothing to compare with")
         else:
-            free = bool(result.rounded or result.pieces)  # something else is judged
+            free = bool(result.rounded or result.per_layer)  # something else is judged
             fine = free or difference.within(result.tolerance)
             mark = "" if fine else "[red]differs[/]"
             table.add_row(*row, f"{difference.relative:.3g}", f"{difference.max_ulp:.0f}", mark)
@@ -333,8 +338,8 @@ def _verdict(result: Verification) -> str:
         return f"[red]DIFFERENT[/] on larger inputs, which reach bounds: {escape(names)}"
     limit = f"tolerance {result.tolerance:g} of the largest output"
     quantised = any(output.spacing for output in result.outputs)
-    if result.pieces:
-        return _verdict_by_piece(result)
+    if result.per_layer:
+        return _verdict_by_layer(result)
     limit += " or one quantisation step" if quantised else ""
     if result.rounded and result.passed:
         return f"[green]equal[/] to the model with rounded weights within {limit}"
@@ -350,7 +355,7 @@ def _verdict(result: Verification) -> str:
     return f"[red]DIFFERENT[/] ({limit}){where}{ties}"
 
 
-def _verdict_by_piece(result: Verification) -> str:
+def _verdict_by_layer(result: Verification) -> str:
     if not result.passed:
         far = [each.name for each in result.read if not each.within(result.tolerance)]
         what = f"first layer that differs: {result.first_defect}"
@@ -381,17 +386,17 @@ def _difference_json(difference: Difference) -> dict[str, Any]:
     }
 
 
-def _pieces_json(pieces: Pieces | None) -> dict[str, Any] | None:
-    if pieces is None:
+def _per_layer_json(per_layer: PerLayer | None) -> dict[str, Any] | None:
+    if per_layer is None:
         return None
     return {
         "differences": {
-            name: _difference_json(found) for name, found in pieces.differences.items()
+            name: _difference_json(found) for name, found in per_layer.differences.items()
         },
-        "ties": pieces.ties,
-        "numbers": pieces.numbers,
-        "in_float64": list(pieces.in_float64),
-        "unknown": pieces.unknown,
-        "exact": {name: asdict(found) for name, found in pieces.exact.items()},
-        "summed": {name: asdict(found) for name, found in pieces.summed.items()},
+        "ties": per_layer.ties,
+        "numbers": per_layer.numbers,
+        "in_float64": list(per_layer.in_float64),
+        "unknown": per_layer.unknown,
+        "exact": {name: asdict(found) for name, found in per_layer.exact.items()},
+        "summed": {name: asdict(found) for name, found in per_layer.summed.items()},
     }

@@ -10,7 +10,7 @@ from rich.markup import escape
 
 
 class Outcome(Protocol):
-    """See ``tuning.Progressed``."""
+    """See ``tuning.TuningResult``."""
 
     @property
     def candidates(self) -> int: ...

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 from edgeconv.base.arguments import DEFAULT_RUNS
 from edgeconv.base.errors import EdgeconvError, UsageError
-from edgeconv.base.progress import Tell, nobody
-from edgeconv.run.build import Given, run_binary
+from edgeconv.base.progress import Progress, no_progress
+from edgeconv.run.build import InputFile, run_binary
 from edgeconv.run.build import times as times_printed
 from edgeconv.run.build.compile import Binary
 from edgeconv.run.build.output import Completed
@@ -73,7 +73,7 @@ def bench(
     *,
     runs: int = DEFAULT_RUNS,
     layers: bool = False,
-    tell: Tell = nobody,
+    progress: Progress = no_progress,
 ) -> Timing:
     """Build the project and time ``runs`` inferences on the threads that it has.
 
@@ -96,12 +96,12 @@ def bench(
             "compile for board host",
         )
     if board.run.kind is RunKind.PROBE:
-        return _on_probe(project, board, layers, tell)
-    tell("building")
+        return _on_probe(project, board, layers, progress)
+    progress("building")
     binary = project.build()
     traced = project.build(trace=True, times=True) if layers else None
     ensure(project)
-    tell("timing")
+    progress("timing")
     seconds = times_printed.of_runs(_printed(project, binary, runs))[WARM_UP:]
     if len(seconds) != runs:
         raise _not_said(binary, f"times of {len(seconds)} of {runs} runs")
@@ -111,7 +111,7 @@ def bench(
 
 def _printed(project: Project, binary: Binary, runs: int) -> str:
     """What ``binary`` says of ``runs`` runs and those before that do not count."""
-    arguments: list[Argument] = ["--input", Given(project.input_file), "--output", "/dev/null"]
+    arguments: list[Argument] = ["--input", InputFile(project.input_file), "--output", "/dev/null"]
     arguments += ["--runs", str(runs + WARM_UP)]
     limit = project.patience(runs + WARM_UP)
     done = run_binary(binary.path, binary.board, arguments, cwd=project.directory, timeout=limit)
@@ -119,7 +119,7 @@ def _printed(project: Project, binary: Binary, runs: int) -> str:
     return done.stdout
 
 
-def _on_probe(project: Project, board: Board, layers: bool, tell: Tell) -> Timing:
+def _on_probe(project: Project, board: Board, layers: bool, progress: Progress) -> Timing:
     """The cycles that a core counts, which repeat."""
     if layers or not board.clock_hz:
         raise UsageError(
@@ -130,11 +130,11 @@ def _on_probe(project: Project, board: Board, layers: bool, tell: Tell) -> Timin
             else "its file states no clock to make seconds of them",
             hint="leave it out" if layers else "add the key clock",
         )
-    tell("building")
+    progress("building")
     binary = project.build(run_here=True)
     ensure(project)
     shutil.copyfile(project.input_file, project.run_file)
-    tell("running")
+    progress("running")
     done = run_binary(binary.path, board, cwd=project.build_directory, timeout=PROBE_S)
     (project.build_directory / f"{project.name}_output.bin").unlink(missing_ok=True)
     _require_success(binary, done)
@@ -189,7 +189,7 @@ def _layer_times(project: Project, binary: Binary, printed: str) -> tuple[LayerT
     entries = project.report["layers"]
     runs = []
     for run in times_printed.of_layers(printed):
-        spent = [0.0] * len(entries)  # of layers that take turns: all of them
+        spent = [0.0] * len(entries)  # of layers that stream rows: all of them
         missing = {*range(len(entries))}
         for number, seconds in run:
             if number >= len(entries):

@@ -20,8 +20,8 @@ typedef struct ec_depthwise {
     int in_as, filters_as;      /* */
     ptrdiff_t units_at;         /* so many floats behind a channel's bias lies the unit of its filters;
                                    0: they have none */
-#ifdef EC_DISTANCES
-    int in_ahead;               /* rows of the output from that which is computed to that whose input, what
+#ifdef EC_PREFETCH_DISTANCES
+    int prefetch_input;         /* rows of the output from that which is computed to that whose input, what
                                    it reads first, is fetched meanwhile; 0: none is */
 #endif
     ec_strips strips[EC_STRIPS];
@@ -63,7 +63,7 @@ EC_NEST void ec_depthwise_sum(const ec_depthwise spec, const ec_conv_operands bl
     }
 }
 
-#ifdef EC_DISTANCES
+#ifdef EC_PREFETCH_DISTANCES
 /* What the columns [column, column + mr) of a later row read that no row before it does.  Behind the last row
    of a block of channels lies the next block. */
 EC_INLINE void ec_depthwise_fetch(const ec_depthwise spec, const ec_conv_operands block, int y, int column,
@@ -74,7 +74,7 @@ EC_INLINE void ec_depthwise_fetch(const ec_depthwise spec, const ec_conv_operand
     const ptrdiff_t end = (ptrdiff_t)(column + mr) * window.stride_w;
     EC_UNROLL
     for (int i = 0; i < window.stride_h; i++) {
-        const ptrdiff_t row = (y + spec.in_ahead) * window.stride_h + reach - i;
+        const ptrdiff_t row = (y + spec.prefetch_input) * window.stride_h + reach - i;
         ec_fetch_run(ec_at(block.in, (row * window.in_w + end) * EC_VL, spec.in_as),
                      mr * window.stride_w * EC_VL * EC_STORED_BYTES(spec.in_as));
     }
@@ -91,8 +91,8 @@ EC_INLINE void ec_depthwise_strips(const ec_depthwise spec, const ec_epilogue ep
         const ec_tile_place place = {
             .at = (row + x) * EC_VL, .row = EC_VL, .rows = width, .tail = EC_VL};
         ec_vec sums[EC_DEPTHWISE_ROWS];
-#ifdef EC_DISTANCES
-        if (spec.in_ahead)
+#ifdef EC_PREFETCH_DISTANCES
+        if (spec.prefetch_input)
             ec_depthwise_fetch(spec, block, y, x, width);
 #endif
         ec_depthwise_sum(spec, block, ec_rows_read(spec.window, z, y), sums, x, width,

@@ -34,7 +34,7 @@ enum { EC_CONV_TILE, EC_CONV_LAST_TILE };
 
    rows_per_chunk rows of the output come under all filters before the next rows.  Where it is said,
    channels_per_chunk: tiles of filters take the input's channels in chunks, so that the filters of the
-   next chunk can be fetched ahead of use; between chunks the sums wait in the output or, as they must
+   next chunk can be prefetched of use; between chunks the sums wait in the output or, as they must
    where that is not float32, in the workspace.  decode_filters: to the workspace, those of a tile and
    chunk.  decoded_rows: rows of the input, those that rows_per_chunk rows of the output read, are decoded to
    the workspace once for all filters. */
@@ -55,10 +55,10 @@ typedef struct ec_conv {
     int rows_per_chunk, channels_per_chunk;       /* */
     int decode_filters, sums_apart, decoded_rows; /* */
     ptrdiff_t sums_at, decoded_rows_at;         /* floats of the workspace before them */
-#ifdef EC_DISTANCES
-    int filters_ahead;                          /* bytes from the filters that are multiplied to those
+#ifdef EC_PREFETCH_DISTANCES
+    int prefetch_filters;                       /* bytes from the filters that are multiplied to those
                                                    that are fetched meanwhile; 0: none are */
-    int in_ahead;                               /* the same of the input, in blocks of channels */
+    int prefetch_input;                         /* the same of the input, in blocks of channels */
 #endif
     ec_conv_tile tile[2];                       /* EC_CONV_TILE, EC_CONV_LAST_TILE */
 } ec_conv;
@@ -184,10 +184,10 @@ EC_INLINE void ec_conv_multiply(const ec_conv spec, const ec_conv_chunk *chunk, 
     const char *block_filters = chunk->filters, *next = chunk->next;
     const char *const next_end = next + (ptrdiff_t)lines * EC_LINE_BYTES;
     int few = 0; /* lines per multiplication */
-#ifdef EC_DISTANCES
+#ifdef EC_PREFETCH_DISTANCES
     const int span = (mr - 1) * window.stride_w + (window.kernel_w - 1) * window.dilation_w + 1;
-    const int last = chunk->c1 - spec.in_ahead * spec.in_block; /* behind it the next strip is wanted */
-    const ptrdiff_t of_next = (spec.in_ahead - ec_ceil_div(chunk->c1 - chunk->c0, spec.in_block)) * block_stride +
+    const int last = chunk->c1 - spec.prefetch_input * spec.in_block; /* behind it the next strip is wanted */
+    const ptrdiff_t of_next = (spec.prefetch_input - ec_ceil_div(chunk->c1 - chunk->c0, spec.in_block)) * block_stride +
                               mr * tile_row;
 #endif
     if (lines) {
@@ -198,8 +198,8 @@ EC_INLINE void ec_conv_multiply(const ec_conv spec, const ec_conv_chunk *chunk, 
     for (int c = chunk->c0; c < chunk->c1; block += block_stride) {
         const int first = c % spec.in_block;
         const int kc = spec.in_block == 1 ? 1 : ec_min_i(spec.in_block - first, chunk->c1 - c);
-#ifdef EC_DISTANCES
-        const ptrdiff_t wanted = c < last ? spec.in_ahead * block_stride : of_next;
+#ifdef EC_PREFETCH_DISTANCES
+        const ptrdiff_t wanted = c < last ? spec.prefetch_input * block_stride : of_next;
 #endif
         for (int kz = met.kz.from; kz < met.kz.to; kz++) {
             for (int ky = met.ky.from; ky < met.ky.to; ky++) {
@@ -208,8 +208,8 @@ EC_INLINE void ec_conv_multiply(const ec_conv spec, const ec_conv_chunk *chunk, 
                                          row * spec.in_row + ix * spec.in_pixel;
                 const char *const row_filters =
                     block_filters + (kz * window.kernel_h + ky) * window.kernel_w * (kc * nr);
-#ifdef EC_DISTANCES
-                if (spec.in_ahead) /* of its columns those that the strip before it has not read */
+#ifdef EC_PREFETCH_DISTANCES
+                if (spec.prefetch_input) /* of its columns those that the strip before it has not read */
                     ec_fetch_run(ec_at(chunk->in, of_row + wanted + span * spec.in_pixel, in_as),
                                  ec_min_i(span, mr * window.stride_w) * spec.in_block * EC_STORED_BYTES(in_as));
 #endif
@@ -222,12 +222,12 @@ EC_INLINE void ec_conv_multiply(const ec_conv spec, const ec_conv_chunk *chunk, 
                         const int hi = edge ? ec_min_i(ec_ceil_div(beyond, window.stride_w), mr) : mr;
                         EC_IN_ORDER();
                         next = ec_conv_fetch(next, next_end, few);
-#ifdef EC_DISTANCES
-                        if (lo < hi && spec.filters_ahead) {
-                            ec_tile_mac_ahead(
+#ifdef EC_PREFETCH_DISTANCES
+                        if (lo < hi && spec.prefetch_filters) {
+                            ec_tile_mac_prefetch(
                                 tile, ec_at(chunk->in, of_row + kx * window.dilation_w * spec.in_pixel, in_as),
                                 in_as, tile_row, row_filters + kx * (kc * nr), filters_as, kc, mr, nv, lo, hi,
-                                spec.filters_ahead);
+                                spec.prefetch_filters);
                             continue;
                         }
 #endif

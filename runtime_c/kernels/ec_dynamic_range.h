@@ -27,7 +27,7 @@ EC_INLINE void ec_dynamic_range(const void *x, int x_as, int positive, float *ra
 #ifdef EC_BOUNDS_NUMBERS
 /* The same of n numbers, a multiple of eight, where maxima are an instruction of the FPU; whether none of them is NaN, as a
    sum of products tells: it is NaN where a number is, and hardly otherwise. */
-EC_INLINE int ec_dynamic_range_eights(const float *x, int positive, float *range, ptrdiff_t n)
+EC_INLINE int ec_dynamic_range_by_eight(const float *x, int positive, float *range, ptrdiff_t n)
 {
     float high[2] = {0.0f}, low[2] = {0.0f}, sum[2] = {0.0f};
     for (const float *const end = x + n; x < end; x += 8) {
@@ -54,7 +54,7 @@ EC_SHARED void ec_dynamic_range_bits(const float *x, int positive, float *range,
     uint32_t low = 0;
     ptrdiff_t i = 0;
 #ifdef EC_BOUNDS_NUMBERS
-    if (ec_dynamic_range_eights(x, positive, range, n - n % 8)) {
+    if (ec_dynamic_range_by_eight(x, positive, range, n - n % 8)) {
         high = (int32_t)ec_bits(range[1]), low = ec_bits(range[0]);
         i = n - n % 8;
     }

@@ -19,17 +19,17 @@
 #ifndef EC_GEMM_H
 #define EC_GEMM_H
 
-/* depth steps of the micro-kernel, which fetch ahead where the board wants that. */
+/* depth steps of the micro-kernel, which prefetch where the board wants that. */
 EC_INLINE void ec_gemm_multiply(const ec_gemm spec, ec_sums *tile, const char *a, ptrdiff_t a_row,
-                                ptrdiff_t a_k, const char *b, int depth, ec_ahead *ahead,
+                                ptrdiff_t a_k, const char *b, int depth, ec_prefetch *prefetch,
                                 int mr, int nv)
 {
-    (void)ahead; /* of some */
+    (void)prefetch; /* of some */
     switch (spec.fetching) {
-    case EC_FETCH_AHEAD:
-        ec_row_mac_ahead(spec.micro_kernel, tile, a, a_row, a_k, b, depth, ahead, mr, nv);
+    case EC_PREFETCH_NEXT:
+        ec_row_mac_prefetch(spec.micro_kernel, tile, a, a_row, a_k, b, depth, prefetch, mr, nv);
         break;
-    case EC_FETCH_NOTHING:
+    case EC_PREFETCH_NOTHING:
         ec_row_mac(spec.micro_kernel, tile, a, a_row, a_k, b, depth, mr, nv);
         break;
     }
@@ -38,7 +38,7 @@ EC_INLINE void ec_gemm_multiply(const ec_gemm spec, ec_sums *tile, const char *a
 /* Sums over a panel of packed rows, of which the strip begins at `column`: pixels are the rows.  A run
    of steps are the groups of a block; where that has one, the columns of the kernel. */
 EC_INLINE void ec_gemm_sum_rows(const ec_gemm spec, const ec_window window, ec_sums *tile,
-                                const ec_gemm_line here, int column, ec_ahead ahead, int mr, int nv)
+                                const ec_gemm_line here, int column, ec_prefetch prefetch, int mr, int nv)
 {
     const ec_panel panel = spec.panel;
     const int groups = ec_gemm_groups(spec, here.n), blocks = ec_ceil_div(groups, panel.block);
@@ -52,7 +52,7 @@ EC_INLINE void ec_gemm_sum_rows(const ec_gemm spec, const ec_window window, ec_s
     const ptrdiff_t in_k = by_columns ? window.dilation_w * in_column : in_group;
     const int few = runs * ec_ceil_div(panel.block, EC_GEMM_FEW); /* times that some is fetched */
     const char *const strip = here.pixels + column * stride * in_column, *filters = here.filters;
-    ahead.lines = ec_ceil_div((int)(ahead.end - ahead.next), few * EC_LINE_BYTES);
+    prefetch.lines = ec_ceil_div((int)(prefetch.end - prefetch.next), few * EC_LINE_BYTES);
     for (int block = 0; block < blocks; block++) {
         const int depth = ec_min_i(panel.block, groups - block * panel.block);
         const ptrdiff_t of_tap = (ptrdiff_t)depth * nv * EC_VL * 4;
@@ -68,7 +68,7 @@ EC_INLINE void ec_gemm_sum_rows(const ec_gemm spec, const ec_window window, ec_s
                     EC_IN_ORDER();
                     ec_gemm_multiply(spec, tile, strip + down * in_row + at * in_column,
                                      stride * in_column, in_k, of,
-                                     by_columns ? window.kernel_w : depth, &ahead, mr, nv);
+                                     by_columns ? window.kernel_w : depth, &prefetch, mr, nv);
                 }
             }
         filters += (ptrdiff_t)window.kernel_d * window.kernel_h * window.kernel_w * of_tap;
@@ -77,12 +77,12 @@ EC_INLINE void ec_gemm_sum_rows(const ec_gemm spec, const ec_window window, ec_s
 
 /* Sums over a panel of columns, all channels and kernel positions in a row: filters are the rows. */
 EC_INLINE void ec_gemm_sum_columns(const ec_gemm spec, const ec_window window, ec_sums *tile,
-                                   const ec_gemm_line here, ec_ahead ahead, int mr, int nv)
+                                   const ec_gemm_line here, ec_prefetch prefetch, int mr, int nv)
 {
     const int depth = ec_gemm_depth(spec, window, here.n);
-    ahead.lines = ec_ceil_div((int)(ahead.end - ahead.next),
-                              ec_ceil_div(depth, EC_GEMM_FEW) * EC_LINE_BYTES);
-    ec_gemm_multiply(spec, tile, here.filters, 4, 4 * mr, here.pixels, depth, &ahead, mr, nv);
+    prefetch.lines = ec_ceil_div((int)(prefetch.end - prefetch.next),
+                                 ec_ceil_div(depth, EC_GEMM_FEW) * EC_LINE_BYTES);
+    ec_gemm_multiply(spec, tile, here.filters, 4, 4 * mr, here.pixels, depth, &prefetch, mr, nv);
 }
 
 /* The epilogue of a tile that lies at out + at: `rows` rows by `columns` lanes of it exist.  One vector
@@ -126,8 +126,8 @@ EC_INLINE void ec_gemm_sum(const ec_gemm spec, const ec_gemm_given given, const 
                            int strip, int column, int pixels, int mr, int nv)
 {
     const char *const next = here.next + strip * here.fetched;
-    const ec_ahead ahead = {.next = next, .end = next + here.fetched,
-                            .few = EC_GEMM_FEW, .near = 1};
+    const ec_prefetch prefetch = {.next = next, .end = next + here.fetched,
+                                  .few = EC_GEMM_FEW, .near = 1};
     (void)column, (void)pixels; /* of some */
 #ifdef EC_PACKED_ZERO_POINTS
     if (ec_gemm_starts_around(spec))
@@ -139,10 +139,10 @@ EC_INLINE void ec_gemm_sum(const ec_gemm spec, const ec_gemm_given given, const 
 #endif
     switch (spec.packing) {
     case EC_PACK_COLUMNS:
-        ec_gemm_sum_columns(spec, *given.window, tile, here, ahead, mr, nv);
+        ec_gemm_sum_columns(spec, *given.window, tile, here, prefetch, mr, nv);
         break;
     case EC_PACK_ROWS:
-        ec_gemm_sum_rows(spec, *given.window, tile, here, column, ahead, mr, nv);
+        ec_gemm_sum_rows(spec, *given.window, tile, here, column, prefetch, mr, nv);
         break;
     }
 }

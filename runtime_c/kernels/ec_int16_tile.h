@@ -1,8 +1,8 @@
 /* Convolutions of int16 by int8 on cores without vectors, channels last: tiles of EC_INT16_PIXELS pixels by
    EC_INT16_FILTERS filters.
 
-   A panel has for every quad, four numbers of a window, those of all its pixels one after the other.  Filters lie as
-   many together, quad by quad, as bytes 0, 2, 1, 3 of each: SXTB16 takes pairs of neighbours of that.  With Helium a
+   A panel has for every k-block, four numbers of a window, those of all its pixels one after the other.  Filters lie as
+   many together, k-block by k-block, as bytes 0, 2, 1, 3 of each: SXTB16 takes pairs of neighbours of that.  With Helium a
    tile is one pixel by four filters, eight numbers of each after the other in their own order.
    Needs ec_int16_window.h. */
 #ifndef EC_INT16_TILE_H

@@ -32,27 +32,27 @@ EC_INLINE int ec_int16_is_pointwise(const ec_int16_conv *spec)
     return w->kernel_h == 1 && w->kernel_w == 1 && w->pad_h == 0 && w->pad_w == 0;
 }
 
-/* Numbers [at, at + n) of a row that has four and four `quad` elements apart: of the input from element `from` on,
+/* Numbers [at, at + n) of a row that has four and four `k_block` elements apart: of the input from element `from` on,
    or zero points where that is negative. */
-EC_INLINE void ec_int16_fill(const ec_int16_conv *spec, const void *in, ptrdiff_t from, int16_t *row, int quad, int at,
+EC_INLINE void ec_int16_fill(const ec_int16_conv *spec, const void *in, ptrdiff_t from, int16_t *row, int k_block, int at,
                              int n)
 {
     int i = 0;
     if (from >= 0 && spec->in_bytes == 2) {
-        if (quad == 4) {
+        if (k_block == 4) {
             memcpy(row + at, (const int16_t *)in + from, (size_t)n * 2);
             return;
         }
         for (; at % 4 == 0 && i + 4 <= n; i += 4)
-            memcpy(row + (at + i) / 4 * quad, (const int16_t *)in + from + i, 8);
+            memcpy(row + (at + i) / 4 * k_block, (const int16_t *)in + from + i, 8);
     }
     for (; i < n; i++)
-        row[(at + i) / 4 * quad + (at + i) % 4] =
+        row[(at + i) / 4 * k_block + (at + i) % 4] =
             (int16_t)(from >= 0 ? ec_int16_get(in, spec->in_bytes, from + i) : spec->padding);
 }
 
 /* The window of an output pixel, and zeros behind it. */
-EC_SHARED void ec_int16_pack(const ec_int16_conv *spec, const void *in, int16_t *row, int quad, int pixel)
+EC_SHARED void ec_int16_pack(const ec_int16_conv *spec, const void *in, int16_t *row, int k_block, int pixel)
 {
     const ec_window *w = &spec->window;
     const int y = pixel / w->out_w * w->stride_h - w->pad_h, x = pixel % w->out_w * w->stride_w - w->pad_w;
@@ -64,10 +64,10 @@ EC_SHARED void ec_int16_pack(const ec_int16_conv *spec, const void *in, int16_t 
             const int in_y = y + ky * w->dilation_h, in_x = x + kx * w->dilation_w;
             const int inside = in_y >= 0 && in_y < w->in_h && in_x >= 0 && in_x < w->in_w;
             const ptrdiff_t from = ec_ring(in_y, w->in_ring) * spec->in_row + in_x * spec->in_pixel;
-            ec_int16_fill(spec, in, inside ? from : -1, row, quad, at, n);
+            ec_int16_fill(spec, in, inside ? from : -1, row, k_block, at, n);
         }
     for (; at < spec->numbers; at++)
-        row[at / 4 * quad + at % 4] = 0;
+        row[at / 4 * k_block + at % 4] = 0;
 }
 
 #endif

@@ -7,11 +7,11 @@
 EC_SHARED void ec_int8_dense_around(const ec_int8_result *result, const int8_t *in, int in_c, const int8_t *filters,
                                     const int32_t *channels, int out_c, int8_t *out, int rows)
 {
-    const int fours = ec_ceil_div(out_c, 4), four = 16 * ec_ceil_div(in_c, 4);
-    const int32_t *const by_sum = channels + 4 * EC_INT8_WORDS * fours;
+    const int blocks = ec_ceil_div(out_c, 4), four = 16 * ec_ceil_div(in_c, 4);
+    const int32_t *const by_sum = channels + 4 * EC_INT8_WORDS * blocks;
     for (int row = 0; row < rows; row++, in += in_c, out += out_c) {
         const int32_t sum = ec_sum_of_inputs(in, in_c);
-        for (int j = 0; j < fours; j++) {
+        for (int j = 0; j < blocks; j++) {
             const int32_t *const own = channels + 4 * EC_INT8_WORDS * j;
             int32_t sums[4];
             ec_int8_dot_sums(in, in_c, filters + (ptrdiff_t)four * j, sums);

@@ -14,7 +14,7 @@
 #include "ec_int8_dsp_depthwise_3x3.h"
 #endif
 
-enum { EC_INT8_COLUMN_NUMBERS = 12, EC_INT8_FOUR_CHANNELS = 18 + 4 * EC_INT8_WORDS }; /* int16 of a column, words of four channels */
+enum { EC_INT8_COLUMN_NUMBERS = 12, EC_INT8_1X4_WORDS = 18 + 4 * EC_INT8_WORDS }; /* int16 of a column, words of four channels */
 
 /* `columns` of three rows from `at` on, `channels` of which there are, 1 to 4. */
 EC_INLINE void ec_int8_columns(const int8_t *const row[3], ptrdiff_t at, int16_t *panel, int columns,
@@ -88,7 +88,7 @@ EC_SHARED void ec_int8_depthwise_3x3(const ec_int8_conv *spec, const int8_t *in,
             row[ky] = ec_int8_row_of(spec, in, outside, y, ky);
         int8_t *const to = out + ec_ring(y, w->out_ring) * spec->out_row;
         const int32_t *words = channels;
-        for (int c = 0; c < spec->in_c; c += 4, words += EC_INT8_FOUR_CHANNELS) {
+        for (int c = 0; c < spec->in_c; c += 4, words += EC_INT8_1X4_WORDS) {
             const int some = ec_min_i(spec->in_c - c, 4);
             if (inside > 0)
                 ec_int8_columns(row, c, first, inside, spec->in_pixel, some);

@@ -1,9 +1,9 @@
 /* Windows of an int8 input, channels last, as panels of three pixels: what ec_int8_tile.h multiplies.
 
-   A panel has for every four numbers of a window, a quad, those of the three pixels one after the other,
+   A panel has for every four numbers of a window, a k-block, those of the three pixels one after the other,
    as int16: 0 and 2, then 1 and 3, which is how SXTB16 takes words apart.  The order of numbers in a window:
-   of each kernel row, columns and channels, as many as make whole quads; then what is left of each row.
-   The last quad is filled with zeros.
+   of each kernel row, columns and channels, as many as make whole k-blocks; then what is left of each row.
+   The last k-block is filled with zeros.
 
    Needs ec_int8_channels.h and ec_window.h. */
 #ifndef EC_INT8_PANEL_H
@@ -13,33 +13,33 @@
 #include "ec_int8_dsp_tile.h"
 #endif
 
-enum { EC_INT8_PIXELS = 3, EC_INT8_QUAD_NUMBERS = 4 * EC_INT8_PIXELS };
+enum { EC_INT8_PIXELS = 3, EC_INT8_K_BLOCK_NUMBERS = 4 * EC_INT8_PIXELS };
 
-/* Where number `at` of a pixel lies in its panel, from that pixel's first quad. */
+/* Where number `at` of a pixel lies in its panel, from that pixel's first k-block. */
 EC_INLINE unsigned ec_int8_place(int at)
 {
     const unsigned n = (unsigned)at;
-    return n / 4 * EC_INT8_QUAD_NUMBERS + n % 2 * 2 + n / 2 % 2;
+    return n / 4 * EC_INT8_K_BLOCK_NUMBERS + n % 2 * 2 + n / 2 % 2;
 }
 
-/* Whole quads of `rows` rows, a row's first number `row` elements behind that of the one before. */
-EC_INLINE void ec_int8_widen_rows(const int8_t *from, ptrdiff_t row, int rows, int16_t *panel, int quads)
+/* Whole k-blocks of `rows` rows, a row's first number `row` elements behind that of the one before. */
+EC_INLINE void ec_int8_widen_rows(const int8_t *from, ptrdiff_t row, int rows, int16_t *panel, int k_blocks)
 {
-    if (quads <= 0)
+    if (k_blocks <= 0)
         return;
 #ifdef EC_INT8_DSP
-    ec_int8_widen_dsp(from, panel, quads, row - 4 * quads, rows);
+    ec_int8_widen_dsp(from, panel, k_blocks, row - 4 * k_blocks, rows);
 #else
     for (; rows > 0; rows--, from += row)
-        for (int i = 0; i < quads; i++, panel += EC_INT8_QUAD_NUMBERS) {
+        for (int i = 0; i < k_blocks; i++, panel += EC_INT8_K_BLOCK_NUMBERS) {
             panel[0] = from[4 * i], panel[1] = from[4 * i + 2];
             panel[2] = from[4 * i + 1], panel[3] = from[4 * i + 3];
         }
 #endif
 }
-EC_SHARED void ec_int8_fill_quads(int value, int16_t *panel, int quads)
+EC_SHARED void ec_int8_fill_k_blocks(int value, int16_t *panel, int k_blocks)
 {
-    for (int i = 0; i < quads; i++, panel += EC_INT8_QUAD_NUMBERS)
+    for (int i = 0; i < k_blocks; i++, panel += EC_INT8_K_BLOCK_NUMBERS)
         panel[0] = panel[1] = panel[2] = panel[3] = (int16_t)value;
 }
 /* Numbers [at, at + n) of a pixel: of `from`, or `value` where that is NULL. */
@@ -61,7 +61,7 @@ typedef struct ec_int8_conv {
     ec_int8_result result;
 } ec_int8_conv;
 
-EC_INLINE int ec_int8_quads(const ec_int8_conv *spec)
+EC_INLINE int ec_int8_k_blocks(const ec_int8_conv *spec)
 {
     const int numbers = spec->window.kernel_h * spec->window.kernel_w * spec->in_c;
 #ifdef EC_ZERO_POINTS
@@ -73,20 +73,20 @@ EC_INLINE int ec_int8_quads(const ec_int8_conv *spec)
 
 #ifdef EC_ZERO_POINTS
 /* Behind the numbers of a window its sum, negative, which filters multiply by their zero points: in parts of so many
-   quads as int16 holds.  Zeros fill the last quad. */
-enum { EC_INT8_QUADS_SUMMED = 63 };
+   k-blocks as int16 holds.  Zeros fill the last k-block. */
+enum { EC_INT8_K_BLOCKS_SUMMED = 63 };
 EC_SHARED void ec_int8_put_sums(int16_t *panel, unsigned numbers, unsigned sums)
 {
-    const unsigned quads = (numbers + 3) / 4;
+    const unsigned k_blocks = (numbers + 3) / 4;
     for (unsigned at = numbers + sums; at % 4 != 0; at++)
         panel[ec_int8_place((int)at)] = 0;
-    for (unsigned i = sums; i-- > 0;) { /* the last one first: its quads end where sums begin */
-        const unsigned from = i * EC_INT8_QUADS_SUMMED, end = i + 1 == sums ? quads : from + EC_INT8_QUADS_SUMMED;
-        const int16_t *quad = panel + from * EC_INT8_QUAD_NUMBERS;
-        const int16_t *const last = panel + end * EC_INT8_QUAD_NUMBERS;
+    for (unsigned i = sums; i-- > 0;) { /* the last one first: its k-blocks end where sums begin */
+        const unsigned from = i * EC_INT8_K_BLOCKS_SUMMED, end = i + 1 == sums ? k_blocks : from + EC_INT8_K_BLOCKS_SUMMED;
+        const int16_t *k_block = panel + from * EC_INT8_K_BLOCK_NUMBERS;
+        const int16_t *const last = panel + end * EC_INT8_K_BLOCK_NUMBERS;
         int32_t sum = 0;
-        for (; quad != last; quad += EC_INT8_QUAD_NUMBERS)
-            sum = ec_add_four_inputs(sum, quad);
+        for (; k_block != last; k_block += EC_INT8_K_BLOCK_NUMBERS)
+            sum = ec_add_four_inputs(sum, k_block);
         panel[ec_int8_place((int)(numbers + i))] = (int16_t)-sum;
     }
 }
@@ -106,55 +106,55 @@ EC_SHARED void ec_int8_pack_pixels(const ec_int8_conv *spec, const int8_t *in, i
             const int at_x = in_x + kx * w->dilation_w;
             const int outside = at_y < 0 || at_y >= w->in_h || at_x < 0 || at_x >= w->in_w;
             const int8_t *const from = outside ? NULL : at + kx * w->dilation_w * spec->in_pixel;
-            const int quads = ec_min_i(ec_max_i(whole - kx * c, 0), c); /* numbers of the row's whole quads */
-            ec_int8_put(from, padding, panel, ky * whole + kx * c, quads);
-            ec_int8_put(from ? from + quads : NULL, padding, panel,
-                        w->kernel_h * whole + ky * (row - whole) + kx * c + quads - whole, c - quads);
+            const int k_blocks = ec_min_i(ec_max_i(whole - kx * c, 0), c); /* numbers of the row's whole k-blocks */
+            ec_int8_put(from, padding, panel, ky * whole + kx * c, k_blocks);
+            ec_int8_put(from ? from + k_blocks : NULL, padding, panel,
+                        w->kernel_h * whole + ky * (row - whole) + kx * c + k_blocks - whole, c - k_blocks);
         }
     }
 }
 
-/* Packs a window whose pixels are whole quads: pixel by pixel those that lie inside. */
+/* Packs a window whose pixels are whole k-blocks: pixel by pixel those that lie inside. */
 EC_SHARED void ec_int8_pack_apart(const ec_int8_conv *spec, const int8_t *in, int padding, int16_t *panel, int in_y,
                                   int in_x)
 {
     const ec_window *w = &spec->window;
-    const int quads = spec->in_c / 4, pixel_numbers = quads * EC_INT8_QUAD_NUMBERS;
+    const int k_blocks = spec->in_c / 4, pixel_numbers = k_blocks * EC_INT8_K_BLOCK_NUMBERS;
     const ec_taps columns = ec_taps_within(in_x, w->kernel_w, w->dilation_w, 0, w->in_w);
     const ptrdiff_t apart = w->dilation_w * spec->in_pixel;
     for (int ky = 0; ky < w->kernel_h; ky++, panel += w->kernel_w * pixel_numbers) {
         const int at_y = in_y + ky * w->dilation_h, outside = at_y < 0 || at_y >= w->in_h;
         const int from = outside ? w->kernel_w : ec_min_i(columns.from, w->kernel_w);
         const int end = ec_max_i(outside ? 0 : columns.to, from);
-        ec_int8_fill_quads(padding, panel, from * quads);
-        ec_int8_fill_quads(padding, panel + end * pixel_numbers, (w->kernel_w - end) * quads);
+        ec_int8_fill_k_blocks(padding, panel, from * k_blocks);
+        ec_int8_fill_k_blocks(padding, panel + end * pixel_numbers, (w->kernel_w - end) * k_blocks);
         if (from < end)
             ec_int8_widen_rows(in + ec_ring(at_y, w->in_ring) * spec->in_row + in_x * spec->in_pixel + from * apart, apart,
-                               end - from, panel + from * pixel_numbers, quads);
+                               end - from, panel + from * pixel_numbers, k_blocks);
     }
 }
 
-/* Rows of a window some of which lie outside or, in a ring, apart: of every row `read` quads, of the input
+/* Rows of a window some of which lie outside or, in a ring, apart: of every row `read` k-blocks, of the input
    from `at` on, behind `first` of padding. */
 EC_SHARED void ec_int8_pack_rows(const ec_int8_conv *spec, const int8_t *at, int padding, int16_t *panel, int in_y,
                                  int first, int read)
 {
     const ec_window *w = &spec->window;
-    const int row = w->kernel_w * spec->in_c, rest = row % 4, quads = row / 4, after = quads - first - read;
+    const int row = w->kernel_w * spec->in_c, rest = row % 4, k_blocks = row / 4, after = k_blocks - first - read;
     int16_t *to = panel;
     for (int ky = 0; ky < w->kernel_h; ky++, in_y += w->dilation_h) {
         const int outside = in_y < 0 || in_y >= w->in_h;
         const int8_t *const from = at + (outside ? 0 : ec_ring(in_y, w->in_ring)) * spec->in_row;
         if (outside) {
-            ec_int8_fill_quads(padding, to, quads);
+            ec_int8_fill_k_blocks(padding, to, k_blocks);
         } else {
-            ec_int8_fill_quads(padding, to, first);
-            ec_int8_widen_rows(from, 0, 1, to + first * EC_INT8_QUAD_NUMBERS, read);
-            ec_int8_fill_quads(padding, to + (first + read) * EC_INT8_QUAD_NUMBERS, after);
+            ec_int8_fill_k_blocks(padding, to, first);
+            ec_int8_widen_rows(from, 0, 1, to + first * EC_INT8_K_BLOCK_NUMBERS, read);
+            ec_int8_fill_k_blocks(padding, to + (first + read) * EC_INT8_K_BLOCK_NUMBERS, after);
         }
-        to += quads * EC_INT8_QUAD_NUMBERS;
-        ec_int8_put(outside ? NULL : from + 4 * quads, padding, panel,
-                    4 * quads * w->kernel_h + ky * rest, rest);
+        to += k_blocks * EC_INT8_K_BLOCK_NUMBERS;
+        ec_int8_put(outside ? NULL : from + 4 * k_blocks, padding, panel,
+                    4 * k_blocks * w->kernel_h + ky * rest, rest);
     }
 }
 
@@ -163,12 +163,12 @@ EC_SHARED void ec_int8_pack_window(const ec_int8_conv *spec, const int8_t *in, i
 {
     const ec_window *w = &spec->window;
     const int in_y = y * w->stride_h - w->pad_h, in_x = x * w->stride_w - w->pad_w, c = spec->in_c;
-    const int row = w->kernel_w * c, rest = row % 4, quads = row / 4, numbers = w->kernel_h * row;
+    const int row = w->kernel_w * c, rest = row % 4, k_blocks = row / 4, numbers = w->kernel_h * row;
     const int before = ec_max_i(-in_x, 0) * c, end = ec_min_i(w->kernel_w, w->in_w - in_x) * c;
     const int inside = before == 0 && end == row, height = (w->kernel_h - 1) * w->dilation_h;
     const int ring_y = in_y < 0 ? in_y : ec_ring(in_y, w->in_ring);
     if (numbers % 4)
-        ec_int8_fill_quads(0, panel + numbers / 4 * EC_INT8_QUAD_NUMBERS, 1);
+        ec_int8_fill_k_blocks(0, panel + numbers / 4 * EC_INT8_K_BLOCK_NUMBERS, 1);
     if (w->dilation_w > 1 || spec->in_pixel != c || (c % 4 && !inside) || end <= before) {
         if (c % 4)
             ec_int8_pack_pixels(spec, in, padding, panel, in_y, in_x);
@@ -177,13 +177,13 @@ EC_SHARED void ec_int8_pack_window(const ec_int8_conv *spec, const int8_t *in, i
     } else if (inside && in_y >= 0 && in_y + height < w->in_h && (!w->in_ring || ring_y + height < w->in_ring)) {
         const ptrdiff_t apart = w->dilation_h * spec->in_row;
         const int8_t *from = in + ring_y * spec->in_row + in_x * c;
-        ec_int8_widen_rows(from, apart, w->kernel_h, panel, quads);
-        from += 4 * quads;
-        for (int at = 4 * quads * w->kernel_h; at < numbers; from += apart)
+        ec_int8_widen_rows(from, apart, w->kernel_h, panel, k_blocks);
+        from += 4 * k_blocks;
+        for (int at = 4 * k_blocks * w->kernel_h; at < numbers; from += apart)
             for (int i = 0; i < rest; i++)
                 panel[ec_int8_place(at++)] = from[i];
     } else {
-        const int first = before / 4, read = ec_min_i(end / 4, quads) - first;
+        const int first = before / 4, read = ec_min_i(end / 4, k_blocks) - first;
         ec_int8_pack_rows(spec, in + in_x * c + before, padding, panel, in_y, first, read);
     }
 }
@@ -199,10 +199,10 @@ EC_INLINE int ec_int8_is_pointwise(const ec_int8_conv *spec, int count)
 }
 
 /* The last `kept` pixels of a panel become its first ones. */
-EC_INLINE void ec_int8_keep_pixels(int16_t *panel, int quads, int kept)
+EC_INLINE void ec_int8_keep_pixels(int16_t *panel, int k_blocks, int kept)
 {
-    const int gone = EC_INT8_QUAD_NUMBERS - 4 * kept;
-    for (int q = 0; q < quads; q++, panel += EC_INT8_QUAD_NUMBERS)
+    const int gone = EC_INT8_K_BLOCK_NUMBERS - 4 * kept;
+    for (int q = 0; q < k_blocks; q++, panel += EC_INT8_K_BLOCK_NUMBERS)
         for (int i = 0; i < 4 * kept; i++)
             panel[i] = panel[gone + i];
 }
@@ -214,23 +214,23 @@ EC_INLINE int ec_int8_pack_three(const ec_int8_conv *spec, const int8_t *in, int
 {
     const ec_window *w = &spec->window;
     const int in_y = y * w->stride_h - w->pad_h, in_x = x * w->stride_w - w->pad_w, c = spec->in_c;
-    const int row = w->kernel_w * c, quads = row / 4, rest = row % 4, height = (w->kernel_h - 1) * w->dilation_h;
+    const int row = w->kernel_w * c, k_blocks = row / 4, rest = row % 4, height = (w->kernel_h - 1) * w->dilation_h;
     const int ring_y = in_y < 0 ? in_y : ec_ring(in_y, w->in_ring);
     if (in_x < 0 || in_x + 2 * w->stride_w + w->kernel_w > w->in_w || in_y < 0 || in_y + height >= w->in_h ||
         w->dilation_w > 1 || spec->in_pixel != c || (w->in_ring && ring_y + height >= w->in_ring))
         return 0;
     const ptrdiff_t below = w->dilation_h * spec->in_row, beside = w->stride_w * c;
     const int8_t *from = in + ring_y * spec->in_row + in_x * c;
-    if (quads)
-        ec_int8_widen_three_dsp(from, panel, quads, beside, w->kernel_h, below - 4 * quads);
+    if (k_blocks)
+        ec_int8_widen_three_dsp(from, panel, k_blocks, beside, w->kernel_h, below - 4 * k_blocks);
     if (!rest)
         return 1;
     const unsigned numbers = (unsigned)(w->kernel_h * row);
-    int16_t *const last = panel + numbers / 4 * EC_INT8_QUAD_NUMBERS;
-    for (int i = 0; numbers % 4 && i < EC_INT8_QUAD_NUMBERS; i++)
+    int16_t *const last = panel + numbers / 4 * EC_INT8_K_BLOCK_NUMBERS;
+    for (int i = 0; numbers % 4 && i < EC_INT8_K_BLOCK_NUMBERS; i++)
         last[i] = 0;
-    from += 4 * quads;
-    for (int at = 4 * quads * w->kernel_h; at < (int)numbers; from += below)
+    from += 4 * k_blocks;
+    for (int at = 4 * k_blocks * w->kernel_h; at < (int)numbers; from += below)
         for (int i = 0; i < rest; i++) {
             int16_t *const to = panel + ec_int8_place(at++);
             to[0] = from[i], to[4] = from[i + beside], to[8] = from[i + 2 * beside];

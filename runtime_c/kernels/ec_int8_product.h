@@ -3,7 +3,7 @@
        out[m][n] = sum over k of (a[m][k] - zero of a) (b[k][n] - zero of b)
 
    b is packed to the workspace as the filters of a 1 x 1 convolution are, and its zero point lies where those of filters
-   do; then rows of a are pixels.  Needs ec_nest.h and ec_int8_tile.h or ec_int8_fours.h. */
+   do; then rows of a are pixels.  Needs ec_nest.h and ec_int8_tile.h or ec_int8_1x4.h. */
 #ifndef EC_INT8_PRODUCT_H
 #define EC_INT8_PRODUCT_H
 
@@ -21,10 +21,10 @@ typedef struct ec_int8_operand {
 /* Column `b` of an operand, from `to` on, in blocks `apart` bytes from one to the next; the sum of its numbers. */
 EC_INLINE int32_t ec_int8_pack_column(const ec_int8_operand *as, const int8_t *b, int8_t *to, ptrdiff_t apart)
 {
-    const int quads = as->block / 4, k = as->k;
+    const int k_blocks = as->block / 4, k = as->k;
     int32_t sum = 0;
-    for (int q = 0; q < ec_ceil_div(ec_ceil_div(k + as->behind, 4), quads) * quads; q++) {
-        int8_t *const four = to + q / quads * apart + q % quads * 4;
+    for (int q = 0; q < ec_ceil_div(ec_ceil_div(k + as->behind, 4), k_blocks) * k_blocks; q++) {
+        int8_t *const four = to + q / k_blocks * apart + q % k_blocks * 4;
         if (4 * q + 4 <= k) {
             const int8_t w = b[0], x = b[as->row], y = b[2 * as->row], z = b[3 * as->row];
             four[0] = w, four[1] = x, four[2] = y, four[3] = z;

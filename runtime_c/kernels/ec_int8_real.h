@@ -4,7 +4,7 @@
 
    start: what is left of zero points, and a bias that is a whole number of units; nothing of a sum overflows.
    Where filters have zero points, sums have these, times the sum of the inputs, too.
-   Filters lie as in ec_int8_tile.h, ec_int8_dot.h and, in sixteens, ec_int8_fours.h.
+   Filters lie as in ec_int8_tile.h, ec_int8_dot.h and, in sixteens, ec_int8_1x4.h.
    Needs ec_epilogue.h and ec_int8_sums.h. */
 #ifndef EC_INT8_REAL_H
 #define EC_INT8_REAL_H
@@ -67,11 +67,11 @@ enum { EC_INT8_REAL_FILTERS = 2 };
 EC_INLINE void ec_int8_real_filters(const ec_int8_conv *spec, const ec_epilogue epilogue, const ec_int8_reals as,
                                     const int16_t *panel, const int8_t *filters, ptrdiff_t at, int from, int count)
 {
-    const int quads = ec_int8_quads(spec);
-    for (int c = 0; c < spec->out_c; c += EC_INT8_REAL_FILTERS, filters += 4 * EC_INT8_REAL_FILTERS * quads) {
+    const int k_blocks = ec_int8_k_blocks(spec);
+    for (int c = 0; c < spec->out_c; c += EC_INT8_REAL_FILTERS, filters += 4 * EC_INT8_REAL_FILTERS * k_blocks) {
         const int together = ec_min_i(EC_INT8_REAL_FILTERS, spec->out_c - c);
         int32_t sums[EC_INT8_REAL_FILTERS * EC_INT8_PIXELS];
-        ec_int8_tile_sums(panel, filters, as.start + c, quads, ec_ceil_div(together, 2), sums);
+        ec_int8_tile_sums(panel, filters, as.start + c, k_blocks, ec_ceil_div(together, 2), sums);
         for (int i = 0; i < together; i++) {
             const int32_t *const own = sums + i * EC_INT8_PIXELS;
             if (count - from == EC_INT8_PIXELS)
@@ -99,7 +99,7 @@ EC_INLINE void ec_int8_real_convolve(const ec_int8_conv *spec, const ec_epilogue
         for (int i = 0; i < pixels; i += wide) {
             const int first = few ? i : ec_min_i(i, pixels - EC_INT8_PIXELS);
             if (first < i)
-                ec_int8_keep_pixels(panel, ec_int8_quads(spec), i - first);
+                ec_int8_keep_pixels(panel, ec_int8_k_blocks(spec), i - first);
             ec_int8_pack_panel(spec, in, row, as.padding, panel, y, first, !few, i - first);
             ec_int8_real_filters(spec, epilogue, as, panel, filters, at + first * spec->out_pixel, i - first, wide);
         }
@@ -117,7 +117,7 @@ EC_INLINE void ec_int8_real_pixel(const ec_epilogue epilogue, const ec_int8_real
     for (int c = 0; c < out_c; c += 4, filters += four) {
         int32_t sums[4];
         if (sixteens)
-            ec_int8_fours_sums(in, n, filters, sums);
+            ec_int8_1x4_sums(in, n, filters, sums);
         else
             ec_int8_dot_sums(in, n, filters, sums);
 #ifdef EC_ZERO_POINTS
@@ -136,11 +136,11 @@ EC_INLINE void ec_int8_real_dense(const ec_epilogue epilogue, const ec_int8_real
         ec_int8_real_pixel(epilogue, as, in + row * in_c, in_c, filters, out_c, (ptrdiff_t)row * out_c, sixteens);
 }
 
-#ifdef EC_INT8_FOURS_H
+#ifdef EC_INT8_1X4_H
 /* Rows [row0, row1) of the output, pixel by pixel, filters in sixteens.  workspace: a window, unless the kernel is 1 x 1
    and nothing padded. */
-EC_INLINE void ec_int8_real_convolve_fours(const ec_int8_conv *spec, const ec_epilogue epilogue, const ec_int8_reals as,
-                                           const int8_t *in, const int8_t *filters, void *workspace, int row0, int row1)
+EC_INLINE void ec_int8_real_convolve_1x4(const ec_int8_conv *spec, const ec_epilogue epilogue, const ec_int8_reals as,
+                                         const int8_t *in, const int8_t *filters, void *workspace, int row0, int row1)
 {
     const ec_window *w = &spec->window;
     const int copied = w->kernel_h * w->kernel_w > 1 || w->pad_h || w->pad_w;
@@ -188,7 +188,7 @@ EC_INLINE void ec_int8_real_window(const ec_int8_conv *spec, const int8_t *in, i
         }
 }
 
-/* The results of these channels, of which zeros follow the filters up to whole fours. */
+/* The results of these channels, of which zeros follow the filters up to whole blocks of four. */
 EC_INLINE void ec_int8_real_channels(const ec_int8_conv *spec, const ec_epilogue epilogue, const ec_int8_reals as,
                                      const int8_t *in, const int8_t *filters, int y, int x, int c, int n, int each)
 {

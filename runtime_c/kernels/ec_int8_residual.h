@@ -28,7 +28,7 @@ EC_SHARED void ec_int8_convolve_add(const ec_int8_conv *spec, const ec_int8_resi
                                     int8_t *out, int16_t *workspace, int row0, int row1)
 {
     const int width = spec->window.out_w, ring = spec->window.out_ring;
-    int8_t *const sums = (int8_t *)(workspace + ec_int8_quads(spec) * EC_INT8_QUAD_NUMBERS);
+    int8_t *const sums = (int8_t *)(workspace + ec_int8_k_blocks(spec) * EC_INT8_K_BLOCK_NUMBERS);
     for (int y = row0; y < row1;) {
         const int at = ec_ring(y, ring), rows = ec_min_i(ec_min_i(add->rows, row1 - y), ring ? ring - at : row1 - y);
         ec_int8_pixels(spec, in, filters, channels, sums, workspace, y, rows * width);

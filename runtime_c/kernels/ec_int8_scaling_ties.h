@@ -73,7 +73,7 @@ EC_INLINE int32_t ec_int8_to_even(int32_t number, int right, int ties) { return 
     "vmin.s32 " sums ", " sums ", q7\n"
 #define EC_INT8_TO_EVEN(numbers, right, ties)                                                      \
     vaddq_s32(numbers, vandq_s32(vshlq_r_s32(numbers, -(right)), vdupq_n_s32(ties)))
-#define EC_INT8_EIGHTS_FILTERS "#128" /* bytes of the words of eight channels */
+#define EC_INT8_1X8_FILTERS "#128" /* bytes of the words of eight channels */
 #define EC_INT8_OF_FOUR(sums) EC_INT8_OF_SUMS(sums, "[r5], #16", "[r5], #32", "[r5, #32]") /* their scalings begin at r5, which is moved on */
 #endif
 

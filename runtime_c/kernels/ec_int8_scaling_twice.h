@@ -65,7 +65,7 @@ EC_INLINE int32_t ec_int8_to_even(int32_t number, int right, int ties)
     "vmax.s32 " sums ", " sums ", q6\n"                                                           \
     "vmin.s32 " sums ", " sums ", q7\n"
 #define EC_INT8_TO_EVEN(numbers, right, ties) ((void)(ties), (numbers))
-#define EC_INT8_EIGHTS_FILTERS "#96" /* bytes of the words of eight channels */
+#define EC_INT8_1X8_FILTERS "#96" /* bytes of the words of eight channels */
 #define EC_INT8_OF_FOUR(sums) EC_INT8_OF_SUMS(sums, "[r5], #16", "[r5], #16", "") /* their scalings begin at r5, which is moved on */
 #endif
 

@@ -9,23 +9,23 @@
 #include "ec_int8_dsp_sums.h"
 #endif
 
-/* A panel by pairs of filters, quad by quad: of pair n sums[6 * n + filter * EC_INT8_PIXELS + pixel], each of which begins
+/* A panel by pairs of filters, k-block by k-block: of pair n sums[6 * n + filter * EC_INT8_PIXELS + pixel], each of which begins
    with what `start` has of its filter. */
-EC_INLINE void ec_int8_tile_sums(const int16_t *panel, const int8_t *filters, const int32_t *start, int quads, int pairs,
+EC_INLINE void ec_int8_tile_sums(const int16_t *panel, const int8_t *filters, const int32_t *start, int k_blocks, int pairs,
                                  int32_t *sums)
 {
 #if defined(EC_INT8_DSP) && !defined(EC_INT8_HELIUM)
     const ec_int8_tile_sums_job job = {
-        .panel = panel, .panel_end = panel + 4 * EC_INT8_PIXELS * quads, .start = start, .sums = sums,
-        .sums_end = sums + 2 * EC_INT8_PIXELS * pairs, .skip = (-quads & (EC_INT8_QUADS - 1)) * EC_INT8_QUAD_BYTES,
+        .panel = panel, .panel_end = panel + 4 * EC_INT8_PIXELS * k_blocks, .start = start, .sums = sums,
+        .sums_end = sums + 2 * EC_INT8_PIXELS * pairs, .skip = (-k_blocks & (EC_INT8_K_BLOCKS - 1)) * EC_INT8_K_BLOCK_BYTES,
         .filters = filters};
     ec_int8_tile_sums_dsp(&job);
 #else
-    for (int n = 0; n < pairs; n++, start += 2, filters += 8 * quads) {
+    for (int n = 0; n < pairs; n++, start += 2, filters += 8 * k_blocks) {
         int32_t first[EC_INT8_PIXELS], second[EC_INT8_PIXELS];
         for (int p = 0; p < EC_INT8_PIXELS; p++)
             first[p] = start[0], second[p] = start[1];
-        for (int k = 0; k < 4 * quads; k++) {
+        for (int k = 0; k < 4 * k_blocks; k++) {
             const int8_t *const f = filters + k / 4 * 8 + k % 4;
             const int16_t *const x = panel + ec_int8_place(k);
             for (int p = 0; p < EC_INT8_PIXELS; p++) {
@@ -41,7 +41,7 @@ EC_INLINE void ec_int8_tile_sums(const int16_t *panel, const int8_t *filters, co
 #endif
 }
 
-/* A row of n numbers by four filters, quad by quad. */
+/* A row of n numbers by four filters, k-block by k-block. */
 EC_INLINE void ec_int8_dot_sums(const int8_t *in, int n, const int8_t *filters, int32_t *sums)
 {
     int k = 0;
@@ -57,10 +57,10 @@ EC_INLINE void ec_int8_dot_sums(const int8_t *in, int n, const int8_t *filters, 
 }
 
 /* Sums of n numbers by each of four filters that lie in sixteens. */
-EC_INLINE void ec_int8_fours_sums(const int8_t *in, int n, const int8_t *filters, int32_t *sums)
+EC_INLINE void ec_int8_1x4_sums(const int8_t *in, int n, const int8_t *filters, int32_t *sums)
 {
 #ifdef EC_INT8_HELIUM
-    ec_int8_fours_sums_helium(in, n, filters, sums);
+    ec_int8_1x4_sums_helium(in, n, filters, sums);
 #else
     sums[0] = sums[1] = sums[2] = sums[3] = 0;
     for (int k = 0; k < n; k++)

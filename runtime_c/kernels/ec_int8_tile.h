@@ -1,7 +1,7 @@
 /* Convolutions of int8, channels last: tiles of three pixels by two filters.
 
    Windows of three neighbouring pixels are widened to a panel (ec_int8_panel.h) once for all filters.
-   Filters lie in pairs, quad by quad: four numbers of the first, four of the second.  channels: of each pair
+   Filters lie in pairs, k-block by k-block: four numbers of the first, four of the second.  channels: of each pair
    the starts of both, then both scalings (ec_int8_scaling.h).  What is
    beyond the last channel is zeros.  Needs ec_int8_panel.h. */
 #ifndef EC_INT8_TILE_H
@@ -9,13 +9,13 @@
 
 /* One panel under `pairs` of filters: out[p * out_pixel + filter]. */
 EC_INLINE void ec_int8_tile_c(ec_int8_result result, const int16_t *panel, const int8_t *filters,
-                              const int32_t *channels, int quads, int pairs, int8_t *out, ptrdiff_t out_pixel)
+                              const int32_t *channels, int k_blocks, int pairs, int8_t *out, ptrdiff_t out_pixel)
 {
-    for (int j = 0; j < pairs; j++, filters += 8 * quads, channels += 2 * EC_INT8_WORDS) {
+    for (int j = 0; j < pairs; j++, filters += 8 * k_blocks, channels += 2 * EC_INT8_WORDS) {
         int32_t sums[EC_INT8_PIXELS][2];
         for (int p = 0; p < EC_INT8_PIXELS; p++)
             sums[p][0] = channels[0], sums[p][1] = channels[1];
-        for (int k = 0; k < 4 * quads; k++) {
+        for (int k = 0; k < 4 * k_blocks; k++) {
             const int8_t *const f = filters + k / 4 * 8 + k % 4;
             const int16_t *const x = panel + ec_int8_place(k);
             for (int p = 0; p < EC_INT8_PIXELS; p++) {
@@ -30,15 +30,15 @@ EC_INLINE void ec_int8_tile_c(ec_int8_result result, const int16_t *panel, const
 }
 
 EC_INLINE void ec_int8_tile(ec_int8_result result, const int16_t *panel, const int8_t *filters,
-                            const int32_t *channels, int quads, int pairs, int8_t *out, ptrdiff_t out_pixel)
+                            const int32_t *channels, int k_blocks, int pairs, int8_t *out, ptrdiff_t out_pixel)
 {
 #ifdef EC_INT8_DSP
     if (EC_INT8_IN_ASSEMBLY(result)) {
-        const int left_out = (EC_INT8_QUADS - quads % EC_INT8_QUADS) % EC_INT8_QUADS;
+        const int left_out = (EC_INT8_K_BLOCKS - k_blocks % EC_INT8_K_BLOCKS) % EC_INT8_K_BLOCKS;
         const ec_int8_tile_job job = {
-            .panel = panel, .panel_end = panel + quads * EC_INT8_QUAD_NUMBERS, .channels = channels,
+            .panel = panel, .panel_end = panel + k_blocks * EC_INT8_K_BLOCK_NUMBERS, .channels = channels,
             .channels_end = channels + 2 * EC_INT8_WORDS * pairs, .out = out, .out_pixel = out_pixel,
-            .offset = EC_INT8_OFFSET(result), .right = result.right, .skip = left_out * EC_INT8_QUAD_BYTES,
+            .offset = EC_INT8_OFFSET(result), .right = result.right, .skip = left_out * EC_INT8_K_BLOCK_BYTES,
             .filters = filters};
         ec_int8_tile_dsp(&job);
         if (result.low != INT8_MIN || result.high != INT8_MAX)
@@ -47,19 +47,19 @@ EC_INLINE void ec_int8_tile(ec_int8_result result, const int16_t *panel, const i
         return;
     }
 #endif
-    ec_int8_tile_c(result, panel, filters, channels, quads, pairs, out, out_pixel);
+    ec_int8_tile_c(result, panel, filters, channels, k_blocks, pairs, out, out_pixel);
 }
 
 /* A panel under all filters: the last one alone where their number is odd. */
 EC_INLINE void ec_int8_filters(const ec_int8_conv *spec, const int16_t *panel, const int8_t *filters,
                                const int32_t *channels, int8_t *out, ptrdiff_t out_pixel)
 {
-    const int quads = ec_int8_quads(spec), pairs = spec->out_c / 2;
+    const int k_blocks = ec_int8_k_blocks(spec), pairs = spec->out_c / 2;
     if (pairs)
-        ec_int8_tile(spec->result, panel, filters, channels, quads, pairs, out, out_pixel);
+        ec_int8_tile(spec->result, panel, filters, channels, k_blocks, pairs, out, out_pixel);
     if (spec->out_c % 2) {
         int8_t last[2 * EC_INT8_PIXELS];
-        ec_int8_tile(spec->result, panel, filters + pairs * quads * 8, channels + 2 * EC_INT8_WORDS * pairs, quads,
+        ec_int8_tile(spec->result, panel, filters + pairs * k_blocks * 8, channels + 2 * EC_INT8_WORDS * pairs, k_blocks,
                      1, last, 2);
         for (int p = 0; p < EC_INT8_PIXELS; p++)
             out[p * out_pixel + 2 * pairs] = last[2 * p];
@@ -78,7 +78,7 @@ EC_INLINE void ec_int8_pixels(const ec_int8_conv *spec, const int8_t *in, const 
     for (int i = 0; i < count; i += wide) {
         const int first = few ? i : ec_min_i(i, count - EC_INT8_PIXELS);
         if (first < i)
-            ec_int8_keep_pixels(panel, ec_int8_quads(spec), i - first);
+            ec_int8_keep_pixels(panel, ec_int8_k_blocks(spec), i - first);
         ec_int8_pack_panel(spec, in, row, spec->padding, panel, y, first, !few, i - first);
         ec_int8_filters(spec, panel, filters, channels, out + first * spec->out_pixel, few ? 0 : spec->out_pixel);
     }

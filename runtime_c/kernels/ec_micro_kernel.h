@@ -229,31 +229,31 @@ EC_INLINE void *ec_row_words(int row, const ec_sums *tile, void *own, int mr, in
     return own;
 }
 
-enum ec_fetching { EC_FETCH_NOTHING, EC_FETCH_AHEAD };
+enum ec_fetching { EC_PREFETCH_NOTHING, EC_PREFETCH_NEXT };
 
 /* What is wanted next, fetched during a multiplication, so many cache lines before every `few` steps, so
    that it does not queue: into the first cache, where it is near, or the second. */
-typedef struct ec_ahead {
+typedef struct ec_prefetch {
     const char *next, *end;
     int lines, few, near;
-} ec_ahead;
+} ec_prefetch;
 
-/* ec_row_mac, which fetches ahead. */
-EC_INLINE void ec_row_mac_ahead(int row, ec_sums *tile, const char *a, ptrdiff_t a_row,
-                                ptrdiff_t a_k, const char *b, int depth, ec_ahead *ahead, int mr,
-                                int nv)
+/* ec_row_mac, which prefetches. */
+EC_INLINE void ec_row_mac_prefetch(int row, ec_sums *tile, const char *a, ptrdiff_t a_row,
+                                   ptrdiff_t a_k, const char *b, int depth, ec_prefetch *prefetch, int mr,
+                                   int nv)
 {
     const ptrdiff_t b_k = (ptrdiff_t)nv * EC_VL * 4; /* a group is a word */
-    for (int k = 0; k < depth; k += ahead->few) {
-        for (int i = 0; i < ahead->lines && ahead->next < ahead->end; i++) {
-            if (ahead->near)
-                EC_PREFETCH_L1(ahead->next);
+    for (int k = 0; k < depth; k += prefetch->few) {
+        for (int i = 0; i < prefetch->lines && prefetch->next < prefetch->end; i++) {
+            if (prefetch->near)
+                EC_PREFETCH_L1(prefetch->next);
             else
-                EC_PREFETCH(ahead->next);
-            ahead->next += EC_LINE_BYTES;
+                EC_PREFETCH(prefetch->next);
+            prefetch->next += EC_LINE_BYTES;
         }
         ec_row_mac(row, tile, a + k * a_k, a_row, a_k, b + k * b_k,
-                   ec_min_i(ahead->few, depth - k), mr, nv);
+                   ec_min_i(prefetch->few, depth - k), mr, nv);
     }
 }
 

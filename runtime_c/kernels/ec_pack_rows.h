@@ -164,7 +164,7 @@ EC_INLINE int ec_pack_sixteens(const ec_phase phase, const ec_source source, con
 }
 #endif
 
-/* Packs channel quads: four channels of all columns side by side, of n at most from number c on.  These lie side
+/* Packs channel k-blocks: four channels of all columns side by side, of n at most from number c on.  These lie side
    by side in the input, or, where they are four at most, anywhere.  Zero points where iy or iz are outside. */
 EC_INLINE void ec_pack_apart(const ec_window window, const ec_panel shape, const ec_source source,
                              const int8_t *in, uint32_t *to, int iz, int iy, int c, int n)

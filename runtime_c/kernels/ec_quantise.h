@@ -64,7 +64,7 @@ EC_SHARED void ec_dynamic_quantise_ranged(const float *x, float scale, float zer
     }
     const int32_t added = ((int32_t)zero - 128) * whole + whole / 2 + EC_RANGED_NEAR;
     const float by = (float)whole / scale;
-#ifdef EC_QUANTISE_EIGHTS
+#ifdef EC_QUANTISE_BY_EIGHT
     for (; i + 8 <= n; i += 8)
         ec_quantise_eight(x + i, by / (float)whole, scale, zero, out + i);
 #else

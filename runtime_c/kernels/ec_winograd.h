@@ -11,7 +11,7 @@
    and rows of the micro-kernel beyond the last tile are zero.
 
    Where tiles are of one row and filters of several, products of the rows of a filter with as many
-   rows of tiles are summed before they are transformed back: in one dimension a minimal filter, in
+   rows of tiles are summed before they are transformed back: in one dimension an F(m, r), in
    the other a convolution.  Rows of tiles are then those of the input, which meet a strip's.
 
    A convolution with strides is one without of the phases of its input (ec_phases.h).  With dilation
@@ -150,25 +150,25 @@ EC_NEST void ec_winograd_pack(const ec_winograd spec, const void *in, ec_winogra
         }
 }
 
-#ifdef EC_DISTANCES
+#ifdef EC_PREFETCH_DISTANCES
 /* ec_winograd_mac of tiles that lie side by side, which are fetched by their distance, and so are filters that
    no other tile has met. */
-EC_INLINE void ec_winograd_mac_ahead(const ec_winograd spec, ec_sums *sums, const char *a, const char *b,
-                                     int channels, int first, int nv)
+EC_INLINE void ec_winograd_mac_prefetch(const ec_winograd spec, ec_sums *sums, const char *a, const char *b,
+                                        int channels, int first, int nv)
 {
     const ptrdiff_t a_k = 4 * (ptrdiff_t)spec.mr, b_k = 4 * (ptrdiff_t)nv * EC_VL;
     EC_NO_UNROLL
-    for (int c = 0; c < channels; c += EC_AHEAD_CHANNELS) {
+    for (int c = 0; c < channels; c += EC_PREFETCH_CHANNELS) {
         EC_UNROLL
-        for (int i = 0; i < EC_AHEAD_CHANNELS * a_k; i += EC_LINE_BYTES)
-            EC_PREFETCH_L1(a + c * a_k + spec.tiles_ahead + i);
-        if (first && spec.filters_ahead) {
+        for (int i = 0; i < EC_PREFETCH_CHANNELS * a_k; i += EC_LINE_BYTES)
+            EC_PREFETCH_L1(a + c * a_k + spec.prefetch_tiles + i);
+        if (first && spec.prefetch_filters) {
             EC_UNROLL
-            for (int i = 0; i < EC_AHEAD_CHANNELS * b_k; i += EC_LINE_BYTES)
-                EC_PREFETCH_L1(b + c * b_k + spec.filters_ahead + i);
+            for (int i = 0; i < EC_PREFETCH_CHANNELS * b_k; i += EC_LINE_BYTES)
+                EC_PREFETCH_L1(b + c * b_k + spec.prefetch_filters + i);
         }
         ec_row_mac(spec.micro_kernel, sums, a + c * a_k, 4, a_k, b + c * b_k,
-                   ec_min_i(EC_AHEAD_CHANNELS, channels - c), spec.mr, nv);
+                   ec_min_i(EC_PREFETCH_CHANNELS, channels - c), spec.mr, nv);
     }
 }
 #endif
@@ -180,23 +180,23 @@ EC_INLINE void ec_winograd_mac(const ec_winograd spec, ec_sums *sums, const floa
                                int first, int nv)
 {
     const char *const a = (const char *)tiles, *const b = (const char *)filters;
-#ifdef EC_DISTANCES
-    if (spec.tiles_ahead) {
-        ec_winograd_mac_ahead(spec, sums, a, b, channels, first, nv);
+#ifdef EC_PREFETCH_DISTANCES
+    if (spec.prefetch_tiles) {
+        ec_winograd_mac_prefetch(spec, sums, a, b, channels, first, nv);
         return;
     }
 #endif
-    switch (first ? spec.fetching : EC_FETCH_NOTHING) {
-    case EC_FETCH_AHEAD: {
-        const char *const next = b + EC_WINOGRAD_AHEAD;
+    switch (first ? spec.fetching : EC_PREFETCH_NOTHING) {
+    case EC_PREFETCH_NEXT: {
+        const char *const next = b + EC_WINOGRAD_PREFETCH;
         const int bytes = nv * EC_VL * 4; /* of a channel */
-        ec_ahead ahead = {.next = next, .end = next + (ptrdiff_t)channels * bytes,
-                          .lines = ec_ceil_div(EC_WINOGRAD_FEW * bytes, EC_LINE_BYTES),
-                          .few = EC_WINOGRAD_FEW};
-        ec_row_mac_ahead(spec.micro_kernel, sums, a, a_row, a_k, b, channels, &ahead, spec.mr, nv);
+        ec_prefetch prefetch = {.next = next, .end = next + (ptrdiff_t)channels * bytes,
+                                .lines = ec_ceil_div(EC_WINOGRAD_FEW * bytes, EC_LINE_BYTES),
+                                .few = EC_WINOGRAD_FEW};
+        ec_row_mac_prefetch(spec.micro_kernel, sums, a, a_row, a_k, b, channels, &prefetch, spec.mr, nv);
         break;
     }
-    case EC_FETCH_NOTHING:
+    case EC_PREFETCH_NOTHING:
         ec_row_mac(spec.micro_kernel, sums, a, a_row, a_k, b, channels, spec.mr, nv);
         break;
     }

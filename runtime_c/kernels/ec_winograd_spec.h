@@ -5,7 +5,7 @@
 /* Inputs of a tile in either direction, and in all, at most. */
 enum { EC_WINOGRAD_SIDE = 10, EC_WINOGRAD_TILE = 64 };
 /* Bytes from filters that are multiplied to those that are fetched meanwhile, and steps at a time. */
-enum { EC_WINOGRAD_AHEAD = 8192, EC_WINOGRAD_FEW = 2 };
+enum { EC_WINOGRAD_PREFETCH = 8192, EC_WINOGRAD_FEW = 2 };
 
 /* Constants at the call. */
 typedef struct ec_winograd {
@@ -27,10 +27,10 @@ typedef struct ec_winograd {
     int dilation_h, dilation_w; /* 0 without dilation */
     int strip;                    /* tiles of a strip, a multiple of mr */
     int mr, nv;                   /* of the micro-kernel */
-    int fetching;                 /* of filters: whether it is done ahead */
-#ifdef EC_DISTANCES
-    int filters_ahead;            /* bytes from the filters that are multiplied to those that are fetched */
-    int tiles_ahead;              /* meanwhile, and the same of tiles; 0: none are */
+    int fetching;                 /* of filters: whether they are prefetched */
+#ifdef EC_PREFETCH_DISTANCES
+    int prefetch_filters;         /* bytes from the filters that are multiplied to those that are fetched */
+    int prefetch_tiles;           /* meanwhile, and the same of tiles; 0: none are */
 #endif
     int line;                     /* words of a tile's channels in the panel, padding included */
     /* Where words are pairs: */

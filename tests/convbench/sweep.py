@@ -29,8 +29,8 @@ import numpy.typing as npt
 from edgeconv.base.errors import EdgeconvError
 from edgeconv.ir.candidate import Candidate
 from edgeconv.ir.graph import Graph, Node, Tensor
-from edgeconv.ir.minimal_filter import Nested
 from edgeconv.ir.request import Request
+from edgeconv.ir.winograd_form import Nested
 from edgeconv.kernels import algorithms
 from edgeconv.kernels.algorithms.candidate import ConvCandidate
 from edgeconv.kernels.algorithms.problem import problem_of
@@ -55,8 +55,8 @@ Array = npt.NDArray[Any]
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """What to run of each convolution: an algorithm, all that apply if it is "" (of minimal
-    filtering no form does unless it is named), and layouts."""
+    """What to run of each convolution: an algorithm, all that apply if it is "" (of Winograd's
+    algorithm no form does unless it is named), and layouts."""
 
     algorithm: str = ""
     every_layout: bool = False
@@ -133,7 +133,7 @@ def graph_of(conv: Convolution, algorithm: str, w: Array, b: Array) -> Graph:
         "groups": conv.groups,
     }
     # By Winograd's in no form unless it is named.
-    asked = Request(algorithm, minimal_filters=forms_of(conv) if algorithm == "winograd" else ())
+    asked = Request(algorithm, winograd_forms=forms_of(conv) if algorithm == "winograd" else ())
     inputs = ("x", "w", "b") if conv.bias else ("x", "w", "")
     tensors = {
         "x": Tensor("x", (1, conv.in_c, conv.in_h, conv.in_w)),

@@ -37,7 +37,7 @@ from tests.kernels.cases import Build
 QUICK_ROWS, QUICK_OF_A_KIND = 30, 1  # tests/geometry has hundreds more in every run
 SLOW_MACS = 30_000_000  # of a row of the sample, too many for an emulator
 WHOLE_TABLE_MACS = 2_000_000  # of a row of the whole table, too many for an emulator
-MINIMAL_FILTER_MACS = 50_000_000  # of a row of it that is computed so where there is a vector unit
+WINOGRAD_MACS = 50_000_000  # of a row of it that is computed so where there is a vector unit
 PARTS = 8  # of the whole table, for several processes
 
 
@@ -106,14 +106,14 @@ def by_winograd(rows: Sequence[Convolution]) -> list[Convolution]:
 
 
 @pytest.mark.slow
-def test_sample_by_minimal_filtering(build_once: Build, rows: list[Convolution]) -> None:
+def test_sample_by_winograd(build_once: Build, rows: list[Convolution]) -> None:
     few = [row for row in by_winograd(rows) if row.macs <= SLOW_MACS]
     check(build_once, few, Scope("winograd"))
 
 
 @pytest.mark.slow
-def test_whole_table_by_minimal_filtering(build: Build) -> None:
-    most = MINIMAL_FILTER_MACS if has_vector_unit(build.target) else SLOW_MACS / 2
+def test_whole_table_by_winograd(build: Build) -> None:
+    most = WINOGRAD_MACS if has_vector_unit(build.target) else SLOW_MACS / 2
     few = [row for row in by_winograd(whole_table()) if row.macs <= most]
     check(build, few, Scope("winograd"))
 

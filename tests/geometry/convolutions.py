@@ -72,7 +72,7 @@ def draw(draws: Draws) -> Spec:
     )
 
 
-AHEAD = ("direct",)  # algorithms that fetch ahead by distances, on cores that wait for every load
+PREFETCHING = ("direct",)  # algorithms that prefetch in software, on cores that wait for every load
 
 
 def _variants(algorithm: str, target: Target) -> Iterator[tuple[Target, Request]]:
@@ -82,7 +82,7 @@ def _variants(algorithm: str, target: Target) -> Iterator[tuple[Target, Request]
     asked = Request(algorithm)
     yield target, asked
     yield tiny, asked
-    if algorithm in AHEAD:
+    if algorithm in PREFETCHING:
         waits = tuple(replace(cache, latency=20 * cache.level) for cache in TINY)
         yield replace(tiny, caches=waits, in_order=True, memory_cycles=20000), asked
     if algorithm == "sconv":

@@ -15,11 +15,11 @@ from edgeconv.target.targets import Target
 from tests.geometry import (
     binaries,
     convolutions,
-    minimal_filters,
     pools,
     products,
     reductions,
     resizes,
+    winograd_forms,
 )
 from tests.geometry.draw import Draws
 from tests.geometry.once import check_once
@@ -48,7 +48,7 @@ def in_every_layout(spec: Spec, target: Target) -> Iterator[Case]:
 KINDS: Mapping[str, Kind] = MappingProxyType(
     {
         "convolution": Kind(convolutions.draw, convolutions.cases, 20, 300),
-        "winograd": Kind(minimal_filters.draw, minimal_filters.cases, 12, 300),
+        "winograd": Kind(winograd_forms.draw, winograd_forms.cases, 12, 300),
         "pool": Kind(pools.draw, in_every_layout, 40, 1000),
         "reduction": Kind(reductions.draw, in_every_layout, 40, 1000),
         "resize": Kind(resizes.draw, in_every_layout, 20, 500),

@@ -135,7 +135,7 @@ static void tiny_conv_1x1_1(const float *in, const float *filters, const float *
         .filters = {.wide = 4, .count = 1},
         .pixels = {.wide = 4, .count = 1},
         .lines_far = 9, .tiles_far = 1, .chunk = 9, .tiles_near = 1,
-        .fetching = EC_FETCH_NOTHING,
+        .fetching = EC_PREFETCH_NOTHING,
         .in_batch = 144, .out_batch = 144, .out_group = 144,
         .out_line = 4, .out_row = 36, .out_vec = 1
     };

@@ -9,16 +9,16 @@
 #include "ec_int8_rows.h"
 #include "ec_int8_depthwise_3x3.h"
 #include "ec_int8_depthwise.h"
-#include "ec_int8_two.h"
-#include "ec_int8_depthwise_two.h"
-#include "ec_int8_depthwise_two_3x3.h"
-#include "ec_int8_fours.h"
-#include "ec_int8_eights_3x3.h"
-#include "ec_int8_eights.h"
+#include "ec_int8_2x2.h"
+#include "ec_int8_depthwise_2x2.h"
+#include "ec_int8_depthwise_3x3_2x2.h"
+#include "ec_int8_1x4.h"
+#include "ec_int8_depthwise_3x3_1x8.h"
+#include "ec_int8_depthwise_1x8.h"
 #include "ec_int8_add.h"
 #include "ec_int8_residual.h"
 #include "ec_int8_residual_depthwise.h"
-#include "ec_int8_residual_eights.h"
+#include "ec_int8_residual_1x8.h"
 #include "int8_layers.h"
 
 /* The same with a residual, which lies in the output. */
@@ -27,7 +27,7 @@ static void with_residual(const layer *of, const int8_t *filters, const int32_t 
     const ec_int8_residual add = {.by_sum = draw(1, 1 << 15), .by_residual = draw(1, 1 << 15), .rows = draw(1, 4),
                                   .result = {.offset = draw(-1000000, 1000000), .right = draw(8, 16),
                                              .low = draw(-128, 0), .high = draw(0, 1) ? 127 : 50}};
-    const size_t panel = (size_t)(24 * ec_int8_quads(&of->spec));
+    const size_t panel = (size_t)(24 * ec_int8_k_blocks(&of->spec));
     int16_t *const workspace = bytes_of(panel + (size_t)(add.rows * of->spec.out_row));
     int8_t *const wanted = bytes_of((size_t)of->out_bytes);
     for (int i = 0; i < of->out_bytes; i++) {
@@ -47,7 +47,7 @@ static void with_input(const layer *of, const int8_t *filters, const int32_t *ch
 {
     const ec_int8_residual add = {.by_sum = 1 << 12, .by_residual = 900, .rows = draw(1, 4),
                                   .result = {.offset = 1 << 11, .right = 12, .low = -128, .high = 127}};
-    const size_t panel = (size_t)(24 * ec_int8_quads(&of->spec));
+    const size_t panel = (size_t)(24 * ec_int8_k_blocks(&of->spec));
     int16_t *const workspace = bytes_of(panel + (size_t)(add.rows * of->spec.out_row));
     int8_t *const wanted = bytes_of((size_t)of->out_bytes), *in;
     int8_t *const out = over_input(of, apart_of(of, 0, 1), &in);
@@ -67,7 +67,7 @@ static void spread(const int8_t *of, int from, int8_t *wide, int to, int n, int 
 }
 
 /* As of a group: pixels of input and output have other channels, too, which stay. */
-static void some_channels(const layer *of, const int8_t *filters, const int32_t *channels, int8_t *workspace, int fours)
+static void some_channels(const layer *of, const int8_t *filters, const int32_t *channels, int8_t *workspace, int blocks)
 {
     const ec_window w = of->spec.window;
     const int in_c = of->spec.in_c, out_c = of->spec.out_c, in_pixel = in_c + draw(1, 5), out_pixel = out_c + draw(1, 5);
@@ -78,8 +78,8 @@ static void some_channels(const layer *of, const int8_t *filters, const int32_t 
     int8_t *const in = bytes_of((size_t)(w.in_h * w.in_w * in_pixel)), *const out = bytes_of((size_t)(pixels * out_pixel));
     spread(of->in, in_c, in, in_pixel, w.in_h * w.in_w, in_c);
     memset(out, 77, (size_t)(pixels * out_pixel));
-    if (fours)
-        ec_int8_convolve_fours(&spec, in, filters, channels, out, workspace, 0, w.out_h);
+    if (blocks)
+        ec_int8_convolve_1x4(&spec, in, filters, channels, out, workspace, 0, w.out_h);
     else
         ec_int8_convolve(&spec, in, filters, channels, out, (int16_t *)workspace, 0, w.out_h);
     for (int i = 0; i < pixels; i++)
@@ -98,7 +98,7 @@ static void convolution(int in_c, int out_c, ec_window window)
     int32_t *channels;
     define(&l, 1);
     pack(&l, 2, &filters, &channels);
-    int16_t *const panel = bytes_of((size_t)(24 * ec_int8_quads(&l.spec)));
+    int16_t *const panel = bytes_of((size_t)(24 * ec_int8_k_blocks(&l.spec)));
     const int cut = draw(0, window.out_h);
     ec_int8_convolve(&l.spec, l.in, filters, channels, l.out, panel, 0, cut);
     ec_int8_convolve(&l.spec, l.in, filters, channels, l.out, panel, cut, window.out_h);
@@ -115,14 +115,14 @@ static void convolution(int in_c, int out_c, ec_window window)
 
     pack(&l, 4, &filters, &channels);
     free(filters);
-    filters = pack_fours(&l);
+    filters = pack_1x4(&l);
     int8_t *const copy = bytes_of((size_t)l.per_filter);
     memset(l.out, 0, (size_t)l.out_bytes);
-    ec_int8_convolve_fours(&l.spec, l.in, filters, channels, l.out, copy, 0, cut);
-    ec_int8_convolve_fours(&l.spec, l.in, filters, channels, l.out, copy, cut, window.out_h);
+    ec_int8_convolve_1x4(&l.spec, l.in, filters, channels, l.out, copy, 0, cut);
+    ec_int8_convolve_1x4(&l.spec, l.in, filters, channels, l.out, copy, cut, window.out_h);
     compare(l.out, l.wanted, l.out_bytes);
     out = over_input(&l, apart_of(&l, 1, 0), &in);
-    ec_int8_convolve_fours(&l.spec, in, filters, channels, out, copy, 0, window.out_h);
+    ec_int8_convolve_1x4(&l.spec, in, filters, channels, out, copy, 0, window.out_h);
     compare(out, l.wanted, l.out_bytes);
     some_channels(&l, filters, channels, copy, 1);
     free(copy), free(filters), free(channels), free(out), release(&l);
@@ -142,13 +142,13 @@ static void fully_connected(int in_c, int out_c, int rows)
     free(filters), free(channels), release(&l);
 }
 
-static void depthwise_3x3_eights(const layer *of, int8_t *workspace, int cut)
+static void depthwise_3x3_1x8(const layer *of, int8_t *workspace, int cut)
 {
     const int in_c = of->spec.in_c, out_h = of->spec.window.out_h;
-    int32_t *const words = bytes_of((size_t)((in_c + 7) / 8 * EC_INT8_EIGHT_CHANNELS) * 4);
+    int32_t *const words = bytes_of((size_t)((in_c + 7) / 8 * EC_INT8_1X8_WORDS) * 4);
     for (int c = 0; c < in_c; c++) {
-        int32_t *const eight = words + c / 8 * EC_INT8_EIGHT_CHANNELS + c % 2 * 4 + c % 8 / 2;
-        int8_t *const filters = (int8_t *)(words + c / 8 * EC_INT8_EIGHT_CHANNELS + 16);
+        int32_t *const eight = words + c / 8 * EC_INT8_1X8_WORDS + c % 2 * 4 + c % 8 / 2;
+        int8_t *const filters = (int8_t *)(words + c / 8 * EC_INT8_1X8_WORDS + 16);
         eight[0] = of->start[c];
         eight[8] = of->multiplier[c];
         for (int k = 0; k < 9; k++)
@@ -156,12 +156,12 @@ static void depthwise_3x3_eights(const layer *of, int8_t *workspace, int cut)
     }
     memset(of->out, 0, (size_t)of->out_bytes);
     if (cut)
-        ec_int8_depthwise_3x3_eights(&of->spec, of->in, words, of->out, workspace, 0, cut);
+        ec_int8_depthwise_3x3_1x8(&of->spec, of->in, words, of->out, workspace, 0, cut);
     if (cut < out_h)
-        ec_int8_depthwise_3x3_eights(&of->spec, of->in, words, of->out, workspace, cut, out_h);
+        ec_int8_depthwise_3x3_1x8(&of->spec, of->in, words, of->out, workspace, cut, out_h);
     compare(of->out, of->wanted, of->out_bytes);
     int8_t *in, *const out = over_input(of, rows_apart(of), &in);
-    ec_int8_depthwise_3x3_eights(&of->spec, in, words, out, workspace, 0, out_h);
+    ec_int8_depthwise_3x3_1x8(&of->spec, in, words, out, workspace, 0, out_h);
     compare(out, of->wanted, of->out_bytes);
     free(words), free(out);
 }
@@ -171,9 +171,9 @@ static void depthwise_3x3(int in_c, ec_window window)
     const ec_window w = window;
     layer l = layer_of(in_c, in_c, in_c, w);
     define(&l, in_c);
-    int32_t *const words = bytes_of((size_t)((in_c + 3) / 4 * EC_INT8_FOUR_CHANNELS) * 4);
+    int32_t *const words = bytes_of((size_t)((in_c + 3) / 4 * EC_INT8_1X4_WORDS) * 4);
     for (int c = 0; c < in_c; c++) {
-        int32_t *const four = words + c / 4 * EC_INT8_FOUR_CHANNELS;
+        int32_t *const four = words + c / 4 * EC_INT8_1X4_WORDS;
         int16_t *const of = (int16_t *)(four + 4);
         four[c % 4] = l.start[c];
         four[22 + c % 4] = l.multiplier[c];
@@ -192,7 +192,7 @@ static void depthwise_3x3(int in_c, ec_window window)
     ec_int8_depthwise_3x3(&l.spec, in, words, out, workspace, 0, w.out_h);
     compare(out, l.wanted, l.out_bytes);
     free(words), free(out);
-    depthwise_3x3_eights(&l, (int8_t *)workspace, cut);
+    depthwise_3x3_1x8(&l, (int8_t *)workspace, cut);
     free(workspace), release(&l);
 }
 
@@ -237,15 +237,15 @@ static ptrdiff_t blocks_apart(const layer *of, int rows)
 
 typedef void depthwise_kernel(const layer *of, const int8_t *in, const int32_t *words, int8_t *out, void *workspace,
                               int row0, int row1);
-static void run_fours(const layer *of, const int8_t *in, const int32_t *words, int8_t *out, void *workspace, int row0,
-                      int row1)
+static void run_1x4(const layer *of, const int8_t *in, const int32_t *words, int8_t *out, void *workspace, int row0,
+                    int row1)
 {
     ec_int8_depthwise(&of->spec, in, words, out, workspace, row0, row1);
 }
-static void run_eights(const layer *of, const int8_t *in, const int32_t *words, int8_t *out, void *workspace, int row0,
-                       int row1)
+static void run_1x8(const layer *of, const int8_t *in, const int32_t *words, int8_t *out, void *workspace, int row0,
+                    int row1)
 {
-    ec_int8_depthwise_eights(&of->spec, in, words, out, workspace, row0, row1);
+    ec_int8_depthwise_1x8(&of->spec, in, words, out, workspace, row0, row1);
 }
 
 /* Any kernel, `each` filters of a channel: alone, over its input, with a residual in its output. */
@@ -253,11 +253,11 @@ static void depthwise(int in_c, int each, ec_window window)
 {
     const ec_window w = window;
     layer l = layer_of(in_c, in_c * each, in_c, w);
-    const int taken[2] = {2 * ec_int8_depthwise_numbers(&w), ec_int8_eights_bytes(&w)}, cut = draw(0, w.out_h);
+    const int taken[2] = {2 * ec_int8_depthwise_numbers(&w), ec_int8_1x8_bytes(&w)}, cut = draw(0, w.out_h);
     const ec_int8_residual add = {.by_sum = draw(1, 1 << 15), .by_residual = draw(1, 1 << 15),
                                   .result = {.offset = draw(-1000000, 1000000), .right = draw(8, 16),
                                              .low = draw(-128, 0), .high = draw(0, 1) ? 127 : 50}};
-    depthwise_kernel *const kernels[2] = {run_fours, run_eights};
+    depthwise_kernel *const kernels[2] = {run_1x4, run_1x8};
     int8_t *const added = bytes_of((size_t)l.out_bytes), *in;
     define(&l, in_c);
     for (int i = 0; i < 2; i++) {
@@ -280,7 +280,7 @@ static void depthwise(int in_c, int each, ec_window window)
                                                add.result.offset);
         }
         if (i)
-            ec_int8_depthwise_eights_add(&l.spec, &add, l.in, words, l.out, l.out, workspace, 0, w.out_h);
+            ec_int8_depthwise_1x8_add(&l.spec, &add, l.in, words, l.out, l.out, workspace, 0, w.out_h);
         else
             ec_int8_depthwise_add(&l.spec, &add, l.in, words, l.out, l.out, (int16_t *)workspace, 0, w.out_h);
         compare(l.out, added, l.out_bytes);
@@ -289,8 +289,8 @@ static void depthwise(int in_c, int each, ec_window window)
     free(added), release(&l);
 }
 
-/* Words of ec_int8_depthwise_two.h, of rows that are `turned` to columns too. */
-static int32_t *words_of_two(const layer *of, int turned)
+/* Words of ec_int8_depthwise_2x2.h, of rows that are `turned` to columns too. */
+static int32_t *words_of_2x2(const layer *of, int turned)
 {
     const ec_window w = of->spec.window;
     const int kernel_h = turned ? w.kernel_w : w.kernel_h, kernel_w = turned ? 1 : w.kernel_w;
@@ -311,45 +311,45 @@ static int32_t *words_of_two(const layer *of, int turned)
     return all;
 }
 
-/* Words of ec_int8_depthwise_two_3x3.h. */
-static int32_t *words_of_two_3x3(const layer *of)
+/* Words of ec_int8_depthwise_3x3_2x2.h. */
+static int32_t *words_of_3x3_2x2(const layer *of)
 {
-    int32_t *const all = bytes_of((size_t)((of->spec.out_c + 3) / 4 * 4 * EC_INT8_TWO_CHANNEL) * 4);
+    int32_t *const all = bytes_of((size_t)((of->spec.out_c + 3) / 4 * 4 * EC_INT8_2X2_CHANNEL) * 4);
     for (int o = 0; o < of->spec.out_c; o++) {
-        int16_t *const own = (int16_t *)(all + o * EC_INT8_TWO_CHANNEL);
+        int16_t *const own = (int16_t *)(all + o * EC_INT8_2X2_CHANNEL);
         for (int x = 0; x < 3; x++)
             for (int i = 0; i < 4; i++)
                 own[4 * x + i] = of->filters[(o * 3 + (i + 1) / 2) * 3 + x];
-        all[o * EC_INT8_TWO_CHANNEL + 6] = of->start[o];
-        all[o * EC_INT8_TWO_CHANNEL + 7] = of->multiplier[o];
+        all[o * EC_INT8_2X2_CHANNEL + 6] = of->start[o];
+        all[o * EC_INT8_2X2_CHANNEL + 7] = of->multiplier[o];
     }
     return all;
 }
 
 /* Rows of a block. */
-static int rows_of_two(const ec_window *w)
+static int rows_of_2x2(const ec_window *w)
 {
-    return ec_int8_two_rows(w) * ec_int8_beside(w->stride_h, w->dilation_h).every;
+    return ec_int8_2x2_rows(w) * ec_int8_beside(w->stride_h, w->dilation_h).every;
 }
 
-static void run_two(const layer *of, const int8_t *in, const int32_t *words, int8_t *out, void *workspace, int row0,
+static void run_2x2(const layer *of, const int8_t *in, const int32_t *words, int8_t *out, void *workspace, int row0,
                     int row1)
 {
-    ec_int8_depthwise_two(&of->spec, in, words, out, workspace, row0, row1);
+    ec_int8_depthwise_2x2(&of->spec, in, words, out, workspace, row0, row1);
 }
-static void run_two_turned(const layer *of, const int8_t *in, const int32_t *words, int8_t *out, void *workspace, int row0,
-                           int row1)
+static void run_2x2_transposed(const layer *of, const int8_t *in, const int32_t *words, int8_t *out, void *workspace, int row0,
+                               int row1)
 {
-    ec_int8_depthwise_two_turned(&of->spec, in, words, out, workspace, row0, row1);
+    ec_int8_depthwise_2x2_transposed(&of->spec, in, words, out, workspace, row0, row1);
 }
-static void run_two_3x3(const layer *of, const int8_t *in, const int32_t *words, int8_t *out, void *workspace, int row0,
+static void run_3x3_2x2(const layer *of, const int8_t *in, const int32_t *words, int8_t *out, void *workspace, int row0,
                         int row1)
 {
-    ec_int8_depthwise_two_3x3(&of->spec, in, words, out, workspace, row0, row1);
+    ec_int8_depthwise_3x3_2x2(&of->spec, in, words, out, workspace, row0, row1);
 }
 
 /* A layer whose windows lie side by side, from row `cut` on in another call, and over its input. */
-static void by_two(const layer *of, depthwise_kernel *kernel, int32_t *words, int numbers, int rows, int cut)
+static void by_2x2(const layer *of, depthwise_kernel *kernel, int32_t *words, int numbers, int rows, int cut)
 {
     const ec_window w = of->spec.window;
     int16_t *const workspace = bytes_of((size_t)(2 * numbers + w.in_w * of->spec.in_c));
@@ -365,20 +365,20 @@ static void by_two(const layer *of, depthwise_kernel *kernel, int32_t *words, in
     free(workspace), free(words), free(out);
 }
 
-static void depthwise_two(int in_c, int each, ec_window window)
+static void depthwise_2x2(int in_c, int each, ec_window window)
 {
     const ec_window w = window;
     layer l = layer_of(in_c, in_c * each, in_c, w);
     const int cut = draw(0, w.out_h), side_by_side = w.dilation_w % w.stride_w == 0;
     define(&l, in_c);
     if (w.dilation_h % w.stride_h == 0)
-        by_two(&l, run_two, words_of_two(&l, 0), ec_int8_two_numbers(&w, ec_int8_two_rows(&w)), rows_of_two(&w), cut);
+        by_2x2(&l, run_2x2, words_of_2x2(&l, 0), ec_int8_2x2_numbers(&w, ec_int8_2x2_rows(&w)), rows_of_2x2(&w), cut);
     if (w.dilation_h % w.stride_h == 0 && side_by_side && each == 1 && w.kernel_h == 3 && w.kernel_w == 3)
-        by_two(&l, run_two_3x3, words_of_two_3x3(&l), ec_int8_two_numbers(&w, EC_INT8_TWO_ROWS), rows_of_two(&w), cut);
+        by_2x2(&l, run_3x3_2x2, words_of_3x3_2x2(&l), ec_int8_2x2_numbers(&w, EC_INT8_2X2_ROWS), rows_of_2x2(&w), cut);
     const int last = (w.out_h - 1) * w.stride_h;
     if (w.kernel_h == 1 && w.kernel_w > 1 && side_by_side && !w.pad_h && last < w.in_h) {
-        const ec_window turned = ec_int8_two_turned(&l.spec).window;
-        by_two(&l, run_two_turned, words_of_two(&l, 1), ec_int8_two_numbers(&turned, turned.out_h), 1, cut);
+        const ec_window turned = ec_int8_2x2_transposed(&l.spec).window;
+        by_2x2(&l, run_2x2_transposed, words_of_2x2(&l, 1), ec_int8_2x2_numbers(&turned, turned.out_h), 1, cut);
     }
     release(&l);
 }
@@ -416,9 +416,9 @@ int main(void)
         depthwise_3x3(draw(1, 20), window_of(3, 0));
         depthwise(draw(1, 9), draw(1, 3), window_of(0, 1));
         depthwise(draw(1, 9), draw(1, 3), window_of_column());
-        depthwise_two(draw(1, 20), draw(1, 3), window_of(0, 1));
-        depthwise_two(draw(1, 20), 1, window_of(3, 1));
-        depthwise_two(draw(1, 9), draw(1, 3), window_of_column());
+        depthwise_2x2(draw(1, 20), draw(1, 3), window_of(0, 1));
+        depthwise_2x2(draw(1, 20), 1, window_of(3, 1));
+        depthwise_2x2(draw(1, 9), draw(1, 3), window_of_column());
     }
     for (int i = 0; i < 4; i++)
         addition();

@@ -160,17 +160,17 @@ static int order_of(const ec_window window, int in_c, int ky, int j)
     return j < whole ? ky * whole + j : window.kernel_h * whole + ky * (row - whole) + j - whole;
 }
 
-/* Filters by `together`, quad by quad, and their starts and multipliers. */
+/* Filters by `together`, k-block by k-block, and their starts and multipliers. */
 static inline void pack(const layer *of, int together, int8_t **filters, int32_t **channels)
 {
     const layer *const l = of;
     const ec_window w = l->spec.window;
-    const int quads = (l->per_filter + 3) / 4, row = w.kernel_w * l->spec.in_c, out_c = l->spec.out_c;
+    const int k_blocks = (l->per_filter + 3) / 4, row = w.kernel_w * l->spec.in_c, out_c = l->spec.out_c;
     const int sets = (out_c + together - 1) / together;
-    *filters = bytes_of((size_t)(sets * together * 4 * quads));
+    *filters = bytes_of((size_t)(sets * together * 4 * k_blocks));
     *channels = bytes_of((size_t)(sets * together) * 8);
     for (int o = 0; o < out_c; o++) {
-        int8_t *const set = *filters + o / together * together * 4 * quads;
+        int8_t *const set = *filters + o / together * together * 4 * k_blocks;
         for (int ky = 0; ky < w.kernel_h; ky++)
             for (int j = 0; j < row; j++) {
                 const int k = order_of(w, l->spec.in_c, ky, j);
@@ -182,13 +182,13 @@ static inline void pack(const layer *of, int together, int8_t **filters, int32_t
 }
 
 /* Filters by four, 16 numbers of each. */
-static inline int8_t *pack_fours(const layer *of)
+static inline int8_t *pack_1x4(const layer *of)
 {
     const int out_c = of->spec.out_c, n = of->per_filter;
-    int8_t *const filters = bytes_of((size_t)((out_c + 3) / 4 * ec_int8_fours_bytes(n)));
+    int8_t *const filters = bytes_of((size_t)((out_c + 3) / 4 * ec_int8_1x4_bytes(n)));
     for (int o = 0; o < out_c; o++)
         for (int k = 0; k < n; k++)
-            filters[o / 4 * ec_int8_fours_bytes(n) + k / 16 * 64 + o % 4 * 16 + k % 16] = of->filters[o * n + k];
+            filters[o / 4 * ec_int8_1x4_bytes(n) + k / 16 * 64 + o % 4 * 16 + k % 16] = of->filters[o * n + k];
     return filters;
 }
 

@@ -8,7 +8,7 @@
 #include "ec_window.h"
 #include "ec_int8_channels.h"
 #include "ec_int8_panel.h"
-#include "ec_int8_fours.h"
+#include "ec_int8_1x4.h"
 #include "ec_int8_sums.h"
 #include "ec_int8_real.h"
 #include "ec_int8_rows.h"
@@ -69,15 +69,15 @@ static void convolution(int in_c, int out_c, ec_window window)
     int8_t *filters;
     int32_t *channels;
     pack(&l.of, 2, &filters, &channels);
-    void *const workspace = bytes_of((size_t)(24 * ec_int8_quads(&l.of.spec) + l.of.per_filter));
+    void *const workspace = bytes_of((size_t)(24 * ec_int8_k_blocks(&l.of.spec) + l.of.per_filter));
     const int cut = draw(0, window.out_h);
     ec_int8_real_convolve(&l.of.spec, nothing, l.as, l.of.in, filters, workspace, 0, cut);
     ec_int8_real_convolve(&l.of.spec, nothing, l.as, l.of.in, filters, workspace, cut, window.out_h);
     judge(&l);
     free(filters), free(channels);
-    filters = pack_fours(&l.of);
-    ec_int8_real_convolve_fours(&l.of.spec, nothing, l.as, l.of.in, filters, workspace, 0, cut);
-    ec_int8_real_convolve_fours(&l.of.spec, nothing, l.as, l.of.in, filters, workspace, cut, window.out_h);
+    filters = pack_1x4(&l.of);
+    ec_int8_real_convolve_1x4(&l.of.spec, nothing, l.as, l.of.in, filters, workspace, 0, cut);
+    ec_int8_real_convolve_1x4(&l.of.spec, nothing, l.as, l.of.in, filters, workspace, cut, window.out_h);
     judge(&l);
     free(filters), free(workspace), let_go(&l);
 }
@@ -93,7 +93,7 @@ static void fully_connected(int in_c, int out_c, int rows)
     ec_int8_real_dense(nothing, l.as, l.of.in, in_c, filters, out_c, rows, 0);
     judge(&l);
     free(filters), free(channels);
-    filters = pack_fours(&l.of);
+    filters = pack_1x4(&l.of);
     ec_int8_real_dense(nothing, l.as, l.of.in, in_c, filters, out_c, rows, 1);
     judge(&l);
     free(filters), let_go(&l);
@@ -173,7 +173,7 @@ EC_INLINE void bounds(int in_c, int out_c, ec_window window, const ec_epilogue e
     int8_t *filters;
     int32_t *channels, *const words = columns_of(&own.of, nine);
     const int numbers = ec_max_i(ec_int8_depthwise_numbers(&window), 12 * ec_int8_columns_read(&window));
-    void *const workspace = bytes_of((size_t)(24 * ec_int8_quads(&l.of.spec) + l.of.per_filter));
+    void *const workspace = bytes_of((size_t)(24 * ec_int8_k_blocks(&l.of.spec) + l.of.per_filter));
     void *const columns = bytes_of((size_t)(16 * (window.out_w + window.out_h) + 2 * numbers + window.in_w * in_c));
     pack(&l.of, 2, &filters, &channels);
     for (int unknown = 0; unknown < 2; unknown++) {

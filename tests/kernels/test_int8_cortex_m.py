@@ -18,7 +18,7 @@ HERE = Path(__file__).parent
 PROGRAM, REAL = HERE / "int8_cortex_m.c", HERE / "int8_real.c"
 PROGRAMS = {"int8": PROGRAM, "float32": REAL}  # by what results are
 of_each = pytest.mark.parametrize("program", PROGRAMS.values(), ids=PROGRAMS)
-TWO = HERE / "int8_two.c"
+TWO = HERE / "int8_2x2.c"
 # What sums are scaled by, and how the program is told of it.
 SCALINGS: dict[str, tuple[str, ...]] = {
     "ec_int8_scaling": (),

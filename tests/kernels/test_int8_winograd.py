@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from edgeconv.ir.minimal_filter import Nested
 from edgeconv.ir.request import Request
+from edgeconv.ir.winograd_form import Nested
 from edgeconv.kernels import algorithms
 from edgeconv.kernels.algorithms.candidate import ConvCandidate
 from edgeconv.kernels.algorithms.int8_winograd import candidate

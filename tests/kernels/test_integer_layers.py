@@ -23,7 +23,7 @@ from tests.kernels.cases import Build, Case, Spec
 from tests.kernels.harness import check
 
 Integers = npt.NDArray[np.int64]
-PIXELS, PAIR, QUAD = 3, 2, 4  # what the loops take at once
+PIXELS, PAIR, K_BLOCK = 3, 2, 4  # what the loops take at once
 WITHOUT_VECTORS = [way for way in WAYS if TARGETS[way.target].lanes == 1]
 plain = pytest.mark.parametrize("build", WITHOUT_VECTORS, ids=str, indirect=True)
 
@@ -159,7 +159,10 @@ SHAPES: list[tuple[tuple[int, ...], tuple[int, ...], dict[str, Any], int]] = [
     # Pixels, filters and numbers of a window: those that the loops take at once, and beside.
     *(((1, 4, 1, n), (2, 4, 1, 1), {}, 1) for n in (1, 2, PIXELS, PIXELS + 1, 2 * PIXELS + 1)),
     *(((1, 8, 2, 3), (n, 8, 1, 1), {}, 1) for n in (1, PAIR, PAIR + 1, 2 * PAIR + 3)),
-    *(((1, n, 2, 2), (2, n, 1, 1), {}, 1) for n in (1, 3, QUAD + 1, 4 * QUAD, 5 * QUAD + 3)),
+    *(
+        ((1, n, 2, 2), (2, n, 1, 1), {}, 1)
+        for n in (1, 3, K_BLOCK + 1, 4 * K_BLOCK, 5 * K_BLOCK + 3)
+    ),
     ((2, 3, 5, 4), (5, 3, 3, 3), {"pads": (1, 1, 1, 1)}, 1),
     ((1, 1, 9, 6), (3, 1, 10, 4), {"pads": (4, 1, 5, 2), "strides": (2, 2)}, 1),
     ((1, 5, 7, 7), (4, 5, 3, 2), {"pads": (2, 0, 1, 1), "dilations": (2, 3)}, 1),
@@ -239,7 +242,7 @@ def test_what_is_packed_for_pairs_of_rows(build: Build, folder: Path) -> None:
     made = [layer(x, w, window, groups) for x, w, window, groups in (*CLOSE, *SHAPES)]
     cases = [case for each in made for case in in_integers(*each, dsp)]
     kernels = {case.layer.params["kernel_function"] for case in cases}
-    assert {"depthwise_two", "depthwise_two_turned", "depthwise_two_3x3"} < kernels
+    assert {"depthwise_2x2", "depthwise_2x2_transposed", "depthwise_3x3_2x2"} < kernels
     check(build, cases, folder)
 
 

@@ -16,8 +16,8 @@ import numpy as np
 import pytest
 
 from edgeconv.ir.activation import Activation
-from edgeconv.ir.minimal_filter import Nested
 from edgeconv.ir.request import Request
+from edgeconv.ir.winograd_form import Nested
 from edgeconv.kernels.algorithms.winograd.bound import UNIT, error_bound, roundings
 from edgeconv.kernels.algorithms.winograd.forms import forms_for
 from edgeconv.kernels.algorithms.winograd.phases import of_filters
@@ -60,7 +60,7 @@ def winograd(form: Nested, spec: Spec) -> Spec:
     tolerance = roundings(form, weights.shape[1]) / 2 + len(added)
     scale = error_bound(form, weights, largest) / UNIT / roundings(form, weights.shape[1])
     scale += sum(float(np.abs(values).max()) for values in added)
-    asked = Request("winograd", minimal_filters=(form,))
+    asked = Request("winograd", winograd_forms=(form,))
     return replace(spec, request=asked, tolerance=tolerance, scale=scale)
 
 
@@ -136,7 +136,7 @@ def test_strides_and_dilations(build: Build, folder: Path) -> None:
     check(build, [case for spec in chosen for case in spec.cases(build.target)], folder)
 
 
-def test_filters_are_fetched_ahead(build: Build, folder: Path) -> None:
+def test_filters_are_prefetched(build: Build, folder: Path) -> None:
     """Those that find no room in the caches; of several passes each.  Memory keeps up."""
     if build.chosen:
         pytest.skip("nothing is fetched in the mode of a matrix unit")
@@ -149,7 +149,7 @@ def test_filters_are_fetched_ahead(build: Build, folder: Path) -> None:
     check(replace(build, target=target), cases, folder)
 
 
-def test_tiles_and_filters_are_fetched_by_distances(build: Build, folder: Path) -> None:
+def test_tiles_and_filters_are_prefetched(build: Build, folder: Path) -> None:
     """On cores in order, where register tiles have their rows side by side; strides, too."""
     caches = (Cache(1, 512, 64, 3), Cache(2, 1024, 64, 30))
     target = replace(build.target, in_order=True, prefetch=True, caches=caches, memory_cycles=2000)
@@ -158,7 +158,7 @@ def test_tiles_and_filters_are_fetched_by_distances(build: Build, folder: Path) 
     chosen = [winograd(SQUARE[0], spec) for spec in specs(SQUARE[0], target)]
     chosen.append(next(strided(build)))
     cases = [case for spec in chosen for case in spec.cases(target)]
-    assert all(case.layer.params["tiles_ahead"] for case in cases)
-    assert any(case.layer.params["filters_ahead"] for case in cases)
-    assert not all(case.layer.params["filters_ahead"] for case in cases)
+    assert all(case.layer.params["prefetch_tiles"] for case in cases)
+    assert any(case.layer.params["prefetch_filters"] for case in cases)
+    assert not all(case.layer.params["prefetch_filters"] for case in cases)
     check(replace(build, target=target), cases, folder)

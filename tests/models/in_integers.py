@@ -57,7 +57,7 @@ _WITH_MACS = (*_SUMMED, PRODUCT)
 
 
 @dataclass
-class Found:
+class Outcome:
     """``exact``: layers of integers whose results are the file's, ``wrong`` those with others.
     ``real``: layers of integers whose results are float32.  ``reasons``: of all other layers with
     multiply-accumulates, and why.  ``other``: what else is computed in integers."""
@@ -69,7 +69,7 @@ class Found:
     reasons: dict[str, str] = field(default_factory=dict)
 
 
-def held_to_file(path: Path, seed: int = 0) -> Found:
+def held_to_file(path: Path, seed: int = 0) -> Outcome:
     """The layers of the model at ``path``, of inputs drawn with ``seed``."""
     model = frontend.load(path)
     graph = _stored(passes.optimise(model))
@@ -102,13 +102,13 @@ class _Network:
         self.known: dict[str, Array] = {}  # those that the file has, too
         self.whole: dict[str, Encoding] = {}  # what is in integers, and which
         self.unsure: set[str] = set()  # not computed exactly from what the file has
-        self.found = Found()
+        self.found = Outcome()
         for name in graph.inputs:
             drawn = _drawn(graph[name].shape, graph[name].dtype, rng)
             self.known[name] = drawn
             self.values[name] = _given(drawn)
 
-    def judged(self) -> Found:
+    def judged(self) -> Outcome:
         judged: list[tuple[str, str]] = []
         roundings = roundings_of(self.graph)
         for each in self.graph.nodes:
@@ -262,7 +262,11 @@ class _Network:
         """The output of ``node`` alone, in float64, as float32."""
         reads = {n: self.values[n].near() for n in node.reads() if n in self.values}
         alone = replace(
-            self.graph, nodes=(node,), inputs=tuple(reads), outputs=(node.output,), counted=()
+            self.graph,
+            nodes=(node,),
+            inputs=tuple(reads),
+            outputs=(node.output,),
+            data_dependent=(),
         )
         made = evaluate(alone, reads)[node.output]
         y = self.graph[node.output]
@@ -283,7 +287,7 @@ def _decoded(whole: Integers, encoding: Encoding) -> Value:
     return stored(real_multiples(whole - encoding.zero[0], encoding.scale[0]))
 
 
-def outcome(seed: int) -> Found:
+def outcome(seed: int) -> Outcome:
     """Of the network that ``seed`` draws."""
     with TemporaryDirectory() as folder:
         path = Path(folder, "net.onnx")

@@ -3,9 +3,10 @@
 python -m tests.models.random_programs [--first SEED] [--count N] [--seconds S] [--only SEED]
                                        [--forms] [--boards NAME ...]
 
-Networks are of float32, quantised (QDQ), or made int8 by samples; with --forms they are those of
-`random_forms`, compiled without options, for one board after the other.  What a budget or an option
-rules out is refused, which is no mistake; every other program must be called right by ``verify``.
+Networks are of float32, quantised (QDQ), or quantised to int8 by samples; with --forms they are
+those of `random_forms`, compiled without options, for one board after the other.  What a budget or
+an option rules out is refused, which is no mistake; every other program must be called right by
+``verify``.
 """
 
 from __future__ import annotations

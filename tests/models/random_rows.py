@@ -1,4 +1,4 @@
-"""Nodes that find rows of a counted size in random graphs, and that move what was found."""
+"""Nodes that find rows of a data-dependent size in random graphs, and that move what was found."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.models.counted_graph import CountedGraph, UnfitError, Values
+from tests.models.data_dependent_graph import DataDependentGraph, UnfitError, Values
 
 _LARGE = np.iinfo(np.int64).max
 
@@ -24,7 +24,7 @@ def is_whole(value: Values) -> bool:
     return value.dtype == np.int64
 
 
-def with_axes(g: CountedGraph, op: str, x: str, axes: list[int], **attrs: Any) -> str:
+def with_axes(g: DataDependentGraph, op: str, x: str, axes: list[int], **attrs: Any) -> str:
     """Axes as an attribute before the opset in which ``op`` takes them as an input."""
     since = 13 if op in ("ReduceSum", "Squeeze", "Unsqueeze") else 18
     if g.opset >= since:
@@ -35,7 +35,7 @@ def with_axes(g: CountedGraph, op: str, x: str, axes: list[int], **attrs: Any) -
 # What finds
 
 
-def mask(g: CountedGraph) -> str:
+def mask(g: DataDependentGraph) -> str:
     """Which elements are above a number."""
     x = g.pick(lambda v: is_number(v) and v.ndim > 0, exact=True)
     op = g.random.choice(("Greater", "Less", "GreaterOrEqual"))
@@ -43,7 +43,7 @@ def mask(g: CountedGraph) -> str:
     return g.node(op, x, limit)
 
 
-def non_zero(g: CountedGraph) -> None:
+def non_zero(g: DataDependentGraph) -> None:
     x = mask(g) if g.chance(0.5) else g.pick(lambda v: v.ndim > 0, exact=True)
     found = g.node("NonZero", x)
     if g.chance(0.6):
@@ -52,7 +52,7 @@ def non_zero(g: CountedGraph) -> None:
             with_axes(g, "Squeeze", found, [1])
 
 
-def compress(g: CountedGraph) -> None:
+def compress(g: DataDependentGraph) -> None:
     x = g.pick(lambda v: v.ndim > 0)
     axis = g.axis(x)
     sizes = g.sizes(x, axis)
@@ -71,7 +71,7 @@ def compress(g: CountedGraph) -> None:
     g.node("Compress", x, g.random.choice(masks), axis=axis)
 
 
-def top(g: CountedGraph) -> None:
+def top(g: DataDependentGraph) -> None:
     x = g.pick(lambda v: v.ndim > 0 and is_number(v), exact=True)
     axis = g.axis(x)
     if g.chance(0.4):
@@ -83,13 +83,13 @@ def top(g: CountedGraph) -> None:
     g.node("TopK", x, k, count=2, axis=axis, largest=int(g.chance(0.6)))
 
 
-def size_of(g: CountedGraph, x: str, axis: int) -> str:
+def size_of(g: DataDependentGraph, x: str, axis: int) -> str:
     """As a vector of one number."""
     shape = g.node("Shape", x)
     return g.node("Gather", shape, g.constant([axis]))
 
 
-def suppression(g: CountedGraph) -> None:
+def suppression(g: DataDependentGraph) -> None:
     x = g.pick(lambda v: is_real(v) and v.ndim == 2 and v.shape[1] == 4, exact=True)
     sizes = g.sizes(x, 0)
     scores = [n for n, v in g.values.items() if is_real(v[0]) and v[0].ndim == 1]
@@ -110,7 +110,7 @@ def suppression(g: CountedGraph) -> None:
 # What moves
 
 
-def _indices(g: CountedGraph, sizes: Sequence[int], *, rank: int | None = None) -> str:
+def _indices(g: DataDependentGraph, sizes: Sequence[int], *, rank: int | None = None) -> str:
     """Whole numbers that are places in a dimension of such sizes, for each input."""
     names = [
         name
@@ -136,25 +136,25 @@ def _indices(g: CountedGraph, sizes: Sequence[int], *, rank: int | None = None) 
     return g.constant(np.array(drawn).reshape(shape))
 
 
-def gather(g: CountedGraph) -> None:
+def gather(g: DataDependentGraph) -> None:
     x = g.pick(lambda v: v.ndim > 0)
     axis = g.axis(x)
     g.node("Gather", x, _indices(g, g.sizes(x, axis)), axis=axis)
 
 
-def gather_nd(g: CountedGraph) -> None:
+def gather_nd(g: DataDependentGraph) -> None:
     x = g.pick(lambda v: v.ndim > 0)
     found = g.pick(lambda v: is_whole(v) and v.ndim > 1, exact=True)
     g.node("GatherND", x, found)
 
 
-def gather_elements(g: CountedGraph) -> None:
+def gather_elements(g: DataDependentGraph) -> None:
     x = g.pick(lambda v: v.ndim > 0)
     axis = g.axis(x)
     g.node("GatherElements", x, _indices(g, g.sizes(x, axis), rank=g.rank(x)), axis=axis)
 
 
-def slice_(g: CountedGraph) -> None:
+def slice_(g: DataDependentGraph) -> None:
     x = g.pick(lambda v: v.ndim > 0)
     axis = g.axis(x)
     start = g.random.choice((0, 0, 0, 1, 2, -2, -_LARGE))
@@ -170,7 +170,7 @@ def slice_(g: CountedGraph) -> None:
     g.node("Slice", x, *given, *([g.constant([step])] if step != 1 or g.chance(0.5) else []))
 
 
-def concat(g: CountedGraph) -> None:
+def concat(g: DataDependentGraph) -> None:
     x = g.pick(lambda v: v.ndim > 0)
     axis = g.axis(x) % g.rank(x)
     kind = g.values[x][0].dtype
@@ -185,7 +185,7 @@ def concat(g: CountedGraph) -> None:
     g.node("Concat", *chosen, axis=axis)
 
 
-def reshape(g: CountedGraph) -> None:
+def reshape(g: DataDependentGraph) -> None:
     x = g.pick()
     rank = g.rank(x)
     way = g.random.randint(0, 4)
@@ -202,23 +202,23 @@ def reshape(g: CountedGraph) -> None:
     g.node("Reshape", x, target)
 
 
-def flatten(g: CountedGraph) -> None:
+def flatten(g: DataDependentGraph) -> None:
     x = g.pick()
     g.node("Flatten", x, axis=g.random.randint(-g.rank(x), g.rank(x)))
 
 
-def transpose(g: CountedGraph) -> None:
+def transpose(g: DataDependentGraph) -> None:
     x = g.pick(lambda v: v.ndim > 1)
     perm = g.random.sample(range(g.rank(x)), g.rank(x))
     g.node("Transpose", x, perm=perm)
 
 
-def unsqueeze(g: CountedGraph) -> None:
+def unsqueeze(g: DataDependentGraph) -> None:
     x = g.pick(lambda v: v.ndim < 4)
     with_axes(g, "Unsqueeze", x, [g.random.randint(-g.rank(x) - 1, g.rank(x))])
 
 
-def squeeze(g: CountedGraph) -> None:
+def squeeze(g: DataDependentGraph) -> None:
     x = g.pick(lambda v: v.ndim > 1 and 1 in v.shape)
     ones = [at for at in range(g.rank(x)) if set(g.sizes(x, at)) == {1}]
     if not ones:
@@ -226,18 +226,18 @@ def squeeze(g: CountedGraph) -> None:
     with_axes(g, "Squeeze", x, [g.random.choice(ones)])
 
 
-def expand(g: CountedGraph) -> None:
+def expand(g: DataDependentGraph) -> None:
     x = g.pick(lambda v: v.ndim < 3)
     of = g.pick(lambda v: 0 < v.ndim < 3)
     g.node("Expand", x, g.node("Shape", of))
 
 
-def filled(g: CountedGraph) -> None:
+def filled(g: DataDependentGraph) -> None:
     of = g.pick(lambda v: 0 < v.ndim < 3)
     g.node("ConstantOfShape", g.node("Shape", of))
 
 
-def range_(g: CountedGraph) -> None:
+def range_(g: DataDependentGraph) -> None:
     of = g.pick(lambda v: v.ndim > 0)
     shape = g.node("Shape", of)
     end = g.node("Gather", shape, g.constant(g.axis(of)))
@@ -246,7 +246,7 @@ def range_(g: CountedGraph) -> None:
     g.node("Range", g.constant(g.random.choice((0, 0, 1))), end, g.constant(1))
 
 
-def pad(g: CountedGraph) -> None:
+def pad(g: DataDependentGraph) -> None:
     x = g.pick(lambda v: is_number(v) and v.ndim > 0)
     rank = g.rank(x)
     pads = [0] * (2 * rank)
@@ -256,7 +256,7 @@ def pad(g: CountedGraph) -> None:
     g.node("Pad", x, g.constant(pads), g.number(g.values[x][0]))
 
 
-def split(g: CountedGraph) -> None:
+def split(g: DataDependentGraph) -> None:
     x = g.pick(lambda v: v.ndim > 1)
     axis = g.axis(x)
     (size, *more) = set(g.sizes(x, axis))
@@ -265,7 +265,7 @@ def split(g: CountedGraph) -> None:
     g.node("Split", x, g.constant([1, size - 1]), count=2, axis=axis)
 
 
-def scatter_nd(g: CountedGraph) -> None:
+def scatter_nd(g: DataDependentGraph) -> None:
     x = g.pick(lambda v: v.ndim > 0 and is_number(v))
     found = _indices(g, g.sizes(x, 0), rank=g.random.choice((1, 2)))
     if g.rank(found) == 1:
@@ -275,7 +275,7 @@ def scatter_nd(g: CountedGraph) -> None:
     g.node("ScatterND", x, found, rows)
 
 
-def scatter_elements(g: CountedGraph) -> None:
+def scatter_elements(g: DataDependentGraph) -> None:
     x = g.pick(lambda v: v.ndim > 0 and is_number(v))
     axis = g.axis(x)
     found = _indices(g, g.sizes(x, axis), rank=g.rank(x))

@@ -20,12 +20,12 @@ from edgeconv.run.build import run_binary
 from edgeconv.run.verify.inputs import write_tensors
 from edgeconv.search import choose
 from edgeconv.search.calibration.engine import Engine
-from edgeconv.search.calibration.in_turn import round_in_turn
 from edgeconv.search.calibration.library import Library, rounding_formats
 from edgeconv.search.calibration.places import own_places
 from edgeconv.search.calibration.rounding import RECIPES, parameters_of, round_layers, stored
 from edgeconv.search.calibration.samples import Samples, load, seeded
 from edgeconv.search.calibration.sensitivity import sensitivities
+from edgeconv.search.calibration.sequential import round_sequentially
 from edgeconv.search.calibration.sqnr import Baseline, class_output
 from edgeconv.target import board as boards
 from tests import onnx_models
@@ -214,7 +214,7 @@ def test_every_step_helps(form: str, digits: Engine, digit_images: tuple[Samples
     baseline = Baseline(digits, testing)
     wanted = dict.fromkeys(digits.layers, form)
     found = [round_layers(digits, rounding, wanted, recipe) for recipe in RECIPES.values()]
-    found.append(round_in_turn(digits, rounding, wanted))
+    found.append(round_sequentially(digits, rounding, wanted))
     measured = [baseline.accuracy(parameters_of(rounded)) for rounded in found]
     sqnr = [accuracy.sqnr_db for accuracy in measured]
     assert all(got > least for got, least in zip(sqnr, LEAST[form], strict=True)), sqnr
@@ -252,7 +252,7 @@ def test_noise_of_single_tensors_adds_up(
     inner = [name for name in digits.tensors[1:] if name not in digits.graph.outputs]
     activations = {name: ["flyte16", "flyte8"] for name in inner[:3]}
     told: list[str] = []
-    found = sensitivities(digits, samples, weights, activations, tell=told.append)
+    found = sensitivities(digits, samples, weights, activations, progress=told.append)
     assert found.samples == 40
     assert any("measuring" in text for text in told)
     for name in digits.layers:

@@ -65,8 +65,8 @@ def test_what_rounding_decides_is_no_difference(built: Path) -> None:
     assert result.passed
     assert most.within(result.tolerance)
     assert [each.name for each in result.read] == ["sums"]
-    assert result.pieces
-    assert set(result.pieces.differences) >= {"class_node", "sums_node", "output class"}
+    assert result.per_layer
+    assert set(result.per_layer.differences) >= {"class_node", "sums_node", "output class"}
     assert not verified(built, tolerance=1e-4).passed  # outputs are judged
 
 

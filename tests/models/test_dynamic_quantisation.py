@@ -364,8 +364,8 @@ def test_a_block_of_a_transformer(tmp_path: Path) -> None:
     compile_model(CompileOptions(model, "host"), tmp_path / "out")
     result = pipeline.verify_project(tmp_path / "out", model=model)
     assert result.passed
-    assert result.pieces is not None
-    assert result.pieces.ties == 0
+    assert result.per_layer is not None
+    assert result.per_layer.ties == 0
 
 
 def test_a_range_is_found_in_one_pass(tmp_path: Path) -> None:

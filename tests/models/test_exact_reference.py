@@ -86,12 +86,12 @@ def test_random_networks_are_exact(
     model = onnx_models.save(made, tmp_path / "net.onnx")
     result = verified(model, tmp_path / "p", board)
     assert result.passed, result.first_defect
-    assert result.pieces is not None
-    assert all(each.right and not each.wrong for each in result.pieces.exact.values())
+    assert result.per_layer is not None
+    assert all(each.right and not each.wrong for each in result.per_layer.exact.values())
     layers = Project.open(tmp_path / "p").report["layers"]
     known = {layer["name"] for layer in layers if layer.get("compute") == "int8"}
     # A dense layer in front of the last rounding has a result that the model does not know.
-    assert known - {"z_node"} <= result.pieces.exact.keys()
+    assert known - {"z_node"} <= result.per_layer.exact.keys()
 
 
 def _with_multipliers_off(node: Node, graph: Graph) -> Form:
@@ -105,18 +105,18 @@ def test_a_wrong_kernel_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     model = onnx_models.save(pointwise(), tmp_path / "net.onnx")
     right = verified(model, tmp_path / "right")
     assert right.passed
-    assert right.pieces is not None
-    assert len(right.pieces.exact) >= 4
+    assert right.per_layer is not None
+    assert len(right.per_layer.exact) >= 4
     monkeypatch.setattr(integer_layers, "scaled_form", _with_multipliers_off)
     wrong = verified(model, tmp_path / "wrong")
     assert not wrong.passed
-    assert wrong.pieces is not None
-    assert all(found.within(1e-4) for found in wrong.pieces.differences.values())
-    found = [name for name, each in wrong.pieces.exact.items() if each.wrong]
+    assert wrong.per_layer is not None
+    assert all(found.within(1e-4) for found in wrong.per_layer.differences.values())
+    found = [name for name, each in wrong.per_layer.exact.items() if each.wrong]
     assert wrong.first_defect == found[0]
     document = verification_json(wrong)
     assert document["first_difference"] == found[0]
-    assert document["pieces"]["exact"][found[0]]["wrong"] > 0
+    assert document["per_layer"]["exact"][found[0]]["wrong"] > 0
 
 
 def with_float32_result() -> onnx.ModelProto:
@@ -142,16 +142,16 @@ def test_float32_of_sums_is_within_its_roundings(
     model = onnx_models.save(with_float32_result(), tmp_path / "net.onnx")
     right = verified(model, tmp_path / "right", "mps2-an386")
     assert right.passed
-    assert right.pieces is not None
-    judged = {(each.numbers, each.wrong) for each in right.pieces.summed.values()}
+    assert right.per_layer is not None
+    judged = {(each.numbers, each.wrong) for each in right.per_layer.summed.values()}
     assert judged == {(30, 0)}  # of the layer, and of the output that it is
     monkeypatch.setattr(real_layers, "real_sums_of", _with_units_off)
     wrong = verified(model, tmp_path / "wrong", "mps2-an386")
     assert not wrong.passed
-    assert wrong.pieces is not None
-    assert all(found.within(1e-4) for found in wrong.pieces.differences.values())
-    assert all(each.wrong > 0 for each in wrong.pieces.summed.values())
-    assert wrong.pieces.summed
+    assert wrong.per_layer is not None
+    assert all(found.within(1e-4) for found in wrong.per_layer.differences.values())
+    assert all(each.wrong > 0 for each in wrong.per_layer.summed.values())
+    assert wrong.per_layer.summed
 
 
 def _with_one_off_by_one(node: Node, graph: Graph) -> Form:

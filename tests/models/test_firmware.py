@@ -185,7 +185,7 @@ def test_a_fault_ends_the_run(name: str, small: Path, tmp_path: Path) -> None:
     assert "fault" in done.stdout + done.stderr
 
 
-def test_an_arena_that_spills(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_arena_over_several_banks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A fast memory that is too small holds what it can, the rest lies in the slow one."""
     available("mps2-an386")
     text = (boards.load("mps2-an386").path).read_text()

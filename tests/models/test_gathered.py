@@ -9,10 +9,10 @@ import onnx
 import pytest
 
 from edgeconv.codegen import emit
-from tests.models.counted_programs import check_in_c
+from tests.models.data_dependent_programs import check_in_c
 
 pytest.importorskip("onnxruntime", reason="it runs what is compared")
-from tests.models.counted_graph import expected
+from tests.models.data_dependent_graph import expected
 
 pytestmark = pytest.mark.usefixtures("compiled_lightly")
 

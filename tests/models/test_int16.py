@@ -33,8 +33,8 @@ def test_keywords(board: str, tmp_path: Path) -> None:
     assert found == ["int16"] * 4
     verified = verify_project(tmp_path / "out", model=model)
     assert verified.passed
-    assert verified.pieces is not None
-    exact = verified.pieces.exact.values()
+    assert verified.per_layer is not None
+    exact = verified.per_layer.exact.values()
     assert len(exact) >= 4
     assert all(each.wrong == 0 for each in exact)
 
@@ -83,8 +83,8 @@ def test_whole_networks(board: str, tmp_path: Path) -> None:
             continue
         verified = verify_project(folder, model=path)
         assert verified.passed, (name, verified.one_line())
-        assert verified.pieces is not None
-        exact = verified.pieces.exact.values()
+        assert verified.per_layer is not None
+        exact = verified.per_layer.exact.values()
         assert all(each.wrong == 0 for each in exact), name
         layers = Project.open(folder).report["layers"]
         counted += sum(layer.get("compute") == "int16" for layer in layers)
@@ -105,8 +105,8 @@ def test_results_lie_over_their_inputs(board: str, tmp_path: Path) -> None:
     assert report["ram"]["arena"] - report["ram"]["workspace"] < 1.8 * largest
     verified = verify_project(folder, model=model)
     assert verified.passed
-    assert verified.pieces is not None
-    assert all(each.wrong == 0 for each in verified.pieces.exact.values())
+    assert verified.per_layer is not None
+    assert all(each.wrong == 0 for each in verified.per_layer.exact.values())
     run_sanitized(folder, tmp_path, board)
 
 

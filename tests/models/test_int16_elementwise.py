@@ -78,8 +78,8 @@ def test_each_is_what_exact_arithmetic_makes_of_it(board: str, tmp_path: Path) -
     assert len(known) >= 16
     result = pipeline.verify_project(tmp_path / "p", model=model)
     assert result.passed, result.first_defect
-    assert result.pieces is not None
-    assert not any(each.wrong for each in result.pieces.exact.values())
+    assert result.per_layer is not None
+    assert not any(each.wrong for each in result.per_layer.exact.values())
 
 
 def test_the_model_is_one_that_others_run() -> None:

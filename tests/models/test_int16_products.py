@@ -86,7 +86,7 @@ def test_programs_compute_them(
     assert [layer["algorithm"] for layer in layers] == ["int16"] * len(PRODUCTS)
     verified = verify_project(folder, model=model)
     assert verified.passed, verified.first_defect
-    assert verified.pieces is not None
-    assert not any(each.wrong for each in verified.pieces.exact.values())
+    assert verified.per_layer is not None
+    assert not any(each.wrong for each in verified.per_layer.exact.values())
     if board == "host":
         run_sanitized(folder, tmp_path, board)

@@ -71,11 +71,11 @@ def test_each_is_what_exact_arithmetic_makes_of_it(tmp_path: Path) -> None:
     assert {layer["algorithm"] for layer in layers} >= IN_INTEGERS
     result = pipeline.verify_project(tmp_path / "p", model=model)
     assert result.passed, result.first_defect
-    assert result.pieces is not None
+    assert result.per_layer is not None
     known = {layer["name"] for layer in layers if layer["algorithm"] in IN_INTEGERS}
-    assert len(known & result.pieces.exact.keys()) >= 7
-    assert result.pieces.exact.keys() >= {"output chances", "output wide"}
-    assert not any(each.wrong for each in result.pieces.exact.values())
+    assert len(known & result.per_layer.exact.keys()) >= 7
+    assert result.per_layer.exact.keys() >= {"output chances", "output wide"}
+    assert not any(each.wrong for each in result.per_layer.exact.values())
 
 
 @pytest.mark.parametrize(

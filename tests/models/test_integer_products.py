@@ -145,8 +145,8 @@ def held_to_exact_arithmetic(
     assert {layer["compute"] for layer in products} <= {*IN_WHOLE_NUMBERS}
     result = pipeline.verify_project(folder / "p", model=model)
     assert result.passed, result.first_defect
-    assert result.pieces is not None
-    held = {**result.pieces.exact, **result.pieces.summed}
+    assert result.per_layer is not None
+    held = {**result.per_layer.exact, **result.per_layer.summed}
     assert len(held.keys() & {layer["name"] for layer in products}) >= 2
     assert not any(each.wrong for each in held.values())
     return layers

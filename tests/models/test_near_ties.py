@@ -51,14 +51,14 @@ def test_what_later_layers_make_of_a_tie_is_no_difference(built: Path) -> None:
         pytest.skip("this machine's reference adds up as portable C does: no tie falls apart")
     for result in results:
         assert result.passed
-        assert result.pieces is not None
-        assert result.pieces.unknown <= 1  # the dense layer's own copy
-    assert all(result.pieces and 0 < result.pieces.ties < 10 for result in far)
+        assert result.per_layer is not None
+        assert result.per_layer.unknown <= 1  # the dense layer's own copy
+    assert all(result.per_layer and 0 < result.per_layer.ties < 10 for result in far)
 
 
 def test_with_a_tolerance_the_outputs_are_judged(built: Path) -> None:
     result = verified(built / "net", built, TIES[0], tolerance=1e-4)
-    assert result.pieces is None
+    assert result.per_layer is None
     assert result.passed == (result.outputs[0].spacings <= 1)
 
 

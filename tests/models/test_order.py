@@ -16,8 +16,8 @@ from onnx import TensorProto, helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 
 pytest.importorskip("onnxruntime", reason="it runs what is compared")
-from tests.models.counted_graph import Values, expected
-from tests.models.counted_programs import check_in_c, check_rewritten, merged, rewritten
+from tests.models.data_dependent_graph import Values, expected
+from tests.models.data_dependent_programs import check_in_c, check_rewritten, merged, rewritten
 
 pytestmark = pytest.mark.usefixtures("unoptimised")
 

@@ -247,8 +247,8 @@ def test_operators_on_integers(
     assert {"QLinearConv", "QLinearAdd", "QLinearConcat", "QGemm"} <= ops
     result = verified(model, tmp_path, board, layers=True)
     assert result.passed
-    assert result.pieces is not None
-    assert result.pieces.numbers > 500
+    assert result.per_layer is not None
+    assert result.per_layer.numbers > 500
     report = Project.open(tmp_path / "net").report
     stored = {each["storage"]["weights"] for each in report["layers"] if each["op"] == "Conv"}
     assert stored == ({"int8"} if weights == "QInt8" else {"flyte16"})

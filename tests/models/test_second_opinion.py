@@ -93,7 +93,7 @@ def test_a_network_that_enlarges_rounding(built: Callable[[str], Path]) -> None:
     assert not found.outputs[0].within(found.tolerance)
     assert found.passed
     assert found.enlarges_rounding
-    assert found.pieces
+    assert found.per_layer
 
 
 FAULTS = {

@@ -18,7 +18,7 @@ from edgeconv.run.build.project import Project
 from edgeconv.run.verify.layers import original_name
 from edgeconv.target import board as boards
 from edgeconv.target.board import RunKind
-from tests import onnx_models, turning
+from tests import onnx_models, row_streaming
 from tests.compilers import SANITIZERS
 from tests.models.drivers import ROUNDING
 
@@ -108,7 +108,7 @@ def test_every_format_alone(name: str, model: Path, tmp_path: Path) -> None:
 
 
 def test_every_format_saves_its_share(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    turning.one_by_one(monkeypatch)
+    row_streaming.one_by_one(monkeypatch)
     classifier = onnx_models.save(onnx_models.classifier(), tmp_path / "net.onnx")
 
     def arena(name: str) -> int:

@@ -98,7 +98,7 @@ def test_formats_that_samples_chose_stay(tmp_path: Path, edgeconv: Command) -> N
     assert pipeline.verify_project(tmp_path / "net", model=new).passed
 
 
-def test_layers_that_take_turns_still_do(tmp_path: Path, edgeconv: Command) -> None:
+def test_layers_that_stream_rows_still_do(tmp_path: Path, edgeconv: Command) -> None:
     new = trained_anew(DIGITS, tmp_path / "new.onnx", 0.3)
     asked = ("--board", BOARD, "--objective", "memory")
     edgeconv.ok("compile", DIGITS, *asked, "-o", tmp_path / "net")

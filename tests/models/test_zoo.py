@@ -19,7 +19,7 @@ import onnx
 import pytest
 
 from edgeconv.app import pipeline
-from edgeconv.app.deciding import Decided, Decider
+from edgeconv.app.deciding import Decider, Decision
 from edgeconv.app.pipeline import CompileOptions
 from edgeconv.model.frontend.cut import Cut
 from edgeconv.search import memory
@@ -124,11 +124,11 @@ def verify(options: CompileOptions, directory: Path) -> None:
     """Planned well, compiled, and the program equal to the reference."""
     available(options.board)
     with pytest.MonkeyPatch.context() as patch:
-        found: list[Decided] = []
+        found: list[Decision] = []
         decide = Decider.decide
 
-        def noted(decider: Decider, turns: bool = True) -> Decided:
-            found.append(decide(decider, turns))
+        def noted(decider: Decider, streaming: bool = True) -> Decision:
+            found.append(decide(decider, streaming))
             return found[-1]
 
         patch.setattr(Decider, "decide", noted)
@@ -138,7 +138,7 @@ def verify(options: CompileOptions, directory: Path) -> None:
     assert result.passed, result.one_line()
 
 
-def assert_planned(decided: Decided) -> None:
+def assert_planned(decided: Decision) -> None:
     """In no time, and to the lower bound.  That is of the tensors of one layer: where each of a
     chain of results lies shifted over the one before, it needs more, which is proven."""
     start = time.process_time()

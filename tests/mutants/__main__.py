@@ -21,8 +21,8 @@ from collections.abc import Collection, Iterable
 from pathlib import Path
 
 from tests.mutants.mutant import drawn
+from tests.mutants.run_mutant import Trial
 from tests.mutants.subjects import SUBJECTS
-from tests.mutants.trial import Trial
 
 OUTCOMES = ("killed", "survived", "equivalent", "invalid")
 

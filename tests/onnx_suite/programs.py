@@ -22,7 +22,7 @@ import onnx
 
 from edgeconv.app.deciding import decide
 from edgeconv.app.writing import source_tree
-from edgeconv.base.progress import nobody
+from edgeconv.base.progress import no_progress
 from edgeconv.codegen.weights import write
 from edgeconv.ir.array_types import array_type
 from edgeconv.ir.choice import Choice
@@ -82,7 +82,7 @@ def _compiled(case: Case, folder: Path, prefix: str, board: str) -> _Program | O
     options = CompileOptions(path, board, name=prefix, input_shapes=case.input_shapes())
     try:
         decided = decide(options)
-        tree = source_tree(decided, nobody)
+        tree = source_tree(decided, no_progress)
     except Exception as error:
         return not_compiled(case, error)
     for name, text in tree.texts.items():

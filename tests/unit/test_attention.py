@@ -36,7 +36,7 @@ def attentions(graph: Graph) -> list[Node]:
 
 def same(graph: Graph) -> Graph:
     """``graph`` with attention wherever it can be; it computes the same."""
-    made = with_attention(graph, TARGET, least_ram=True)
+    made = with_attention(graph, TARGET, minimum_ram=True)
     rng = np.random.default_rng(3)
     feeds = {
         name: rng.normal(size=graph[name].shape).astype(np.float32)
@@ -167,14 +167,14 @@ def _written_out(**more: Any) -> onnx.ModelProto:
 )
 def test_what_is_none(more: dict[str, Any], tmp_path: Path) -> None:
     graph = optimised(_written_out(**more), tmp_path)
-    assert with_attention(graph, TARGET, least_ram=True) is graph
+    assert with_attention(graph, TARGET, minimum_ram=True) is graph
 
 
 def test_what_is_asked_for_stays(tmp_path: Path) -> None:
     graph = optimised(_written_out(), tmp_path)
-    assert attentions(with_attention(graph, TARGET, least_ram=True))
+    assert attentions(with_attention(graph, TARGET, minimum_ram=True))
     for name in ("scores", "softmax", "mixed"):
-        assert with_attention(graph, TARGET, kept=frozenset({name}), least_ram=True) is graph
+        assert with_attention(graph, TARGET, kept=frozenset({name}), minimum_ram=True) is graph
 
 
 def test_by_price(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from edgeconv.base.errors import EdgeconvError, Exit
 from edgeconv.run.build import find_compiler
-from edgeconv.run.build.board_trial import try_flags
+from edgeconv.run.build.board_check import try_flags
 from edgeconv.target import board as boards
 from edgeconv.target.board.catalogue import load_all
 from edgeconv.target.board_folders import FOLDERS_VARIABLE, shipped

@@ -15,7 +15,7 @@ from edgeconv.ir.memory import Place, Region
 from edgeconv.kernels.storage import formats
 from edgeconv.search.budget import (
     Exact,
-    Fitted,
+    FormatAssignment,
     Limits,
     Miss,
     Objective,
@@ -199,7 +199,7 @@ def test_an_arena_above_its_bound_is_cut_off() -> None:
     seen: list[tuple[int, ...]] = []
     ram = tables.ram_bytes((0, 0, 0, 0))
     found = fit(tables, Limits(ram=ram), Objective.NOISE, fragmented(tables, 8, seen), seconds=10.0)
-    assert isinstance(found, Fitted)
+    assert isinstance(found, FormatAssignment)
     assert found.ram <= ram
     assert found.planned == len(seen) > 1
     assert len(set(seen)) == len(seen)  # nothing is planned twice
@@ -214,7 +214,7 @@ def test_a_plan_that_takes_all_of_its_budget_is_within_it(kind: str, less: int) 
     takes = {"ram": tables.ram_bytes(plain) + 8, "flash": tables.flash_bytes(plain) + 128}
     limits = replace(Limits(), **{kind: takes[kind] - less})
     found = fit(tables, limits, Objective.NOISE, fragmented(tables, 8, seen))
-    assert isinstance(found, Fitted)
+    assert isinstance(found, FormatAssignment)
     assert seen[0] == plain
     assert (found.picked == plain) == (not less)
     assert getattr(found, kind) <= takes[kind] - less
@@ -226,7 +226,7 @@ def test_a_planner_may_do_with_less_than_the_bytes_that_live() -> None:
     ram = tables.ram_bytes(least) - 8
     planner_of_less = fragmented(tables, -8, [])
     found = fit(tables, Limits(ram=ram), Objective.MEMORY, planner_of_less)
-    assert isinstance(found, Fitted)
+    assert isinstance(found, FormatAssignment)
     assert found.ram == ram
     assert found.picked == least
     assert found.value == tables.noise(least)
@@ -246,7 +246,7 @@ def test_of_memory_what_the_plans_take_decides() -> None:
         return Exact(tables.ram_bytes(seen[-1]) - tables.ram + waste, tables.flash_bytes(seen[-1]))
 
     found = fit(tables, limits, Objective.MEMORY, exact)
-    assert isinstance(found, Fitted)
+    assert isinstance(found, FormatAssignment)
     assert seen[0] == first.picked
     assert found.picked == seen[1] != first.picked
     assert found.ram + found.flash == found.value < first.value + 4096
@@ -258,7 +258,7 @@ def test_flash_beyond_the_tables_is_learnt() -> None:
     seen: list[tuple[int, ...]] = []
     flash = tables.flash_bytes((1, 0, 0, 0))
     found = fit(tables, Limits(flash=flash), Objective.NOISE, fragmented(tables, 0, seen))
-    assert isinstance(found, Fitted)
+    assert isinstance(found, FormatAssignment)
     assert found.flash <= flash
     # The nearest smaller one: 128 bytes less than flyte24 of the large weights.
     assert found.flash == tables.flash_bytes(found.picked) + 128
@@ -275,7 +275,7 @@ def test_measured_noise_keeps_the_limit(combined: float) -> None:
 
     limits = Limits(noise=2.5e-4)
     found = fit(tables, limits, Objective.MEMORY, fragmented(tables, 0, []), measure)
-    assert isinstance(found, Fitted)
+    assert isinstance(found, FormatAssignment)
     assert found.measured is not None
     assert found.measured <= 2.5e-4
     assert found.measured in measured
@@ -304,6 +304,6 @@ def test_noise_that_nothing_brings_down_is_a_miss() -> None:
 def test_no_limits_need_no_noise() -> None:
     tables = two_layers()
     found = fit(tables, Limits(), Objective.LATENCY, fragmented(tables, 0, []), lambda _: 0.0)
-    assert isinstance(found, Fitted)
+    assert isinstance(found, FormatAssignment)
     assert found.noise == found.measured == 0.0
     assert found.formats["make_wide:output"] == "float32"

@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from edgeconv.ir.requantisation.by_value import by_value, product, wanted
+from edgeconv.ir.requantisation.by_value import by_value, expected, product
 from edgeconv.ir.requantisation.pair import Affine
 
 STORED = np.arange(-128, 128, dtype=np.int64)
@@ -28,7 +28,7 @@ def test_every_pair(kind: str) -> None:
     for low, high in ((-128, 127), (-5, 100)):
         form = by_value(kind, A, B, RESULTS[kind], low, high)
         assert form is not None
-        assert np.array_equal(form.of(*PAIRS), wanted(kind, A, B, RESULTS[kind], low, high))
+        assert np.array_equal(form.of(*PAIRS), expected(kind, A, B, RESULTS[kind], low, high))
         words = form.words
         assert words[3] == form.factor[131]
         assert words[256 + 255] == form.offset[127]
@@ -39,13 +39,13 @@ def test_a_product_of_two_tensors() -> None:
     form = product(A, B, y, -128, 127)
     assert form is not None
     found = form.of(((PAIRS[0] - A.zero) * (PAIRS[1] - B.zero)).reshape(1, -1))
-    assert np.array_equal(found.reshape(256, 256), wanted("mul", A, B, y, -128, 127))
+    assert np.array_equal(found.reshape(256, 256), expected("mul", A, B, y, -128, 127))
 
 
 def test_ties_go_to_the_even_step_and_have_no_form() -> None:
     """Halves of a step, up and down: a kernel rounds them up."""
     a, b, y = affine(0.25, 0), affine(0.5, 3), affine(0.25, 0)
-    goal = wanted("mul", a, b, y, -128, 127)
+    goal = expected("mul", a, b, y, -128, 127)
     for i, j in ((129, 132), (131, 132), (127, 132), (130, 130)):
         real = Fraction(int(STORED[i])) * (int(STORED[j]) - 3) / 2
         assert goal[i, j] == round(real)

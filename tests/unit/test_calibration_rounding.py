@@ -12,10 +12,10 @@ import pytest
 from edgeconv.ir.filters import Filters
 from edgeconv.ir.graph import Graph, Node, Tensor
 from edgeconv.kernels.storage import formats
-from edgeconv.search.calibration import compensated as compensation
+from edgeconv.search.calibration import error_feedback as compensation
 from edgeconv.search.calibration import inputs as layer_inputs
 from edgeconv.search.calibration.codebook import Codebook
-from edgeconv.search.calibration.compensated import (
+from edgeconv.search.calibration.error_feedback import (
     carried,
     compensated,
     output_error,

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from edgeconv.run.verify import Difference
-from edgeconv.run.verify.opinion import Opinion
+from edgeconv.run.verify.second_opinion import Opinion
 from edgeconv.target import board as boards
 from tests import onnx_models
 from tests.command import BOARD, Command

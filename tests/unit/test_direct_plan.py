@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from edgeconv.ir.encoding import FLOAT32, INT8, Encoding
 from edgeconv.ir.layout import CHANNELS_LAST, ROW_MAJOR, Layout, blocked
-from edgeconv.ir.work import Crossing
+from edgeconv.ir.work import CacheTraffic
 from edgeconv.kernels import headers
 from edgeconv.kernels.algorithms.direct.band import band_bytes, band_elements
 from edgeconv.kernels.algorithms.direct.packing import pack_filters, packed_elements
@@ -151,7 +151,7 @@ FAR = ConvProblem(
 CACHES = (Cache(1, 48 << 10, 64, 12), Cache(2, 1 << 20, 64, 16))
 
 
-def crossings(problem: ConvProblem, target: Target) -> tuple[Crossing, ...]:
+def cache_traffic(problem: ConvProblem, target: Target) -> tuple[CacheTraffic, ...]:
     return traffic(problem, make_plan(problem, target), target)
 
 
@@ -224,11 +224,11 @@ def test_traffic_of_sums_that_wait() -> None:
     target = replace(TARGETS["avx512"], caches=(Cache(1, 8 << 10, 64, 8), CACHES[1]))
     stored = replace(FAR, out_as=Encoding(16))
     size = planned(stored, target)[2]
-    near, far = crossings(stored, target)
+    near, far = cache_traffic(stored, target)
     assert near.packed > size == far.packed
     assert near.packed_writes > 0 == far.packed_writes
     assert near.output_writes == far.output_writes == 2 * 512 * 7 * 7
-    assert crossings(stored, replace(target, workspaces=False))[0].packed == 0
+    assert cache_traffic(stored, replace(target, workspaces=False))[0].packed == 0
 
 
 def test_rows_are_decoded_once_where_many_tiles_and_taps_meet_them() -> None:
@@ -247,7 +247,7 @@ def test_rows_are_decoded_once_where_many_tiles_and_taps_meet_them() -> None:
     assert make_plan(stored, replace(target, workspaces=False)).band == 0
     assert make_plan(replace(stored, out_c=4, kernel=(1, 1, 1), pads=(0, 0, 0)), target).band == 0
     once, again = (
-        crossings(stored, machine)[0] for machine in (target, replace(target, workspaces=False))
+        cache_traffic(stored, machine)[0] for machine in (target, replace(target, workspaces=False))
     )
     assert once.packed >= taken > again.packed == 0
     assert 2 * 64 * 28 * 28 <= once.input < again.input

@@ -1,4 +1,4 @@
-"""Who takes turns by price: cuts of chains, prices of steps, what is kept, and how it is told."""
+"""Who streams rows by price: cuts of chains, prices of steps, what is kept, and how it is told."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from edgeconv.app.deciding import Decider
-from edgeconv.app.deciding.planning import Decided
+from edgeconv.app.deciding.planning import Decision
 from edgeconv.ir.choice import ArgKind, Choice, tensor_bytes
 from edgeconv.ir.step import Share
 from edgeconv.model import frontend, passes
 from edgeconv.search import choose, memory
-from edgeconv.search.choose.fused import CERTAIN, TURNS, Fusion, StepPrices, fused
-from edgeconv.search.choose.turn_prices import SomeRows, around, priced
-from edgeconv.search.choose.turns import one_by_one, take_turns
+from edgeconv.search.choose.fused import CERTAIN, STREAM_ROWS, Fusion, StepPrices, fused
+from edgeconv.search.choose.row_streaming import one_by_one, stream_rows_of
+from edgeconv.search.choose.streaming_prices import SomeRows, around, priced
 from edgeconv.search.options import CompileOptions
 from edgeconv.search.predict import predict
 from edgeconv.target import board as boards
 from edgeconv.target.price import machine_of
 from edgeconv.target.price.operands import Touched
-from edgeconv.target.price.turns import InTurns, prices
+from edgeconv.target.price.row_streaming import StreamedLayer, prices
 from tests import onnx_models
 from tests.command import Command
-from tests.turning import convolutions
+from tests.row_streaming import convolutions
 
 BOARD = "jetson-tx1"
 WIDE = (
@@ -51,13 +51,13 @@ def choice(model: Path) -> Choice:
     return choose.select(passes.optimise(frontend.load(model)), target)
 
 
-def decided(model: Path, board: str, **options: Any) -> Decided:
+def decided(model: Path, board: str, **options: Any) -> Decision:
     with Decider(CompileOptions(model=model, board=board, name="net", **options)) as decider:
         return decider.decide()
 
 
 def steps_of(choice: Choice) -> list[tuple[int, ...]]:
-    return [step.layers for step in choice.steps if step.turn]
+    return [step.layers for step in choice.steps if step.stream_rows]
 
 
 class Priced(StepPrices):
@@ -72,7 +72,10 @@ class Priced(StepPrices):
     def steps(self, first: int, count: int) -> list[Fusion]:
         apart = self.apart(first, count)
         cost = apart * self.gains.get((first, count), 1.1)
-        return [Fusion(first, count, turn, cost * turn, apart) for turn in TURNS]
+        return [
+            Fusion(first, count, stream_rows, cost * stream_rows, apart)
+            for stream_rows in STREAM_ROWS
+        ]
 
 
 def cuts(count: int) -> Iterator[list[tuple[int, int]]]:
@@ -117,13 +120,13 @@ def test_what_is_wide_never_lies_in_memory_as_a_whole(model: Path) -> None:
     wide = 4 * 96 * 112 * 112
     assert found.memory.arena_bytes < wide / 2
     assert found.memory.lower_bound == found.memory.arena_bytes
-    (note,) = (note for note in found.notes if "take turns" in note)
+    (note,) = (note for note in found.notes if "stream rows" in note)
     assert "less time predicted" in note
     assert f"{wide + 4 * 96 * 56 * 56 - found.memory.arena_bytes} bytes of RAM less" in note
 
 
 @pytest.mark.parametrize("board", ["mps2-an500", "mps2-an386"])
-def test_boards_of_little_ram_take_turns_where_it_is_short(board: str, tmp_path: Path) -> None:
+def test_boards_of_little_ram_stream_rows_where_it_is_short(board: str, tmp_path: Path) -> None:
     small = onnx_models.save(convolutions(WIDE, 8, (24, 24)), tmp_path / "net.onnx")
     plain = decided(small, board)
     assert steps_of(plain.choice) == []
@@ -149,37 +152,37 @@ def test_sums_are_those_of_the_layers_alone(choice: Choice) -> None:
 
 
 def test_prediction_is_the_price_of_the_step(choice: Choice) -> None:
-    """By layer, and less than one after the other; with few rows per turn there are more calls."""
+    """By layer, and less than one after the other; with few rows per round there are more calls."""
     board = boards.load(BOARD)
     target = board.target
     alone = predict(choice, memory.plan(choice), board)
     found = []
-    for turn in (1, 4):
-        made = take_turns(choice, target, 0, 3, turn)
+    for stream_rows in (1, 4):
+        made = stream_rows_of(choice, target, 0, 3, stream_rows)
         assert made
         found.append(predict(made, memory.plan(made), board))
     assert all(layer.ms for layer in found[0].layers)
     assert found[1].price < found[0].price < alone.price
 
 
-def in_turns(choice: Choice, turn: int) -> list[InTurns]:
+def stream(choice: Choice, stream_rows: int) -> list[StreamedLayer]:
     """The layers of the chain as `priced` has them."""
     target = boards.load(BOARD).target
     some_rows, found = SomeRows(choice.graph, target), []
     for i, (layer, whole) in enumerate(
         zip(choice.layers[:3], around(choice, range(3), 0), strict=True)
     ):
-        made, each = some_rows.of(layer, turn, from_ring=i > 0, to_ring=i < 2)
+        made, each = some_rows.of(layer, stream_rows, from_ring=i > 0, to_ring=i < 2)
         assert layer.divides
-        found.append(InTurns(made, each, layer.divides.rows / turn, 1.0, whole))
+        found.append(StreamedLayer(made, each, layer.divides.rows / stream_rows, 1.0, whole))
     return found
 
 
-def test_filters_that_no_cache_holds_come_in_every_turn(choice: Choice) -> None:
-    """A workspace of one layer makes a turn larger than all caches."""
+def test_filters_that_no_cache_holds_come_in_every_round(choice: Choice) -> None:
+    """A workspace of one layer makes a round larger than all caches."""
     target = boards.load(BOARD).target
     machine = machine_of(target)
-    layers = in_turns(choice, 2)
+    layers = stream(choice, 2)
     weights = sum(blob.bytes for blob in choice.layers[0].blobs)
     near = prices(layers, machine)[0].flows[-1].filters
     assert near <= weights
@@ -202,7 +205,7 @@ def test_what_lies_between_comes_from_near(choice: Choice) -> None:
 def test_workers_share_a_step_by_rows(model: Path) -> None:
     """Each with rings of its own, and predicted to be done sooner than one alone."""
     one, two = decided(model, BOARD), decided(model, BOARD, threads=2)
-    (step,) = (step for step in two.choice.steps if step.turn)
+    (step,) = (step for step in two.choice.steps if step.stream_rows)
     assert step.layers == (0, 1, 2)
     assert [share[:2] for share in step.shares] == [(0, 28), (28, 56)]
     ring = two.choice.layers[0].node.output
@@ -228,10 +231,10 @@ def test_a_worker_whose_rows_are_padding_alone(tmp_path: Path) -> None:
 
 def test_explain_says_why(edgeconv: Command, model: Path) -> None:
     said = edgeconv.ok("explain", model, "--board", BOARD, "--json").json()["layers"]
-    first, second, third, last = (layer["turns"] for layer in said)
+    first, second, third, last = (layer["streaming"] for layer in said)
     assert (first["next"], first["why"], last) == ("l1", "less time", None)
     assert third["why"] == "convert computes all rows of convert y at once"
-    assert first["turn"] == second["turn"]
+    assert first["stream_rows"] == second["stream_rows"]
     assert first["change"] == second["change"] < -CERTAIN
     text = edgeconv.ok("explain", model, "--board", BOARD, "--layer", "l0").stdout
     assert "row(s) of the last result" in " ".join(text.split())
@@ -242,5 +245,5 @@ def test_explain_says_what_stands_in_the_way(edgeconv: Command, tmp_path: Path) 
     model = onnx_models.save(convolutions(kinds, 16, (20, 20)), tmp_path / "net.onnx")
     options = ("--board", BOARD, "--algorithm", "l1=winograd", "--json")
     said = edgeconv.ok("explain", model, *options).json()["layers"]
-    why = [layer["turns"]["why"] for layer in said if layer["turns"]]
+    why = [layer["streaming"]["why"] for layer in said if layer["streaming"]]
     assert why[:2] == ["winograd computes all rows of l1 at once"] * 2

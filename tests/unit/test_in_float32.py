@@ -14,7 +14,7 @@ import onnx
 import pytest
 
 from edgeconv.app.choice_notes import float32_notes
-from edgeconv.app.deciding import Decided, Decider
+from edgeconv.app.deciding import Decider, Decision
 from edgeconv.ir.activation import Activation, grid
 from edgeconv.ir.encoding import FLOAT32, int8, int16
 from edgeconv.ir.filters import ALONG_IN_C, IN_BLOCKS, SCALES_LIE
@@ -36,13 +36,13 @@ SEEDS = range(20)
 
 def decided(
     model: onnx.ModelProto, folder: Path, board: str = WITHOUT_FPU, **asked: Any
-) -> Decided:
+) -> Decision:
     onnx.save(model, folder / "net.onnx")
     with Decider(CompileOptions(folder / "net.onnx", board, **asked)) as decider:
         return decider.decide()
 
 
-def reasons(found: Decided) -> dict[str, str]:
+def reasons(found: Decision) -> dict[str, str]:
     """By layer in float32 with multiply-accumulates its reason's name."""
     layers = found.report["layers"]
     return {each["name"]: each["in_float32"]["reason"] for each in layers if "in_float32" in each}

@@ -13,11 +13,11 @@ from edgeconv.ir.encoding import int8
 from edgeconv.ir.graph import Node
 from edgeconv.ir.layout import CHANNELS_LAST
 from edgeconv.kernels.algorithms.candidate import ConvCandidate
-from edgeconv.kernels.algorithms.integer.beside import ROWS_TOGETHER, is_column, is_tall
+from edgeconv.kernels.algorithms.integer.adjacent_windows import ROWS_TOGETHER, is_column, is_tall
 from edgeconv.kernels.algorithms.integer.candidate import IntegerPlan, candidates
+from edgeconv.kernels.algorithms.integer.depthwise_2x2 import Depthwise2x2
 from edgeconv.kernels.algorithms.integer.kernels import CONVOLVE
 from edgeconv.kernels.algorithms.integer.overlap import overlapping
-from edgeconv.kernels.algorithms.integer.two_rows import TwoRows
 from edgeconv.kernels.algorithms.problem import ConvProblem
 from edgeconv.target.backends import TARGETS
 from edgeconv.target.targets import DSP, HELIUM
@@ -115,12 +115,12 @@ def by_blocks(problem: ConvProblem, together: int) -> int:
     return apart
 
 
-def of_depthwise(problem: ConvProblem, two: TwoRows | None, *, helium: bool) -> int:
+def of_depthwise(problem: ConvProblem, two: Depthwise2x2 | None, *, helium: bool) -> int:
     """By blocks of rows, those of which pairs serve two windows among them, or row by row."""
     if helium and is_tall(problem):
         apart = problem.dilations[1] // math.gcd(problem.strides[1], problem.dilations[1])
         return by_blocks(problem, ROWS_TOGETHER * apart)
-    if two is not None and not two.kernel.is_turned:
+    if two is not None and not two.kernel.is_transposed:
         return by_blocks(problem, two.block)
     if two is None and is_column(problem) and not helium:
         return by_blocks(problem, ROWS_TOGETHER)

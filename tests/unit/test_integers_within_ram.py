@@ -9,7 +9,7 @@ import numpy as np
 import onnx
 import pytest
 
-from edgeconv.app.deciding import Decided, Decider
+from edgeconv.app.deciding import Decider, Decision
 from edgeconv.search.options import CompileOptions
 from tests.command import Command
 from tests.quantised_models import Network
@@ -99,7 +99,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def decided(model: Path, io: str = "caller", **asked: Any) -> Decided:
+def decided(model: Path, io: str = "caller", **asked: Any) -> Decision:
     with Decider(CompileOptions(model, BOARD, io=io, **asked)) as decider:
         return decider.decide()
 

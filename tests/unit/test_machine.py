@@ -215,9 +215,7 @@ def test_halves_are_written_and_read_back(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("fetching", "pays"), [(0.65, True), (0.95, False), (1.2, False)])
-def test_fetching_ahead_is_stated_where_it_pays(
-    tmp_path: Path, fetching: float, pays: bool
-) -> None:
+def test_prefetching_is_stated_where_it_pays(tmp_path: Path, fetching: float, pays: bool) -> None:
     measured = example(1.5e9, 8, 16, 4, Level(4e9, 150e-9, 128 * MIB, 128 * MIB))
     path = tmp_path / "my-board.toml"
     text = render("my-board", MACHINE, TARGETS["neon"], (), replace(measured, fetching=fetching))

@@ -1,4 +1,5 @@
-"""An arena over several memories: fast memory first, the cheapest spill, capacities honoured."""
+"""An arena over several memories: fast memory first, the cheapest assignment to banks, capacities
+honoured."""
 
 from __future__ import annotations
 
@@ -12,11 +13,11 @@ from hypothesis import strategies as st
 
 from edgeconv.ir.choice import Choice
 from edgeconv.ir.memory import MemoryMap, Place, Region
-from edgeconv.search.memory import Bank, banks, plan, spill
+from edgeconv.search.memory import Bank, bank_assignment, banks, plan
 from edgeconv.search.memory.assign import Assignment
+from edgeconv.search.memory.bank_assignment import BankAssignment, assign_banks
 from edgeconv.search.memory.blocks import Block, Rect, live_bytes
 from edgeconv.search.memory.search import smallest
-from edgeconv.search.memory.spill import Spread, spread
 from edgeconv.target import board as boards
 from edgeconv.target.board import Board, Firmware, Memory
 from tests.memory_choices import Net, scheduled
@@ -73,9 +74,9 @@ def test_one_arena_where_the_first_bank_holds_it(
 ) -> None:
     alone = plan(choice)
     first = replace(given_banks[0], capacity=alone.arena_bytes)
-    spilled = plan(choice, (first, *given_banks[1:]))
-    assert replace(spilled, banks=alone.banks) == alone
-    assert [use.bytes for use in spilled.banks][1:] == [0] * (len(given_banks) - 1)
+    assigned = plan(choice, (first, *given_banks[1:]))
+    assert replace(assigned, banks=alone.banks) == alone
+    assert [use.bytes for use in assigned.banks][1:] == [0] * (len(given_banks) - 1)
 
 
 @settings(max_examples=30)
@@ -132,7 +133,7 @@ def brute_force(
     return min(costs, default=None)
 
 
-def excess(found: Spread, given_banks: tuple[Bank, ...]) -> int:
+def excess(found: BankAssignment, given_banks: tuple[Bank, ...]) -> int:
     return sum(
         max(0, height - bank.capacity)
         for height, bank in zip(found.heights, given_banks, strict=True)
@@ -146,7 +147,7 @@ def test_no_assignment_costs_less(blocks: list[Block], data: st.DataObject, slow
     sizes = st.lists(st.integers(1, 500), min_size=len(blocks), max_size=len(blocks))
     moved, given_banks = data.draw(sizes), data.draw(bank_lists(unlimited=slow))
     best = brute_force(blocks, moved, given_banks)
-    found = spread(blocks, moved, given_banks, ALIGN)
+    found = assign_banks(blocks, moved, given_banks, ALIGN)
     assert (excess(found, given_banks) == 0) == (best is not None)
     if best is not None:
         assert cost(found.banks, moved, given_banks) == pytest.approx(best, rel=1e-4)
@@ -159,18 +160,20 @@ BOUND_IS_OUT_OF_REACH = [
 ]
 
 
-@pytest.mark.parametrize(("exact", "core"), [(spill.EXACT, spill.CORE), (0, 16), (12, 3)])
+@pytest.mark.parametrize(
+    ("exact", "core"), [(bank_assignment.EXACT, bank_assignment.CORE), (0, 16), (12, 3)]
+)
 def test_live_bytes_fit_but_no_packing_does(
     exact: int, core: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The integer program puts all into the fast bank at first; cuts of either kind teach it."""
-    monkeypatch.setattr(spill, "EXACT", exact)
-    monkeypatch.setattr(spill, "CORE", core)
+    monkeypatch.setattr(bank_assignment, "EXACT", exact)
+    monkeypatch.setattr(bank_assignment, "CORE", core)
     blocks: list[Block] = [(Rect(0, *box),) for box in BOUND_IS_OUT_OF_REACH]
     moved = [7, 6, 5, 4, 3, 2, 8]
     two = (Bank("fast", 4, 1.0), Bank("slow", None, 9.0))
     assert Assignment(blocks, moved, two, 1).cheapest() == (0,) * 7
-    found = spread(blocks, moved, two, 1)
+    found = assign_banks(blocks, moved, two, 1)
     assert found.heights[0] == found.bounds[0] == 4
     if exact and core > 3:
         assert cost(found.banks, moved, two) == brute_force(blocks, moved, two)
@@ -204,7 +207,7 @@ def test_one_large_tensor_rather_than_a_small_one_twice_as_hot() -> None:
     assert (places["large"].bank, places["small"].bank) == (0, 1)
 
 
-def test_workspaces_spill_too() -> None:
+def test_workspaces_lie_in_any_bank() -> None:
     net = Net(align=4, io="caller")
     net.input("x", 4)
     net.layer("a", 40, "x", workspace=400)

@@ -13,7 +13,7 @@ from edgeconv.search.memory import order, plan
 from edgeconv.search.memory.alias import share
 from edgeconv.search.memory.blocks import live_bytes, rectangles
 from edgeconv.search.memory.lifetimes import lifetimes
-from edgeconv.search.memory.live_model import LiveModel
+from edgeconv.search.memory.liveness import LivenessModel
 from edgeconv.search.memory.program import Program, of_choice
 from tests.memory_choices import Net
 from tests.memory_strategies import choices
@@ -110,7 +110,7 @@ def test_bytes_that_a_live_view_holds_are_not_overwritten() -> None:
     net.in_place("b", "a", "a", "v")
     net.layer("y", 1, "b")
     program = of_choice(net.choice("y"))
-    model = LiveModel(program, share(program, lifetimes(program, range(4))).blocks)
+    model = LivenessModel(program, share(program, lifetimes(program, range(4))).blocks)
     assert model.need(2, done=0b0011, live=10) == (20, 10)  # v is read by the same layer
 
 
@@ -209,7 +209,7 @@ def test_never_worse_than_the_models_order(choice: Choice) -> None:
 def test_descendants_are_the_converse_of_ancestors(choice: Choice) -> None:
     program = of_choice(choice)
     spans = lifetimes(program, model_order(choice))
-    model = LiveModel(program, share(program, spans).blocks)
+    model = LivenessModel(program, share(program, spans).blocks)
     before, after = model.ancestors(), model.descendants()
     for one, ancestors in enumerate(before):
         for other, descendants in enumerate(after):
@@ -222,7 +222,7 @@ def test_a_long_chain_is_cut_quickly() -> None:
     net.input("t0", 16)
     for layer in range(8000):
         net.layer(f"t{layer + 1}", 16, f"t{layer}")
-    model = LiveModel(of_choice(net.choice("t8000")), ())
+    model = LivenessModel(of_choice(net.choice("t8000")), ())
     begin = time.process_time()
     subgraphs = order._subgraphs(model)
     assert time.process_time() - begin < 2

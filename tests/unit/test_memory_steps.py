@@ -1,4 +1,4 @@
-"""Steps of several layers: which rows they call for, and plans in which they take turns."""
+"""Steps of several layers: which rows they call for, and plans in which they stream rows."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ CONV = Divides(rows=8, reach=3, stride=1, pad=1)  # 3x3
 HALF = Divides(rows=4, reach=3, stride=2, pad=1)
 
 
-class Turns(Machine):
+class StreamingMachine(Machine):
     """A machine that computes rows, of the first worker of each step."""
 
     def run_step(self, step: Step) -> None:
-        if not step.turn:
+        if not step.stream_rows:
             self.execute(step.layers[0], self.choice.layers[step.layers[0]])
             return
         layers = [self.choice.layers[i] for i in step.layers]
@@ -36,7 +36,7 @@ class Turns(Machine):
         tensors = [self.choice.graph[layer.node.output] for layer in layers]
         for own, tensor in zip(divides, tensors, strict=True):
             self.values[tensor.name] = self.fresh(own.rows * tensor.shape[1])
-        for number, row0, row1 in calls(divides, [t.ring for t in tensors[:-1]], step.turn):
+        for number, row0, row1 in calls(divides, [t.ring for t in tensors[:-1]], step.stream_rows):
             index, tensor = step.layers[number], tensors[number]
             if number:
                 reads = divides[number]
@@ -76,24 +76,24 @@ class Turns(Machine):
 
 
 @settings(max_examples=150)
-@given(choices(max_layers=6, turns=True, over=True))
-def test_random_programs_by_turns(choice: Choice) -> None:
+@given(choices(max_layers=6, streaming=True, over=True))
+def test_random_programs_with_row_streaming(choice: Choice) -> None:
     """``plan`` runs ``check`` itself; the machine must agree."""
     memory_map = plan(choice)
     assert memory_map.arena_bytes >= memory_map.lower_bound
-    Turns(choice, memory_map).run()
+    StreamingMachine(choice, memory_map).run()
 
 
 @given(st.lists(links(), min_size=2, max_size=4), st.integers(1, 5))
-def test_rings_are_as_small_as_can_be(chain: list[Link], turn: int) -> None:
+def test_rings_are_as_small_as_can_be(chain: list[Link], stream_rows: int) -> None:
     """With a row less of any, some call finds a row overwritten."""
     # A window that lies in the padding alone leaves a row of its input to nobody.
     assume(all(link.divides.pad < link.divides.reach for link in chain))
     net = Net()
-    net.chain("y", net.input("x", 4), chain, turn)
+    net.chain("y", net.input("x", 4), chain, stream_rows)
     choice = net.choice("y")
     memory_map = plan(choice)
-    rings = least_rings([link.divides for link in chain], turn)
+    rings = least_rings([link.divides for link in chain], stream_rows)
     for number, rows in enumerate(rings):
         assert choice.graph[f"y.{number}"].ring == min(rows, chain[number].divides.rows)
         if rows > 1:
@@ -157,14 +157,14 @@ def overlapping(draw: st.DrawFn) -> tuple[Net, int]:
     """A step over what it reads, and how far that is behind it; it may add that to its result."""
     chain = draw(st.lists(links(), min_size=2, max_size=4))
     own = [link.divides for link in chain]
-    turn, added = draw(st.integers(1, 5)), draw(st.booleans())
+    stream_rows, added = draw(st.integers(1, 5)), draw(st.booleans())
     count, width = own[0].end_read(own[0].rows) + draw(st.integers(0, 3)), draw(st.integers(1, 6))
     if added or count < 1:
         count, width = own[-1].rows, chain[-1].width
     net = Net()
     net.rows("x", count, width, net.input("start", 1))
-    apart = overlap(own, turn, width, chain[-1].width, added=added)
-    net.chain("y", "x", chain, turn, residual="x" if added else "", apart=apart)
+    apart = overlap(own, stream_rows, width, chain[-1].width, added=added)
+    net.chain("y", "x", chain, stream_rows, residual="x" if added else "", apart=apart)
     return net, apart
 
 
@@ -175,7 +175,7 @@ def test_a_step_over_its_input(made: tuple[Net, int]) -> None:
     net, apart = made
     choice = net.choice("y")
     memory_map = plan(choice)
-    Turns(choice, memory_map).run()
+    StreamingMachine(choice, memory_map).run()
     if apart and granted(choice, memory_map, "y"):
         *others, last = choice.layers
         nearer = replace(last, aliases=(replace(last.aliases[0], offset=apart - 1),))
@@ -239,7 +239,7 @@ def mistakes() -> dict[str, Choice]:
         "be a ring": replace(choice, steps=alone(2)),
         "all at once": replace(choice, layers=(first, replace(last, divides=None))),
         "input of 'make_y' only": replace(choice, graph=extra),
-        "takes turns: no": replace(choice, layers=(overwriting, last)),
+        "streams rows: no": replace(choice, layers=(overwriting, last)),
         "must have 3 rows": replace(
             choice, graph=choice.graph.with_tensors({"y.0": replace(ring, ring=2)})
         ),

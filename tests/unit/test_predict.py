@@ -321,9 +321,9 @@ def test_traffic_of_other_layers_is_what_they_must_move(tmp_path: Path) -> None:
         moved, bound = layer.traffic.bytes, layer.traffic.lower_bound
         assert bound is not None
         assert moved["L3"] is None
-        if crossing := choice.layers[index].traffic:
-            assert moved["L2"] == math.ceil(crossing[0].total)
-            assert moved["DRAM"] == math.ceil(crossing[1].total)
+        if level_traffic := choice.layers[index].traffic:
+            assert moved["L2"] == math.ceil(level_traffic[0].total)
+            assert moved["DRAM"] == math.ceil(level_traffic[1].total)
             assert moved["DRAM"] >= bound
         else:
             assert moved["L2"] == moved["DRAM"] == bound

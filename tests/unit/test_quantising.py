@@ -16,8 +16,8 @@ from edgeconv.model import frontend, passes
 from edgeconv.search.calibration.engine import rounded
 from edgeconv.search.calibration.rounding import Rounded
 from edgeconv.search.quantising import pretended
-from edgeconv.search.quantising.grids import Wanted, places
-from edgeconv.search.quantising.ranges import Seen, between, nearest, widest
+from edgeconv.search.quantising.grids import RequestedFormats, places
+from edgeconv.search.quantising.ranges import ObservedRange, between, nearest, widest
 from edgeconv.search.quantising.selection import Noises, select
 from edgeconv.search.quantising.unfused import unfused
 from edgeconv.search.quantising.units import settled, whole_bias
@@ -43,7 +43,7 @@ def test_a_grid_reaches_both_ends_and_has_zero(low: float, high: float) -> None:
 
 
 def test_a_tensor_of_zeros_has_a_grid() -> None:
-    grid = nearest(Seen(0.0, 0.0, np.zeros(10, np.float32)))
+    grid = nearest(ObservedRange(0.0, 0.0, np.zeros(10, np.float32)))
     assert grid.alpha > 0
     assert not rounded(np.zeros(3), grid).any()
 
@@ -51,7 +51,7 @@ def test_a_tensor_of_zeros_has_a_grid() -> None:
 def test_few_large_numbers_do_not_make_a_grid_coarse() -> None:
     values = np.random.default_rng(1).standard_normal(20_000).astype(np.float32)
     values[7] = 100.0
-    seen = Seen(float(values.min()), 100.0, values[values < 50])
+    seen = ObservedRange(float(values.min()), 100.0, values[values < 50])
     errors = [
         np.square(rounded(seen.values, g) - seen.values).sum()
         for g in (widest(seen), nearest(seen))
@@ -61,7 +61,7 @@ def test_few_large_numbers_do_not_make_a_grid_coarse() -> None:
 
 def test_what_only_moves_numbers_shares_their_grid(tmp_path: Path) -> None:
     graph = unfused(loaded(tmp_path))
-    found = places(graph, SCALAR, Wanted.of(graph, {}))
+    found = places(graph, SCALAR, RequestedFormats.of(graph, {}))
     like = found.grid_of()
     pooled, joined = ("right", "both")
     assert like[pooled] == like[joined] == like["left"]
@@ -84,7 +84,7 @@ def test_what_moves_moved_numbers_has_their_grid(tmp_path: Path) -> None:
         {"w": np.ones((4, 3, 1, 1), np.float32), "shape": np.array([1, 32, 2])},
     )
     graph = unfused(loaded(tmp_path, made))
-    like = places(graph, SCALAR, Wanted.of(graph, {})).grid_of()
+    like = places(graph, SCALAR, RequestedFormats.of(graph, {})).grid_of()
     assert like["b"] == like["c"] == "a"
 
 
@@ -93,19 +93,19 @@ def test_results_that_the_user_names(tmp_path: Path) -> None:
     split = unfused(graph)
 
     def rounded_with(storage: dict[str, str]) -> set[str]:
-        return set(places(split, SCALAR, Wanted.of(graph, storage)).tensors)
+        return set(places(split, SCALAR, RequestedFormats.of(graph, storage)).tensors)
 
     every = rounded_with({})
     assert rounded_with({"*:output": "int8"}) == every
     assert rounded_with({"stem:output": "int8"}) == {"r0"}
     assert every - rounded_with({"stem:output": "float32"}) == {"r0"}
-    wanted = Wanted.of(graph, {"stem:output": "int8", "depthwise:output": "int8"})
+    wanted = RequestedFormats.of(graph, {"stem:output": "int8", "depthwise:output": "int8"})
     assert wanted.filters(split, places(split, SCALAR, wanted)) == ("depthwise",)
-    wanted = Wanted.of(graph, {"left": "int4"})
+    wanted = RequestedFormats.of(graph, {"left": "int4"})
     assert "left" not in wanted.filters(split, places(split, SCALAR, wanted))
 
 
-def test_filters_that_the_file_has_as_integers_are_made_int8_like_others(tmp_path: Path) -> None:
+def test_filters_that_the_file_has_as_integers_are_quantised_like_others(tmp_path: Path) -> None:
     """They get units that suit their biases; else the layer would stay float32."""
     network = Network()
     first = network.node("Conv", ["x", network.filters("w", (4, 3, 3, 3))], "first")
@@ -113,7 +113,7 @@ def test_filters_that_the_file_has_as_integers_are_made_int8_like_others(tmp_pat
     ports = {"x": ("float32", (1, 3, 9, 9))}, {"second": ("float32", (1, 5, 5, 5))}
     graph = loaded(tmp_path, network.model(*ports))
     assert all("storage" in node.attrs for node in graph.nodes)
-    split, wanted = unfused(graph), Wanted.of(graph, {})
+    split, wanted = unfused(graph), RequestedFormats.of(graph, {})
     found = wanted.filters(split, places(split, SCALAR, wanted))
     assert found == tuple(node.name for node in split.nodes if node.op == "Conv")
 

@@ -1,4 +1,4 @@
-"""What each part of making a network int8 gained, in words."""
+"""What each part of post-training quantisation gained, in words."""
 
 from __future__ import annotations
 

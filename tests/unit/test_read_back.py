@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from edgeconv.app.pipeline import CompileOptions, Decided, decide
+from edgeconv.app.pipeline import CompileOptions, Decision, decide
 from edgeconv.codegen.emit import weight_image
 from edgeconv.codegen.read_back import ForeignImageError, read_back
 from edgeconv.codegen.weights import write
@@ -21,13 +21,13 @@ DIGITS = Path(__file__).resolve().parents[2] / "examples" / "digits" / "digits-c
 BOARDS = ("generic-c", "jetson-tx1", "microbit", "power10-s1024")
 
 
-def image_of(decided: Decided) -> npt.NDArray[np.uint8]:
+def image_of(decided: Decision) -> npt.NDArray[np.uint8]:
     stream = io.BytesIO()
     write(weight_image(decided.choice, decided.memory), stream)
     return np.frombuffer(stream.getvalue(), np.uint8)
 
 
-def digits(board: str, form: str) -> Decided:
+def digits(board: str, form: str) -> Decision:
     no_limit = 1 << 40
     return decide(CompileOptions(DIGITS, board, storage={"*": form}, ram=no_limit, flash=no_limit))
 

@@ -16,7 +16,7 @@ from jsonschema import Draft202012Validator
 
 from edgeconv.app import pipeline
 from edgeconv.app.deciding import Decider
-from edgeconv.app.pipeline import CompileOptions, Decided
+from edgeconv.app.pipeline import CompileOptions, Decision
 from edgeconv.report import document, files
 from edgeconv.report.regions import sizes_of
 from edgeconv.report.text import budget_lines
@@ -27,7 +27,7 @@ from tests.command import BOARD
 
 
 @pytest.fixture
-def decided(residual_model: Path) -> Decided:
+def decided(residual_model: Path) -> Decision:
     return pipeline.decide(CompileOptions(residual_model, BOARD))
 
 
@@ -39,7 +39,7 @@ def validator() -> Draft202012Validator:
 
 
 def test_report_is_valid_from_the_start_and_once_all_is_known(
-    decided: Decided, validator: Draft202012Validator
+    decided: Decision, validator: Draft202012Validator
 ) -> None:
     report = decided.report
     validator.validate(report)
@@ -66,7 +66,7 @@ def test_report_is_valid_from_the_start_and_once_all_is_known(
     [("model", "sha256"), ("ram", "arena_lower_bound"), ("budget", "fits"), ("layers", 0, "plan")],
 )
 def test_schema_misses_nothing(
-    decided: Decided, validator: Draft202012Validator, path: tuple[str | int, ...]
+    decided: Decision, validator: Draft202012Validator, path: tuple[str | int, ...]
 ) -> None:
     damaged: Any = copy.deepcopy(decided.report)
     part = damaged
@@ -76,7 +76,7 @@ def test_schema_misses_nothing(
     assert not validator.is_valid(damaged)
 
 
-def test_numbers_agree_with_one_another(decided: Decided) -> None:
+def test_numbers_agree_with_one_another(decided: Decision) -> None:
     report, memory = decided.report, decided.memory
     ram = report["ram"]
     assert ram["arena"] == memory.arena_bytes
@@ -140,7 +140,7 @@ def test_boards_bring_their_budgets(residual_model: Path) -> None:
     assert own["budget"]["ram"] == 1 << 20
 
 
-def test_text_fits_a_hundred_columns(decided: Decided, tmp_path: Path) -> None:
+def test_text_fits_a_hundred_columns(decided: Decision, tmp_path: Path) -> None:
     report = copy.deepcopy(decided.report)
     report["layers"][0]["name"] = "a" * 300
     report["layers"][1]["name"] = "[bold]markup[/] is text"

@@ -14,7 +14,7 @@ from edgeconv.app import pipeline
 from edgeconv.app.pipeline import CompileOptions
 from edgeconv.ir.encoding import Encoding
 from edgeconv.ir.layout import CHANNELS_LAST, ROW_MAJOR, Layout, blocked
-from edgeconv.ir.work import Crossing
+from edgeconv.ir.work import CacheTraffic
 from edgeconv.kernels.algorithms import algorithms
 from edgeconv.kernels.algorithms.movement import WORD_BYTES, conv_shape, fast_words
 from edgeconv.kernels.algorithms.problem import ConvProblem, Triple
@@ -94,7 +94,9 @@ def problems(draw: st.DrawFn, lanes: int) -> ConvProblem:
     )
 
 
-def predictions(problem: ConvProblem, target: Target) -> Iterator[tuple[str, tuple[Crossing, ...]]]:
+def predictions(
+    problem: ConvProblem, target: Target
+) -> Iterator[tuple[str, tuple[CacheTraffic, ...]]]:
     """Of every algorithm that applies, and of SConv's plans that lost."""
     for name, entry in algorithms().items():
         for candidate in entry.candidates(problem, target):
@@ -115,11 +117,11 @@ def test_nothing_moves_less_than_any_order_has_to(data: st.DataObject) -> None:
     bounds = [
         sequential_bound(shape, Precision(), fast_words(target, cache)) for cache in target.caches
     ]
-    for name, crossings in predictions(problem, target):
-        assert len(crossings) == len(bounds)
-        for cache, crossing, bound in zip(target.caches, crossings, bounds, strict=True):
-            assert crossing.level == cache.level
-            words = crossing.total / WORD_BYTES
+    for name, cache_traffic in predictions(problem, target):
+        assert len(cache_traffic) == len(bounds)
+        for cache, level_traffic, bound in zip(target.caches, cache_traffic, bounds, strict=True):
+            assert level_traffic.level == cache.level
+            words = level_traffic.total / WORD_BYTES
             assert words >= bound.words * (1 - 1e-12), (name, cache, bound.binding)
 
 

@@ -13,7 +13,7 @@ import edgeconv
 from edgeconv.ir.encoding import FLOAT32, INT4, INT8
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.layout import ROW_MAJOR
-from edgeconv.ir.request import LEAST_OF_EACH, NO_WORKSPACE, Described, Request, Workspace
+from edgeconv.ir.request import NO_WORKSPACE, SMALLEST_OF_EACH, Described, Request, Workspace
 from edgeconv.kernels.algorithms import applicable, candidates, within
 from edgeconv.search.choose import select
 from edgeconv.search.choose.winograd import convolutions, forms_within
@@ -25,7 +25,7 @@ REAL: tuple[dict[str, Any], ...] = (
     {"workspace": {"*": Workspace(100)}},
     {"algorithms": {"*": "direct"}, "storage": {"*": "flyte8"}, "truncate": True},
     {"algorithms": {"*": "bfloat16"}},
-    {"algorithms": {"*": "winograd"}, "workspace": {"*": LEAST_OF_EACH}},
+    {"algorithms": {"*": "winograd"}, "workspace": {"*": SMALLEST_OF_EACH}},
 )
 QUANTISED: tuple[dict[str, Any], ...] = (
     {"integers": None, "workspace": {"*": NO_WORKSPACE}},
@@ -113,7 +113,7 @@ def test_workspaces(real: Graph) -> None:
     """At most so many bytes, else the least of all kernels, or of every algorithm its own."""
     target = boards.load("zen4").target
     forms = forms_within(real, {node.name: 1.0 for node in convolutions(real)})
-    node = replace(real.nodes[1], request=Request(minimal_filters=forms[real.nodes[1].name]))
+    node = replace(real.nodes[1], request=Request(winograd_forms=forms[real.nodes[1].name]))
     every = applicable(node, real, target)
 
     def sizes(limit: Workspace) -> dict[str, set[int]]:
@@ -123,7 +123,7 @@ def test_workspaces(real: Graph) -> None:
             found.setdefault(each.algorithm, set()).add(each.workspace_bytes)
         return found
 
-    free, none, each = (sizes(limit) for limit in (Workspace(), NO_WORKSPACE, LEAST_OF_EACH))
+    free, none, each = (sizes(limit) for limit in (Workspace(), NO_WORKSPACE, SMALLEST_OF_EACH))
     assert max(map(max, free.values())) > 0
     assert set().union(*none.values()) == {0}
     assert each == {name: {min(own)} for name, own in free.items()}
@@ -137,4 +137,4 @@ def test_workspaces(real: Graph) -> None:
 def test_limits_of_workspace_are_held_together() -> None:
     assert Workspace().at_most(7) == Workspace(7)
     assert Workspace(5).at_most(7) == Workspace(5)
-    assert LEAST_OF_EACH.at_most(7) == LEAST_OF_EACH
+    assert SMALLEST_OF_EACH.at_most(7) == SMALLEST_OF_EACH

@@ -65,11 +65,11 @@ def test_lines_brought_in_are_as_simulated(case: str, schedule: Schedule) -> Non
     shape, tile, caches = CASES[case]
     sliced = slice_convolution(shape, *tile, caches, schedule=schedule)
     predicted = traffic(sliced, shape, caches)
-    for cache, crossing, played in zip(
+    for cache, level_traffic, played in zip(
         caches, predicted, simulate(sliced, shape, caches), strict=True
     ):
         counted = sum(played.misses.values())
-        assert crossing.misses(cache.line) == pytest.approx(counted, rel=0.15)
+        assert level_traffic.misses(cache.line) == pytest.approx(counted, rel=0.15)
 
 
 @pytest.mark.parametrize("schedule", Schedule)
@@ -80,9 +80,9 @@ def test_eight_ways_with_several_tiles_in_l1(case: str, schedule: Schedule) -> N
     sliced = slice_convolution(
         shape, *tile, caches, schedule=schedule, fill_l1=True, search=Search.EVEN
     )
-    crossing = traffic(sliced, shape, caches)[0]
+    level_traffic = traffic(sliced, shape, caches)[0]
     counted = sum(simulate(sliced, shape, caches[:1], ways=8)[0].misses.values())
-    assert crossing.misses(caches[0].line) == pytest.approx(counted, rel=0.25)
+    assert level_traffic.misses(caches[0].line) == pytest.approx(counted, rel=0.25)
 
 
 def test_by_hand() -> None:
@@ -131,12 +131,14 @@ def test_never_less_than_compulsory(
 ) -> None:
     bound = partial(slice_convolution, caches=caches, **slicer.keywords)
     sliced = slice_first(shape, [tile, (1, 1)], bound)
-    for crossing in traffic(sliced, shape, caches):
-        assert crossing.input >= shape.input_bytes
-        assert crossing.filters >= shape.filter_bytes
-        assert crossing.output_writes >= shape.output_bytes
-        assert min(crossing.packed, crossing.packed_writes, crossing.output_reads) >= 0
-        assert crossing.total >= shape.compulsory_bytes
+    for level_traffic in traffic(sliced, shape, caches):
+        assert level_traffic.input >= shape.input_bytes
+        assert level_traffic.filters >= shape.filter_bytes
+        assert level_traffic.output_writes >= shape.output_bytes
+        assert (
+            min(level_traffic.packed, level_traffic.packed_writes, level_traffic.output_reads) >= 0
+        )
+        assert level_traffic.total >= shape.compulsory_bytes
 
 
 @given(problems(), TILES, CACHES, SLICERS, st.integers(1, 64))

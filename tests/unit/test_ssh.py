@@ -14,7 +14,7 @@ from typing import TypeVar
 import pytest
 
 from edgeconv.base.errors import EdgeconvError, Exit, UsageError
-from edgeconv.run.build import Given, Made, run_binary
+from edgeconv.run.build import InputFile, OutputFile, run_binary
 from edgeconv.run.build.ssh import close_all, session_of
 from edgeconv.target import board as boards
 from edgeconv.target.board import Board, Run, RunKind
@@ -58,7 +58,13 @@ def test_files_go_there_and_back(board: Board, tmp_path: Path) -> None:
         done = run_binary(
             program,
             board,
-            ["--in", Given(tmp_path / "a file; echo $HOME 'x"), "--out", Made(made), "$(id) 'q' *"],
+            [
+                "--in",
+                InputFile(tmp_path / "a file; echo $HOME 'x"),
+                "--out",
+                OutputFile(made),
+                "$(id) 'q' *",
+            ],
         )
         assert (done.status, done.stderr) == (0, "err\n")
         assert done.stdout.splitlines()[0] == "out $(id) 'q' *"
@@ -112,7 +118,7 @@ def test_no_room(server: Server, tmp_path: Path) -> None:
         session = session_of(board)
         (Path(session.folder) / "0.bin").symlink_to("/dev/full")
         with pytest.raises(EdgeconvError, match="cannot copy to the board.*No space left"):
-            run_binary(program, board, [Given(program)])
+            run_binary(program, board, [InputFile(program)])
         close_all()
     assert Path("/dev/full").exists()
 

@@ -7,7 +7,7 @@ import time
 import pytest
 
 from edgeconv.app import terminal as shown_by
-from edgeconv.app.terminal import Progress
+from edgeconv.app.terminal import ProgressDisplay
 from edgeconv.base.progress import Share
 
 # TERM -> whether a line can be rewritten on such a terminal
@@ -24,8 +24,8 @@ def test_progress_is_for_terminals(
     monkeypatch.setenv("TERM", kind)
     if terminal:
         monkeypatch.setenv("FORCE_COLOR", "1")  # which makes rich write as on a terminal
-    with Progress() as tell:
-        tell("running sample 7 of 500")
+    with ProgressDisplay() as progress:
+        progress("running sample 7 of 500")
     printed = capsys.readouterr()
     assert printed.out == ""
     assert ("running sample 7 of 500" in printed.err) == (terminal and TERMINALS[kind])
@@ -37,8 +37,8 @@ def test_share_and_names_on_a_terminal(
 ) -> None:
     monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.setenv("TERM", "xterm-256color")
-    with Progress() as tell:
-        tell(Share("measuring [bold]layer", 7, 28))
+    with ProgressDisplay() as progress:
+        progress(Share("measuring [bold]layer", 7, 28))
     assert "25%  measuring [bold]layer" in capsys.readouterr().err
 
 
@@ -48,8 +48,8 @@ def test_a_line_now_and_then_elsewhere(
     for variable in ("FORCE_COLOR", "TTY_COMPATIBLE"):
         monkeypatch.delenv(variable, raising=False)
     monkeypatch.setattr(shown_by, "EVERY", 0.05)
-    with Progress() as tell:
-        tell(Share(f"measuring {'x' * 300}", 1, 4))
+    with ProgressDisplay() as progress:
+        progress(Share(f"measuring {'x' * 300}", 1, 4))
         time.sleep(0.2)
     printed = capsys.readouterr()
     first = printed.err.splitlines()[0]

@@ -17,10 +17,15 @@ import pytest
 from edgeconv.app.pipeline import compile_model, verify_project
 from edgeconv.base.errors import EdgeconvError
 from edgeconv.ir.requantisation import TFLITE, Sums
+from edgeconv.ir.requantisation.double_rounding import (
+    Twice,
+    multiplied,
+    quantised_multiplier,
+    twice,
+)
 from edgeconv.ir.requantisation.pair import Affine
 from edgeconv.ir.requantisation.tflite_averages import interpolated, mean, places
 from edgeconv.ir.requantisation.tflite_wide import tflite_wide
-from edgeconv.ir.requantisation.twice import Twice, multiplied, quantised_multiplier, twice
 from edgeconv.kernels.headers import include_flags
 from edgeconv.model.frontend import load
 from edgeconv.run.verify.exact import expected
@@ -342,8 +347,8 @@ def _require_equal(network: bytes, board: str, layers: int, tmp_path: Path) -> N
     assert "--requantise tflite" in project.report["program"]["command"]
     result = verify_project(project.directory, model=model)
     assert result.passed
-    assert result.pieces
-    assert len(result.pieces.exact) >= layers
+    assert result.per_layer
+    assert len(result.per_layer.exact) >= layers
 
 
 @pytest.mark.parametrize("kind", ["RESIZE_BILINEAR", "SUM"])

@@ -155,7 +155,7 @@ def problems(draw: st.DrawFn, algorithm: str, lanes: int) -> ConvProblem:
     if algorithm == "winograd":
         ways = forms_for(*kernel[1:], strides=strides[1:])
         allowed = draw(st.sampled_from([form for points in ways for form in points]))
-        return replace(made, minimal_filters=(allowed,))
+        return replace(made, winograd_forms=(allowed,))
     if integers:
         facts = Facts(spare_bits=6)
         return replace(made, in_as=stored, out_as=stored, whole_sums=True, sum_facts=facts)
@@ -190,12 +190,14 @@ def test_never_less_than_compulsory_and_never_more_behind_a_larger_cache(
     candidate = algorithms()[algorithm].candidates(problem, target)[0]
     levels = candidate.traffic
     image, filters, result = least_bytes(problem)
-    for crossing in levels:
-        assert crossing.input >= image * (1 - 1e-9)
-        assert crossing.filters >= filters * (1 - 1e-9)
-        assert crossing.output_writes >= result * (1 - 1e-9)
-        assert min(crossing.packed, crossing.packed_writes, crossing.output_reads) >= 0
-    assert [crossing.level for crossing in levels] == [1, 2, 3]
+    for level_traffic in levels:
+        assert level_traffic.input >= image * (1 - 1e-9)
+        assert level_traffic.filters >= filters * (1 - 1e-9)
+        assert level_traffic.output_writes >= result * (1 - 1e-9)
+        assert (
+            min(level_traffic.packed, level_traffic.packed_writes, level_traffic.output_reads) >= 0
+        )
+    assert [level_traffic.level for level_traffic in levels] == [1, 2, 3]
     for near, far in pairwise(levels):
         assert near.misses(64) >= far.misses(64) * (1 - 1e-9)
         assert near.total >= far.total * (1 - 1e-9)

@@ -62,7 +62,7 @@ def test_candidates_of_integers_can_be_timed(name: str, tmp_path: Path) -> None:
     found, other = Recorder(), Recorder(integers=False)
     for each in (found, other):
         with Decider(CompileOptions(path, name), measured=each) as decider:
-            decider.decide(turns=False)
+            decider.decide(streaming=False)
     board, every = boards.load(name), found.seen.values()
     assert any(each.text.startswith("int8") for each in every)
     assert all(same_kernel(each, board) for each in every)
@@ -116,7 +116,7 @@ def test_what_measured_times_chose_is_known_without_them(
     board, rng, found = boards.load(name), Random(seed), Recorder()
     stored = {"*:output": "int8"}
     with Decider(CompileOptions(path, name, storage=stored), measured=found) as decider:
-        decider.decide(turns=False)
+        decider.decide(streaming=False)
     file = tmp_path / "a.tuned"
     with Store(file, create=True) as store:
         for kernel in found.seen:

@@ -13,9 +13,9 @@ from tests.onnx_models import Values
 TOLERANCE = 1e-4
 BOXES, SCORES, CLASSES = "boxes", "scores", "classes"
 PORTS = (
-    Port(BOXES, (1, 4, 4), counted=(1, "count")),
-    Port(SCORES, (4,), counted=(0, "count")),
-    Port(CLASSES, (4,), "int64", counted=(0, "count")),
+    Port(BOXES, (1, 4, 4), data_dependent=(1, "count")),
+    Port(SCORES, (4,), data_dependent=(0, "count")),
+    Port(CLASSES, (4,), "int64", data_dependent=(0, "count")),
     Port("count", (1,), "int64"),
     Port("features", (4,)),
 )

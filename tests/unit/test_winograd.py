@@ -22,9 +22,9 @@ from edgeconv.codegen.functions import environment
 from edgeconv.codegen.routines import routines_header
 from edgeconv.ir.activation import Activation
 from edgeconv.ir.graph import Epilogue, Graph, Node, Tensor
-from edgeconv.ir.minimal_filter import MinimalFilter, Nested, minimal_filter
 from edgeconv.ir.request import Request
 from edgeconv.ir.straight_line import Routine
+from edgeconv.ir.winograd_form import Nested, WinogradForm, winograd_form
 from edgeconv.kernels.algorithms.problem import problem_of
 from edgeconv.kernels.algorithms.winograd import error
 from edgeconv.kernels.algorithms.winograd.bound import UNIT
@@ -47,16 +47,16 @@ RATIONALS = st.fractions(min_value=-4, max_value=4, max_denominator=4)
 
 
 @st.composite
-def minimal_filters(draw: st.DrawFn) -> MinimalFilter:
+def winograd_forms(draw: st.DrawFn) -> WinogradForm:
     outputs, taps = draw(st.integers(1, 7)), draw(st.integers(1, 7))
     count = outputs + taps - 2
     points = draw(st.lists(RATIONALS, min_size=count, max_size=count, unique=True))
-    return MinimalFilter(outputs, taps, tuple(points))
+    return WinogradForm(outputs, taps, tuple(points))
 
 
-@given(minimal_filters(), st.randoms(use_true_random=False))
+@given(winograd_forms(), st.randoms(use_true_random=False))
 @settings(max_examples=60, deadline=None)
-def test_matrices_compute_a_correlation_exactly(form: MinimalFilter, random: Any) -> None:
+def test_matrices_compute_a_correlation_exactly(form: WinogradForm, random: Any) -> None:
     found = matrices(form)
     g = [Fraction(random.randint(-99, 99), random.randint(1, 9)) for _ in range(form.taps)]
     d = [Fraction(random.randint(-99, 99), random.randint(1, 9)) for _ in range(form.products)]
@@ -70,9 +70,9 @@ def test_matrices_compute_a_correlation_exactly(form: MinimalFilter, random: Any
         assert got == sum((g[k] * d[i + k] for k in range(form.taps)), Fraction(0))
 
 
-@given(minimal_filters())
+@given(winograd_forms())
 @settings(max_examples=60, deadline=None)
-def test_equations_are_the_matrix_with_no_more_operations(form: MinimalFilter) -> None:
+def test_equations_are_the_matrix_with_no_more_operations(form: WinogradForm) -> None:
     for matrix in (matrices(form).of_input, matrices(form).of_products):
         code = routine("test", "A test.", matrix)
         assert code.matrix() == matrix
@@ -92,19 +92,19 @@ def test_equations_are_the_matrix_with_no_more_operations(form: MinimalFilter) -
 def test_shared_terms_are_found(
     outputs: int, taps: int, points: Any, operations: tuple[int, int]
 ) -> None:
-    found = matrices(minimal_filter(outputs, taps, points))
+    found = matrices(winograd_form(outputs, taps, points))
     codes = [routine("test", "A test.", m) for m in (found.of_input, found.of_products)]
     assert tuple(code.operations for code in codes) == operations
 
 
 @pytest.mark.parametrize("points", [(0, 1), (0, 1, 1), (0, 1, -1, 2)])
 def test_points_that_make_no_form_are_refused(points: tuple[int, ...]) -> None:
-    with pytest.raises(EdgeconvError, match="no minimal filtering algorithm"):
-        matrices(minimal_filter(2, 3, points))
+    with pytest.raises(EdgeconvError, match="no Winograd algorithm"):
+        matrices(winograd_form(2, 3, points))
 
 
 def test_routines_read_as_equations() -> None:
-    code = routine("f", "B^T.", matrices(minimal_filter(2, 3, (0, 1, -1))).of_input)
+    code = routine("f", "B^T.", matrices(winograd_form(2, 3, (0, 1, -1))).of_input)
     text = routines_header(environment(), [code, code])
     assert text.count("EC_INLINE void ec_f(ec_vec *v)") == 1
     assert "const ec_vec y1 = ec_add(x1, x2);" in text
@@ -117,7 +117,7 @@ def weights(out_c: int, in_c: int, side: int, seed: int = 3) -> Any:
 
 
 def square(outputs: int, taps: int, points: Any) -> Nested:
-    one = minimal_filter(outputs, taps, points)
+    one = winograd_form(outputs, taps, points)
     return Nested(one, one)
 
 
@@ -174,7 +174,7 @@ def test_a_factor_that_is_one_ulp_off_shows(monkeypatch: pytest.MonkeyPatch) -> 
                 assert np.abs(got - want).max() > least, (str(form), wrong)
 
 
-def replaced(form: MinimalFilter, side: str, code: Routine) -> Callable[..., Routine]:
+def replaced(form: WinogradForm, side: str, code: Routine) -> Callable[..., Routine]:
     """`routine_of` with another routine in place of one."""
     return lambda *key: code if key == (form, side) else routine_of(*key)
 
@@ -215,12 +215,12 @@ def network(
     in_c: int = 64,
     out_c: int = 64,
     size: int = 56,
-    minimal_filters: tuple[Nested, ...] = (),
+    winograd_forms: tuple[Nested, ...] = (),
     **attrs: Any,
 ) -> Graph:
     """A convolution of 3x3, called ``conv``, of which these forms are asked."""
     usual = {"kernel": (3, 3), "strides": (1, 1), "dilations": (1, 1), "pads": (1, 1, 1, 1)}
-    own, asked = {**usual, "groups": 1, **attrs}, Request(minimal_filters=minimal_filters)
+    own, asked = {**usual, "groups": 1, **attrs}, Request(winograd_forms=winograd_forms)
     node = Node("conv", "Conv", ("x", "w"), ("y",), own, request=asked)
     filters = weights(out_c, in_c // attrs.get("groups", 1), 3)
     tensors = {
@@ -245,17 +245,17 @@ def test_it_is_asked_for_by_name_or_by_its_error() -> None:
     assert algorithm(graph) == "direct"
     assert algorithm(graph, algorithms={"conv": "winograd"}) == "winograd"
     assert algorithm(graph, algorithms={"*": "winograd"}) == "winograd"
-    assert algorithm(graph, minimal_filters=within(graph, 1e-4)) == "winograd"
-    assert algorithm(graph, minimal_filters=within(graph, 1e-9)) == "direct"
-    assert algorithm(graph, minimal_filters=within(graph, 0.0)) == "direct"
+    assert algorithm(graph, winograd_forms=within(graph, 1e-4)) == "winograd"
+    assert algorithm(graph, winograd_forms=within(graph, 1e-9)) == "direct"
+    assert algorithm(graph, winograd_forms=within(graph, 0.0)) == "direct"
     forms = within(graph, 1e-4)
-    assert algorithm(graph, minimal_filters=forms, algorithms={"conv": "sconv"}) == "sconv"
+    assert algorithm(graph, winograd_forms=forms, algorithms={"conv": "sconv"}) == "sconv"
 
 
 def test_price_decides_where_it_is_allowed() -> None:
     """Few channels and outputs do not pay for their transformations."""
     graph = network(3, 8, 12)
-    assert algorithm(graph, minimal_filters=within(graph, 1e-3)) != "winograd"
+    assert algorithm(graph, winograd_forms=within(graph, 1e-3)) != "winograd"
 
 
 @pytest.mark.parametrize(
@@ -275,7 +275,7 @@ def test_what_has_no_form_is_refused_by_name(attrs: Any) -> None:
 
 def test_an_error_that_no_form_keeps_is_refused_by_name() -> None:
     with pytest.raises(EdgeconvError, match="--winograd-error"):
-        algorithm(network(), algorithms={"conv": "winograd"}, minimal_filters={})
+        algorithm(network(), algorithms={"conv": "winograd"}, winograd_forms={})
 
 
 @pytest.mark.parametrize("isa", sorted(TARGETS))
@@ -283,7 +283,7 @@ def test_an_error_that_no_form_keeps_is_refused_by_name() -> None:
 def test_a_strip_covers_the_image_in_whole_register_tiles(
     isa: str, channels: int, size: int
 ) -> None:
-    graph = network(channels, channels, size, minimal_filters=accurate(weights(8, 8, 3), 1.0))
+    graph = network(channels, channels, size, winograd_forms=accurate(weights(8, 8, 3), 1.0))
     (node,), target = graph.nodes, TARGETS[isa]
     found = candidates(problem_of(node, graph), target)
     for each in found:
@@ -341,7 +341,7 @@ def test_strips_need_a_tenth_of_what_whole_images_would() -> None:
     """On VGG-16, whose largest images would decide."""
     target, most, whole = boards.load("zen4").target, 0, 0
     for in_c, out_c, size in VGG16:
-        graph = network(8, 8, size, minimal_filters=accurate(weights(8, 8, 3), 1.0))
+        graph = network(8, 8, size, winograd_forms=accurate(weights(8, 8, 3), 1.0))
         problem = problem_of(graph.nodes[0], graph)
         found = candidates(replace(problem, in_c=in_c, out_c=out_c), target)[0]
         most = max(most, found.workspace_bytes)
@@ -353,16 +353,16 @@ def test_strips_need_a_tenth_of_what_whole_images_would() -> None:
 def test_a_panel_that_the_second_cache_does_not_hold_is_read_seldom() -> None:
     """By 512 filters of one vector each it would be read 32 times from L3, which nothing hides."""
     target = boards.load("zen4").target
-    graph = network(8, 8, 28, minimal_filters=accurate(weights(8, 8, 3), 1.0))
+    graph = network(8, 8, 28, winograd_forms=accurate(weights(8, 8, 3), 1.0))
     problem = replace(problem_of(graph.nodes[0], graph), in_c=512, out_c=512)
     plan = candidates(problem, target)[0].plan
     assert 4 * plan.panel_floats > target.caches[1].size
     assert plan.vectors > 1
 
 
-def test_filters_are_fetched_ahead_where_memory_keeps_up() -> None:
+def test_filters_are_prefetched_where_memory_keeps_up() -> None:
     target = replace(boards.load("zen4").target, prefetch=True)
-    graph = network(8, 8, 7, minimal_filters=accurate(weights(8, 8, 3), 1.0))
+    graph = network(8, 8, 7, winograd_forms=accurate(weights(8, 8, 3), 1.0))
     problem = replace(problem_of(graph.nodes[0], graph), in_c=512, out_c=512)
     far = replace(problem, run_constants=100 << 20)
     plan = candidates(far, target)[0].plan
@@ -380,7 +380,7 @@ def test_filters_are_fetched_ahead_where_memory_keeps_up() -> None:
 def test_filters_that_come_from_memory_are_few() -> None:
     """On 7x7 those of larger tiles are four times as many bytes for half the products."""
     target = boards.load("zen4").target
-    graph = network(8, 8, 7, minimal_filters=accurate(weights(8, 8, 3), 1.0))
+    graph = network(8, 8, 7, winograd_forms=accurate(weights(8, 8, 3), 1.0))
     near = replace(problem_of(graph.nodes[0], graph), in_c=256, out_c=256)
     far = replace(near, run_constants=100 << 20)
     floats = [candidates(each, target)[0].plan.filter_floats(near, 16) for each in (near, far)]

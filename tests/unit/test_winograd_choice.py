@@ -12,11 +12,11 @@ import onnx
 import pytest
 from onnx import helper, numpy_helper
 
-from edgeconv.app.deciding import Decided, decide, output_error, winograd
+from edgeconv.app.deciding import Decision, decide, output_error, winograd
 from edgeconv.app.deciding.output_error import OutputError
 from edgeconv.app.deciding.winograd import Measured
 from edgeconv.base.errors import EdgeconvError, Exit
-from edgeconv.ir.minimal_filter import Nested, minimal_filter
+from edgeconv.ir.winograd_form import Nested, winograd_form
 from edgeconv.kernels.algorithms.winograd.emulation import convolved
 from edgeconv.kernels.algorithms.winograd.forms import forms_for
 from edgeconv.kernels.algorithms.winograd.toom_cook import matrices
@@ -32,7 +32,7 @@ pytestmark = pytest.mark.usefixtures("compiled_lightly")
 
 CHANNELS, SIZE = 32, 24
 # Points so far apart that errors stand out of all other rounding.
-COARSE = Nested(*(minimal_filter(4, 3, (0, 1, -1, 16, -16)),) * 2)
+COARSE = Nested(*(winograd_form(4, 3, (0, 1, -1, 16, -16)),) * 2)
 
 
 @pytest.fixture(scope="module")
@@ -56,11 +56,11 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return onnx_models.save(made, tmp_path_factory.mktemp("filtering") / "net.onnx")
 
 
-def decided(model: Path, board: str = "raspberry-pi-4", **options: Any) -> Decided:
+def decided(model: Path, board: str = "raspberry-pi-4", **options: Any) -> Decision:
     return decide(CompileOptions(model, board, **options))
 
 
-def minimal(found: Decided) -> list[str]:
+def minimal(found: Decision) -> list[str]:
     """The layers that are computed so."""
     return [each.node.name for each in found.choice.layers if each.algorithm == "winograd"]
 

@@ -1,4 +1,4 @@
-"""Sums of one-dimensional minimal filters: what they take, and when they are chosen."""
+"""Sums of one-dimensional Winograd convolutions: what they take, and when they are chosen."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from itertools import pairwise
 
 import pytest
 
-from edgeconv.ir.minimal_filter import Nested, minimal_filter, plain
 from edgeconv.ir.request import Workspace
+from edgeconv.ir.winograd_form import Nested, plain, winograd_form
 from edgeconv.kernels.algorithms.problem import problem_of
 from edgeconv.kernels.algorithms.winograd.candidate import candidates
 from edgeconv.kernels.algorithms.winograd.forms import accurate, forms_for
@@ -27,7 +27,7 @@ POINTS = (0, 1, -1, 2, -2, "1/2", "-1/2")
 def test_memory_is_as_much_less_as_the_paper_says(outputs: int, taps: int) -> None:
     """Table 6.1 by the formulas of Section 6.12.7, but for the rows of the input that only the
     last rows of the output meet, which the paper leaves out."""
-    across = minimal_filter(outputs, taps, POINTS[: outputs + taps - 2])
+    across = winograd_form(outputs, taps, POINTS[: outputs + taps - 2])
     side, channels = 12 * outputs, 24
     sizes = {
         Nested(across, across): (side // outputs, side // outputs),
@@ -49,7 +49,7 @@ def test_memory_is_as_much_less_as_the_paper_says(outputs: int, taps: int) -> No
 
 @pytest.mark.parametrize("board", ["zen4", "raspberry-pi-4", "generic-c"])
 def test_less_workspace_is_offered_and_taken_where_it_must_be(board: str) -> None:
-    graph = network(64, 64, 56, minimal_filters=accurate(weights(8, 8, 3), 1.0))
+    graph = network(64, 64, 56, winograd_forms=accurate(weights(8, 8, 3), 1.0))
     target = boards.load(board).target
     offered = candidates(problem_of(graph.nodes[0], graph), target)
     sizes = [each.workspace_bytes for each in offered]
@@ -67,15 +67,15 @@ def test_less_workspace_is_offered_and_taken_where_it_must_be(board: str) -> Non
 def test_groups_of_whole_vectors_have_plans() -> None:
     """Filters of every group are read, of as many channels as a group has."""
     target = boards.load("zen4").target
-    graph = network(64, 64, 56, groups=2, minimal_filters=accurate(weights(8, 8, 3), 1.0))
+    graph = network(64, 64, 56, groups=2, winograd_forms=accurate(weights(8, 8, 3), 1.0))
     found = candidates(problem_of(graph.nodes[0], graph), target)[0]
     lines = 4 * found.plan.form.products * 64 * 32
-    assert all(crossing.filters >= lines for crossing in found.traffic)
+    assert all(level_traffic.filters >= lines for level_traffic in found.traffic)
     (layer,) = (
         e for e in select(graph, target, algorithms={"conv": "winograd"}).layers if e.candidate
     )
     assert sum(blob.elements for blob in layer.blobs if blob.name == "filters") == lines // 4
-    odd = network(64, 64, 56, groups=8, minimal_filters=accurate(weights(8, 8, 3), 1.0))
+    odd = network(64, 64, 56, groups=8, winograd_forms=accurate(weights(8, 8, 3), 1.0))
     assert not candidates(problem_of(odd.nodes[0], odd), target)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from onnx import helper
 
-from edgeconv.app.deciding import Decided, Decider
+from edgeconv.app.deciding import Decider, Decision
 from edgeconv.app.pipeline import CompileOptions
 from edgeconv.ir.candidate import EXACTLY
 from edgeconv.ir.encoding import Encoding
@@ -48,12 +48,12 @@ def narrowing(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return onnx_models.save(model, tmp_path_factory.mktemp("narrowing") / "net.onnx")
 
 
-def decided(model: Path, ram: int | None = None, *, turns: bool = True) -> Decided:
+def decided(model: Path, ram: int | None = None, *, streaming: bool = True) -> Decision:
     with Decider(CompileOptions(model, BOARD, ram=ram, storage=STORED, io="arena")) as decider:
-        return decider.decide(turns)
+        return decider.decide(streaming)
 
 
-def workspaces(found: Decided) -> list[int]:
+def workspaces(found: Decision) -> list[int]:
     return [layer.workspace_bytes for layer in found.choice.layers if layer.node.op == "Conv"]
 
 
@@ -61,7 +61,7 @@ def smallest(model: Path) -> int:
     """Bytes of RAM without any workspace."""
     options = CompileOptions(model, BOARD, storage=STORED, objective="memory", io="arena")
     with Decider(options) as decider:
-        found = decider.plain()  # no layers take turns
+        found = decider.plain()  # no layers stream rows
     assert not any(workspaces(found))
     return int(found.report["ram"]["total"])
 
@@ -70,10 +70,10 @@ def test_layers_with_room_keep_their_workspace(narrowing: Path) -> None:
     roomy, least = decided(narrowing), smallest(narrowing)
     most = workspaces(roomy)
     assert least < roomy.report["ram"]["total"]
-    turning = decided(narrowing, least)  # rows of the first image make room for all
-    assert turning.report["ram"]["total"] <= least
-    assert workspaces(turning) == most
-    found = decided(narrowing, least, turns=False)
+    streaming_plans = decided(narrowing, least)  # rows of the first image make room for all
+    assert streaming_plans.report["ram"]["total"] <= least
+    assert workspaces(streaming_plans) == most
+    found = decided(narrowing, least, streaming=False)
     assert found.report["ram"]["total"] <= least
     kept = workspaces(found)
     assert 0 < sum(kept) < sum(most)

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from edgeconv.app.cli.lazy import later
-from edgeconv.app.cli.words import LIMIT, flag, option
+from edgeconv.app.cli.param_types import LIMIT, flag, option
 from edgeconv.app.terminal import WIDTH
 from edgeconv.base import limits
 from edgeconv.base.arguments import named

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from edgeconv.app.cli.words import (
+from edgeconv.app.cli.param_types import (
     ALGORITHM,
     BOARD,
     FILE,
@@ -80,7 +80,7 @@ def model_options() -> tuple[click.Parameter, ...]:
             "--max-size max_sizes",
             Word(most),
             "NAME=N",
-            "the most that is kept of a value whose size is counted at run time, of what "
+            "the most that is kept of a value whose size is data-dependent, of what "
             "NonZero, NonMaxSuppression, Compress or TopK find for instance",
         ),
         _by_name(

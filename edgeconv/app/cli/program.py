@@ -7,7 +7,7 @@ import click
 from edgeconv import __version__
 from edgeconv.app.cli.commands import CONTEXT, Command, Group, Program
 from edgeconv.app.cli.model_options import model_options
-from edgeconv.app.cli.words import BOARD, FILE, FOLDER, TEXT, Word, argument, flag, option
+from edgeconv.app.cli.param_types import BOARD, FILE, FOLDER, TEXT, Word, argument, flag, option
 from edgeconv.base.arguments import (
     DEFAULT_RUNS,
     DEFAULT_TOLERANCE,

@@ -10,22 +10,22 @@ from dataclasses import replace
 from edgeconv.app.choice_notes import integers_of
 from edgeconv.app.deciding.formats import Formats
 from edgeconv.app.deciding.less_ram import ways
-from edgeconv.app.deciding.made_int8 import MadeInt8
 from edgeconv.app.deciding.minimum_footprint import soon_decided
 from edgeconv.app.deciding.objective import (
     better,
     predicted_amount,
 )
-from edgeconv.app.deciding.planning import Decided, Draft, Planner
+from edgeconv.app.deciding.planning import Decision, NetworkPlan, Planner
+from edgeconv.app.deciding.post_training_quantisation import PostTrainingQuantisation
 from edgeconv.app.deciding.winograd import WinogradDecision
 from edgeconv.base.closing import Closing
 from edgeconv.base.errors import EdgeconvError
-from edgeconv.base.progress import Tell, nobody
+from edgeconv.base.progress import Progress, no_progress
 from edgeconv.codegen.port_names import port_names
 from edgeconv.ir.graph import Graph
 from edgeconv.model import frontend, passes
 from edgeconv.run.machine import own_rates
-from edgeconv.search.budget.bound import least_flash, least_ram, refusal
+from edgeconv.search.budget.bound import minimum_flash, minimum_ram, refusal
 from edgeconv.search.budget.frontier import POINTS, Point, thinned, undominated
 from edgeconv.search.budget.tables import Limits, Objective
 from edgeconv.search.choose.attention import with_attention
@@ -38,10 +38,10 @@ from edgeconv.search.options import CompileOptions
 from edgeconv.target.price.measured import Measured
 
 
-def decide(options: CompileOptions, tell: Tell = nobody) -> Decided:
+def decide(options: CompileOptions, progress: Progress = no_progress) -> Decision:
     """Everything but emission.  Raises EdgeconvError for a model that cannot be compiled, and where
     accuracy limits or budgets allow no storage formats."""
-    with Decider(options, tell) as decider:
+    with Decider(options, progress) as decider:
         return decider.decide()
 
 
@@ -53,30 +53,33 @@ class Decider(Closing):
     """
 
     def __init__(
-        self, options: CompileOptions, tell: Tell = nobody, measured: Measured | None = None
+        self,
+        options: CompileOptions,
+        progress: Progress = no_progress,
+        measured: Measured | None = None,
     ) -> None:
-        self.options, self.tell = options, tell
+        self.options, self.progress = options, progress
         self._learnt: list[Overhead] = []
-        self._asked: Decider | None = None  # whose budgets reports are to be of
-        self.board = own_rates.load(options.board, tell)
+        self._requested: Decider | None = None  # whose budgets reports are to be of
+        self.board = own_rates.load(options.board, progress)
         bare_metal = self.board.bare_metal
-        filtering = WinogradDecision(options, tell, bare_metal=bare_metal)
+        filtering = WinogradDecision(options, progress, bare_metal=bare_metal)
         self.planner = Planner(options, self.board, filtering, measured)
-        tell("reading the model")
+        progress("reading the model")
         graph = frontend.load(
             options.model,
             input_shapes=options.input_shapes,
             cut_at=options.cut,
             max_sizes=options.max_sizes,
         )
-        tell("simplifying the graph")
+        progress("simplifying the graph")
         graph = replace(graph, requantise=options.requantise)
         require_kernels(graph)
         simple = with_integer_results(passes.optimise(graph))
         self.graph = _in_integers(simple, self.planner)
         port_names(self.graph.inputs, self.graph.outputs, options.renames)  # before anything long
-        self._integers = MadeInt8(self.planner, self.graph, tell)
-        self._formats = Formats(self.planner, self.graph, tell)
+        self._integers = PostTrainingQuantisation(self.planner, self.graph, progress)
+        self._formats = Formats(self.planner, self.graph, progress)
 
     def close(self) -> None:
         """Let go of the networks that were measured, if any were."""
@@ -91,14 +94,14 @@ class Decider(Closing):
             other = copy(self)
             other._formats = self._formats.within(ram, self.planner.budgets.flash)
             other.planner = other._formats.planner
-            other.planner.overhead, other._learnt, other._asked = Overhead(), [], self
+            other.planner.overhead, other._learnt, other._requested = Overhead(), [], self
             yield other
 
-    def _reported(self, decided: Decided) -> Decided:
+    def _reported(self, decided: Decision) -> Decision:
         """``decided`` with the budgets that were asked for."""
-        if self._asked is None or decided.files:
+        if self._requested is None or decided.files:
             return decided
-        return self._asked._formats.again(decided)
+        return self._requested._formats.again(decided)
 
     def learn(self, built: Sizes, planned: Sizes) -> bool:
         """Take the overhead from the sizes of a built program; whether that is news.
@@ -117,46 +120,47 @@ class Decider(Closing):
         grown, self.planner.overhead = found != self.planner.overhead, found
         return grown
 
-    def lightest(self) -> Decided:
+    def lightest(self) -> Decision:
         """The decisions with the least flash within --min-sqnr, whatever its budget: what the code
         of a small program takes is learnt from it."""
         searched = self._formats.searched(self._plain())
         ram = self.board.ram_bytes if self.board.bare_metal else None  # or it cannot be linked
         return self._reported(self._formats.with_found(searched, searched.search.lightest(ram)))
 
-    def nearest(self) -> Decided:
+    def nearest(self) -> Decision:
         """The decisions that exceed the budgets by the smallest part, within --min-sqnr, as far as
         it is known what the program takes beside its data."""
         searched, budgets = self._formats.searched(self._plain()), self.planner.budgets
         found = searched.search.nearest(budgets.ram, budgets.flash)
         return self._reported(self._formats.with_found(searched, found))
 
-    def decide(self, turns: bool = True) -> Decided:
+    def decide(self, streaming: bool = True) -> Decision:
         """The decisions; formats are searched for where the user sets a limit of accuracy, gives
-        samples to round by, or where float32 does not fit.  ``turns``: layers may take turns."""
+        samples to round by, or where float32 does not fit.  ``streaming``: layers may stream
+        rows."""
         self._require_possible()
-        made = self._integers.decided(self._in_integers, turns)
+        made = self._integers.decided(self._in_integers, streaming)
         if made and not (self._integers.compared and self._may_be_better(made)):
             return made
         if not made:
-            return self._reported(self._formats.decide(turns))
+            return self._reported(self._formats.decide(streaming))
         try:
-            other = self._formats.attempt(turns).decided
+            other = self._formats.attempt(streaming).decided
         except UnfitError:
             return made
         return made if other is None or better(made, other, self._integers.objective) else other
 
-    def _may_be_better(self, made: Decided) -> bool:
+    def _may_be_better(self, made: Decision) -> bool:
         """Whether float32 with filters and results in fewer bits could be better than the network
-        made int8, whatever that did to its outputs: else nothing of it is measured."""
+        quantised to int8, whatever that did to its outputs: else nothing of it is measured."""
         objective, planner = self._integers.objective, self.planner
         now = predicted_amount(made, objective)
         if objective is Objective.MEMORY or now is None:
             return objective is Objective.MEMORY
-        self.tell("pricing formats in float32")
+        self.progress("pricing formats in float32")
         draft = self._plain()
         offers = offered(self.graph, self.board, self.options.storage)
-        best = AtBest(self.graph, self.board, planner.lower(draft.settled), offers, self.tell)
+        best = AtBest(self.graph, self.board, planner.lower(draft.settled), offers, self.progress)
         least = best.least(objective, planner.budgets.ram, planner.budgets.flash)
         return least is not None and least < now
 
@@ -168,10 +172,12 @@ class Decider(Closing):
         limits = Limits(budgets.ram, budgets.flash)
         if limits == Limits() or soon_decided(self.graph):
             return
-        together = with_attention(self.graph, board.target, least_ram=True)
-        bounds = [least_ram(each, board.target, self.planner.io) for each in (self.graph, together)]
+        together = with_attention(self.graph, board.target, minimum_ram=True)
+        bounds = [
+            minimum_ram(each, board.target, self.planner.io) for each in (self.graph, together)
+        ]
         ram = min(bounds, key=lambda bound: bound.bytes)
-        if why := refusal(ram, least_flash(self.graph), limits, has):
+        if why := refusal(ram, minimum_flash(self.graph), limits, has):
             where = f"{options.model.name} on board {board.name}"
             text = why.one_line()
             error = EdgeconvError("does not fit", where=where, rule=text, details=why.details)
@@ -189,15 +195,15 @@ class Decider(Closing):
             found += search.on(self.planner.lower(draft.settled), kept).frontier(ram, flash)
         return search.measure(thinned(undominated(found), POINTS))
 
-    def _in_integers(self, graph: Graph) -> Draft:
-        """Kernels and memory for the model made int8."""
+    def _in_integers(self, graph: Graph) -> NetworkPlan:
+        """Kernels and memory for the model quantised to int8."""
         return self._plain(graph, self._integers.objective)
 
-    def plain(self) -> Decided:
+    def plain(self) -> Decision:
         """The decisions with the formats that the user gives, and float32 elsewhere."""
         return self.planner.decided(self._plain())
 
-    def _plain(self, graph: Graph | None = None, objective: Objective | None = None) -> Draft:
+    def _plain(self, graph: Graph | None = None, objective: Objective | None = None) -> NetworkPlan:
         return self._formats.drafts(graph or self.graph, objective)[0]
 
 

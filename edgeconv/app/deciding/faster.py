@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from edgeconv.app.deciding.planning import Allowed, Decided, Planner
+from edgeconv.app.deciding.planning import Allowed, Decision, Planner
 from edgeconv.base.errors import EdgeconvError
 from edgeconv.ir.graph import Graph
 from edgeconv.kernels.storage.base import FLOAT32
@@ -19,7 +19,7 @@ _ALL = {**_RESULTS, EVERY_LAYER: FLOAT32}
 _WORTH = 0.98  # of the time, below which another way is worth a word
 
 
-def with_faster(planner: Planner, graph: Graph, plain: Decided) -> Decided:
+def with_faster(planner: Planner, graph: Graph, plain: Decision) -> Decision:
     """``plain``, saying so where ``graph`` is predicted to be faster so, and what that takes."""
     now = plain.predicted.ms
     given = bool(planner.options.storage)  # whoever names formats knows what for

@@ -1,5 +1,5 @@
-"""Storage formats for the layers of a network made int8 that compute in float32: int8 or flyte for
-filters whose layer integers would spoil, or cost more than they save."""
+"""Storage formats for the layers of a network quantised to int8 that compute in float32: int8 or
+flyte for filters whose layer integers would spoil, or cost more than they save."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from typing import NamedTuple
 from edgeconv.app.choice_notes import integers_of
 from edgeconv.app.deciding.int8_model import Int8Model, as_file
 from edgeconv.app.deciding.objective import predictable
-from edgeconv.app.deciding.planning import Draft, Planner
-from edgeconv.base.progress import Tell
+from edgeconv.app.deciding.planning import NetworkPlan, Planner
+from edgeconv.base.progress import Progress
 from edgeconv.ir.filters import WEIGHTED
 from edgeconv.ir.graph import Graph
 from edgeconv.kernels.storage import formats
 from edgeconv.report import accuracy
 from edgeconv.search.calibration.engine import Engine
 from edgeconv.search.calibration.samples import Samples
-from edgeconv.search.fitting import AtBest, Found, Search, UnfitError, Wishes, offered
+from edgeconv.search.fitting import AtBest, FormatChoice, FormatOptions, Search, UnfitError, offered
 
 # Formats of filters whose numbers the file of the network can say: integers, and those that are
 # float32 as they are.
@@ -38,11 +38,11 @@ class InFewerBits(NamedTuple):
 def in_fewer_bits(
     planner: Planner,
     model: Int8Model,
-    draft: Draft,
+    draft: NetworkPlan,
     real: Engine,
     samples: Samples,
     folder: Path,
-    tell: Tell,
+    progress: Progress,
 ) -> InFewerBits | None:
     """``model`` with its float32 filters in the formats that are best by the objective, within
     budgets and limits of accuracy; None where no format is better, or none keeps them.
@@ -56,14 +56,16 @@ def in_fewer_bits(
     if not any(len(forms) > 1 for forms in offers.weights.values()):
         return None
     objective, lower = predictable(options, board), planner.lower(draft.settled)
-    best = AtBest(graph, board, lower, offers, tell)
+    best = AtBest(graph, board, lower, offers, progress)
     least = best.least(objective, planner.budgets.ram, planner.budgets.flash)
     if least is None:
         return None
     if not planner.exceeded(draft) and least > _WORTH * best.plain(objective):
         return None
-    wishes = Wishes(options.storage, options.min_sqnr, options.max_drop, objective)
-    search = Search(graph, board, samples, wishes, lower, tell, kept=kept, real=real, among=FORMATS)
+    format_options = FormatOptions(options.storage, options.min_sqnr, options.max_drop, objective)
+    search = Search(
+        graph, board, samples, format_options, lower, progress, kept=kept, real=real, among=FORMATS
+    )
     with closing(search):
         try:
             found = search.find(planner.budgets.ram, planner.budgets.flash)
@@ -72,7 +74,7 @@ def in_fewer_bits(
     return _saved(model, found, folder / "fewer_bits.onnx", samples.source)
 
 
-def _saved(model: Int8Model, found: Found, path: Path, source: str) -> InFewerBits:
+def _saved(model: Int8Model, found: FormatChoice, path: Path, source: str) -> InFewerBits:
     """What was found as a file, and as it is read back from that."""
     gains = (*model.gains, *accuracy.notes(found, source)[:1])
     made = as_file(found.graph, path, model.graph, found.accuracy, source, gains)

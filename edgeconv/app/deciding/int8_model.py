@@ -1,4 +1,5 @@
-"""A float32 network made int8 by samples: as a model file, and as it is read back from that."""
+"""A float32 network quantised to int8 by samples: as a model file, and as it is read back from
+that."""
 
 from __future__ import annotations
 
@@ -6,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from edgeconv.app.deciding.planning import Decided
+from edgeconv.app.deciding.planning import Decision
 from edgeconv.ir.filters import WEIGHTED
 from edgeconv.ir.graph import Graph
 from edgeconv.ir.grids import rounded_to
@@ -39,7 +40,7 @@ class Int8Model:
     source: str
     gains: tuple[str, ...] = ()
 
-    def into(self, decided: Decided, objective: str) -> Decided:
+    def into(self, decided: Decision, objective: str) -> Decision:
         """The decisions, saying which model its layers are held to, and what that costs."""
         options = replace(decided.options, objective=objective)
         name = f"{decided.options.prefix}{ENDING}"
@@ -47,7 +48,7 @@ class Int8Model:
         report = accuracy.with_measured(
             {**decided.report, "model": model}, self.accuracy, options, self.source
         )
-        made = f"made int8 by samples: the network that the program computes is in {name}"
+        made = f"quantised to int8 by samples: the network that the program computes is in {name}"
         notes = (
             *decided.notes,
             made,
@@ -57,13 +58,13 @@ class Int8Model:
         return replace(decided, report=report, notes=notes, files={name: self.data})
 
 
-def asked(options: CompileOptions, graph: Graph) -> bool:
+def is_requested(options: CompileOptions, graph: Graph) -> bool:
     """Whether the user names results that are to be int8."""
     return INT8 in by_kind(graph, options.storage)[1].values()
 
 
 def possible(graph: Graph) -> bool:
-    """Whether a network has something to make int8, and nothing that is rounded already."""
+    """Whether a network has something to quantise to int8, and nothing that is rounded already."""
     return any(node.op in WEIGHTED for node in graph.nodes) and not rounded_to(graph)
 
 
@@ -77,13 +78,13 @@ def pretended_int8(
     return passes.optimise(pretended(graph, target, storage, kept))
 
 
-def saved_by_layer(plain: Decided, pretended: Decided, objective: Objective) -> dict[str, float]:
+def saved_by_layer(plain: Decision, pretended: Decision, objective: Objective) -> dict[str, float]:
     """What a layer is predicted to take less in integers: of time, or bytes of filters."""
     now, then = (by_layer(each, objective) for each in (plain, pretended))
     return {name: value - then[name] for name, value in now.items() if name in then}
 
 
-def by_layer(decided: Decided, objective: Objective) -> dict[str, float]:
+def by_layer(decided: Decision, objective: Objective) -> dict[str, float]:
     """What every layer takes of what is to be small."""
     layers = [decided.choice.layers[index] for index in decided.memory.order]
     if objective is Objective.MEMORY:
@@ -99,8 +100,8 @@ def make(
     keeps: Callable[[Accuracy], bool],
     saved: Mapping[str, float],
 ) -> Int8Model | None:
-    """``graph`` made int8 as a file in ``folder``, which must stay while the result is in use; None
-    where no layer can be.  ``keeps`` and ``saved``: as `Quantiser.within` takes them."""
+    """``graph`` quantised to int8 as a file in ``folder``, which must stay while the result is in
+    use; None where no layer can be.  ``keeps`` and ``saved``: as `Quantiser.within` takes them."""
     found = quantiser.within(keeps, saved)
     if found is None:
         return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from math import inf
 
-from edgeconv.app.deciding.planning import Draft, Planner
+from edgeconv.app.deciding.planning import NetworkPlan, Planner
 from edgeconv.ir.choice import Choice
 from edgeconv.ir.graph import Graph
 from edgeconv.search.choose.winograd import NAME
@@ -14,7 +14,7 @@ _IN_INTEGERS = "int8_winograd"
 _ATTEMPTS = 3  # at limits of constants: what else an image has is known when it is made
 
 
-def less_flash(planner: Planner, graph: Graph, draft: Draft) -> Draft:
+def less_flash(planner: Planner, graph: Graph, draft: NetworkPlan) -> NetworkPlan:
     """``draft``, made of ``graph``; where it has too little flash, the fastest kernels whose
     constants fit, and without Winograd's algorithm of float32 where none do.
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import product
 
 from edgeconv.app.choice_notes import integers_of
-from edgeconv.app.deciding.planning import Decided, Draft, Planner
+from edgeconv.app.deciding.planning import Decision, NetworkPlan, Planner
 from edgeconv.base.errors import EdgeconvError
 from edgeconv.ir.graph import Graph
 from edgeconv.kernels.ops import operators
@@ -26,26 +26,26 @@ from edgeconv.search.memory.sizes import Budgets
 
 # Multiply-adds of a network, and elements of its tensors, with which a search for formats takes no
 # second.
-_SOON_DECIDED = 2_000_000
+_SOON_PLANNED = 2_000_000
 _ATTEMPTS = 24  # at a byte less
 _LARGE_ATTEMPTS = 1  # of larger networks, of which each takes seconds
 
 
 @dataclass(frozen=True, slots=True)
-class Least:
+class MinimumFootprint:
     """``ram`` and ``flash``: decisions with the least bytes of each, whatever the other.
 
     ``exact``: with a byte less nothing is decided.
     """
 
-    ram: Decided
-    flash: Decided
+    ram: Decision
+    flash: Decision
     exact: bool
 
-    def nearest(self, limits: Limits) -> Decided:
+    def nearest(self, limits: Limits) -> Decision:
         """The one that exceeds the budgets by the smaller part."""
 
-        def excess(decided: Decided) -> tuple[float, int]:
+        def excess(decided: Decision) -> tuple[float, int]:
             sizes = decided.sizes
             return beyond(limits, sizes.ram.total, sizes.flash.total)
 
@@ -55,7 +55,7 @@ class Least:
 def soon_decided(graph: Graph) -> bool:
     """Whether the network is so small that many formats of it can be planned and measured."""
     macs = sum(operators()[node.op].macs(node, graph) for node in graph.nodes)
-    return max(macs, sum(tensor.size for tensor in graph.tensors.values())) < _SOON_DECIDED
+    return max(macs, sum(tensor.size for tensor in graph.tensors.values())) < _SOON_PLANNED
 
 
 def attempts(graph: Graph) -> int:
@@ -90,12 +90,12 @@ def _sizes(low: int, most: int) -> list[int | None]:
     return [*sorted((size for size in every if low <= size <= most), reverse=True)]
 
 
-def least_of(
-    starts: Sequence[Decided],
-    size: Callable[[Decided], int],
-    within: Callable[[int], Decided | None],
+def minimum_footprint_of(
+    starts: Sequence[Decision],
+    size: Callable[[Decision], int],
+    within: Callable[[int], Decision | None],
     most: int,
-) -> tuple[Decided, bool]:
+) -> tuple[Decision, bool]:
     """The smallest by ``size`` of ``starts`` and of what ``within`` decides in fewer bytes, None
     where that is nothing; and whether a byte less was refused, which ``most`` attempts may not
     come to."""
@@ -113,7 +113,7 @@ def least_of(
     return best, False
 
 
-def unfit(error: UnfitError, plain: Draft, planner: Planner) -> UnfitError:
+def unfit(error: UnfitError, plain: NetworkPlan, planner: Planner) -> UnfitError:
     """``error``, with what float32 would take, and no hint that the board cannot follow."""
     board = planner.board
     lossless = "without rounding" if integers_of(plain.choice) else "in float32"

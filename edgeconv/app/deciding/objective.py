@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from edgeconv.app.deciding.planning import Decided, Draft
+from edgeconv.app.deciding.planning import Decision, NetworkPlan
 from edgeconv.base.errors import UsageError
 from edgeconv.search.budget.tables import Objective
 from edgeconv.search.options import CompileOptions
@@ -10,7 +10,7 @@ from edgeconv.search.predict import predict
 from edgeconv.target.board import Board
 
 
-def better(one: Decided, other: Decided, objective: Objective) -> bool:
+def better(one: Decision, other: Decision, objective: Objective) -> bool:
     """Whether ``one`` is better by what the user wants to be small.
 
     Times of a board that predicts none are compared by price.
@@ -18,7 +18,7 @@ def better(one: Decided, other: Decided, objective: Objective) -> bool:
     return _amount(one, objective) < _amount(other, objective)
 
 
-def _amount(decided: Decided, objective: Objective) -> float:
+def _amount(decided: Decision, objective: Objective) -> float:
     sizes, predicted = decided.sizes, decided.predicted
     if objective is Objective.LATENCY:
         return predicted.price
@@ -27,7 +27,7 @@ def _amount(decided: Decided, objective: Objective) -> float:
     return sizes.ram.total + sizes.flash.total
 
 
-def predicted_amount(decided: Decided, objective: Objective) -> float | None:
+def predicted_amount(decided: Decision, objective: Objective) -> float | None:
     """The same in the units of `Tables.cost`; None where nothing predicts it."""
     if objective is Objective.MEMORY:
         return _amount(decided, objective)
@@ -42,7 +42,7 @@ def predictable(options: CompileOptions, board: Board) -> Objective:
     return Objective.MEMORY if board.macs_per_cycle is None else Objective.LATENCY
 
 
-def require_prediction(plain: Draft, board: Board, objective: Objective) -> None:
+def require_prediction(plain: NetworkPlan, board: Board, objective: Objective) -> None:
     """Before anything is measured: EdgeconvError where nothing predicts the objective."""
     predicted = predict(plain.choice, plain.memory, board)
     known = {

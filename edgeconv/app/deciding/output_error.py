@@ -14,7 +14,7 @@ from edgeconv.ir.activation import Activation, clamp
 from edgeconv.ir.decisions import Decisions, decisions
 from edgeconv.ir.element_types import FLOAT32
 from edgeconv.ir.graph import Epilogue, Graph, Node
-from edgeconv.ir.minimal_filter import Nested
+from edgeconv.ir.winograd_form import Nested
 from edgeconv.kernels.algorithms.problem import problem_of
 from edgeconv.kernels.algorithms.winograd.emulation import convolved
 from edgeconv.model.frontend.running import prepared

@@ -15,10 +15,10 @@ from edgeconv.app.choice_notes import (
     integer_notes,
     integers_of,
     left_notes,
-    minimal_filter_notes,
     port_notes,
     thread_notes,
     tuned_notes,
+    winograd_notes,
 )
 from edgeconv.app.deciding.winograd import WinogradDecision
 from edgeconv.codegen.emit import weight_image
@@ -33,12 +33,12 @@ from edgeconv.report.document import Facts, Report
 from edgeconv.search import choose, memory
 from edgeconv.search.budget.tables import Objective
 from edgeconv.search.choose.attention import with_attention
-from edgeconv.search.choose.in_float32 import Asked, in_float32
+from edgeconv.search.choose.in_float32 import LayerOptions, in_float32
 from edgeconv.search.choose.prices import Known
 from edgeconv.search.choose.room import Room
 from edgeconv.search.choose.sharing import share_out
 from edgeconv.search.choose.storage import EVERY_LAYER, NO_RESULT, OUTPUT, ROUNDED
-from edgeconv.search.fitting import Found, Lower, Planned
+from edgeconv.search.fitting import FormatChoice, FormatPlan, Lower
 from edgeconv.search.measured import load
 from edgeconv.search.memory.link import unusable
 from edgeconv.search.memory.sizes import Budgets, Overhead, Sizes, planned_sizes
@@ -67,7 +67,7 @@ class Allowed:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Draft:
+class NetworkPlan:
     """Kernels among those ``allowed``, their memory, and what both take."""
 
     allowed: Allowed
@@ -86,7 +86,7 @@ class Draft:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Decided(Draft):
+class Decision(NetworkPlan):
     """Every decision about a model on a board, and the report of them.
 
     ``found``: the formats that were searched for; None where the user gave all, or none was needed.
@@ -97,7 +97,7 @@ class Decided(Draft):
     board: Board
     predicted: Prediction
     report: Report
-    found: Found | None = None
+    found: FormatChoice | None = None
     files: Mapping[str, bytes] = field(default_factory=dict)
 
 
@@ -141,7 +141,7 @@ class Planner:
             self._budget(options.flash, board.flash_bytes),
         )
 
-    def ram_beside(self, draft: Draft) -> int | None:
+    def ram_beside(self, draft: NetworkPlan) -> int | None:
         """Bytes of RAM that there are for what is like ``draft``: the budget, of which a board
         without an operating system keeps some free for stack and variables."""
         board, budget, ram = self.board, self.budgets.ram, draft.sizes.ram
@@ -170,7 +170,7 @@ class Planner:
             return machine
         return replace(machine, energy=energy, reads_flash=reads_flash(board), measured=None)
 
-    def draft(self, graph: Graph, allowed: Allowed, storage: Mapping[str, str]) -> Draft:
+    def draft(self, graph: Graph, allowed: Allowed, storage: Mapping[str, str]) -> NetworkPlan:
         """Kernels for ``storage``, the formats by layer, and their memory.
 
         Raises EdgeconvError as `search.choose.select` and `WinogradDecision.settle` do, and where
@@ -195,7 +195,7 @@ class Planner:
             integers=allowed.integers,
             workspace=allowed.workspace,
             machine=self.machine,
-            minimal_filters=self.filtering.forms(graph, allowed.winograd),
+            winograd_forms=self.filtering.forms(graph, allowed.winograd),
             flash=allowed.flash,
             known=self._known,
             room=allowed.room,
@@ -213,11 +213,11 @@ class Planner:
         key = id(graph), least, asked
         if key not in self._attention:
             target = self.board.target
-            made = with_attention(graph, target, self.machine, asked, least_ram=least)
+            made = with_attention(graph, target, self.machine, asked, minimum_ram=least)
             self._attention[key] = graph, made  # an id is one graph's as long as that is kept
         return self._attention[key][1]
 
-    def placed(self, choice: Choice, allowed: Allowed, storage: Mapping[str, str]) -> Draft:
+    def placed(self, choice: Choice, allowed: Allowed, storage: Mapping[str, str]) -> NetworkPlan:
         """``choice``, made for ``storage``, in memory."""
         board = self.board
         plan = memory.fit(choice, board, self.options.ram)
@@ -225,7 +225,7 @@ class Planner:
         memory.check_objects(board, arena=plan.arena_bytes, weights=weights)
         notes = (
             *computing_notes(choice),
-            *minimal_filter_notes(choice, self.filtering.promised),
+            *winograd_notes(choice, self.filtering.promised),
             *self.filtering.notes,
             *integer_notes(choice, storage),
             *average_notes(choice),
@@ -234,7 +234,7 @@ class Planner:
             *thread_notes(choice, self.options.threads),
             *tuned_notes(choice, self._times, timed=board.macs_per_cycle is not None),
         )
-        return Draft(
+        return NetworkPlan(
             allowed=allowed,
             choice=choice,
             memory=plan,
@@ -242,11 +242,11 @@ class Planner:
             notes=(*choice.graph.notes, *notes),
         )
 
-    def planned(self, graph: Graph, allowed: Allowed, storage: Mapping[str, str]) -> Planned:
+    def planned(self, graph: Graph, allowed: Allowed, storage: Mapping[str, str]) -> FormatPlan:
         """A draft as the search for formats takes it."""
         draft, overhead = self.draft(graph, allowed, storage), self.overhead
         excess = draft.sizes.excess()
-        return Planned(
+        return FormatPlan(
             draft.choice,
             draft.memory,
             draft.sizes.ram.total + overhead.ram,
@@ -259,12 +259,12 @@ class Planner:
         """Plans of `planned` with these kernels."""
         return lambda graph, storage: self.planned(graph, allowed, storage)
 
-    def exceeded(self, draft: Draft, kind: str = "") -> bool:
+    def exceeded(self, draft: NetworkPlan, kind: str = "") -> bool:
         """Whether a budget or region is too small, with the overhead that is known."""
         sizes = draft.sizes
         return sizes.exceeds(kind) or sizes.beside(self.overhead).exceeds(kind)
 
-    def decided(self, draft: Draft) -> Decided:
+    def decided(self, draft: NetworkPlan) -> Decision:
         """The draft with its prediction and its report."""
         options, board = self.options, self.board
         facts = Facts(
@@ -281,13 +281,13 @@ class Planner:
         )
         choice, plan, sizes = draft.choice, draft.memory, draft.sizes
         predicted = predict(choice, plan, board)
-        asked = Asked(options.algorithms, options.storage)
+        asked = LayerOptions(options.algorithms, options.storage)
         whys = in_float32(choice, board.target, asked)
         report = document.build_report(choice, plan, board, sizes, predicted, facts, whys)
         report = self.filtering.into(report, choice)
-        own = {each.name: getattr(draft, each.name) for each in fields(Draft)}
+        own = {each.name: getattr(draft, each.name) for each in fields(NetworkPlan)}
         own["notes"] = (*draft.notes, *float32_notes(choice, whys))
-        return Decided(**own, options=options, board=board, predicted=predicted, report=report)
+        return Decision(**own, options=options, board=board, predicted=predicted, report=report)
 
 
 def _pinned(storage: Mapping[str, str]) -> dict[str, str]:

@@ -9,10 +9,10 @@ from functools import partial
 
 from edgeconv.app.deciding.output_error import OutputError, without_rounding
 from edgeconv.base.arguments import DEFAULT_TOLERANCE
-from edgeconv.base.progress import Tell, nobody
+from edgeconv.base.progress import Progress, no_progress
 from edgeconv.ir.choice import Choice
 from edgeconv.ir.graph import Graph, Node
-from edgeconv.ir.minimal_filter import Nested
+from edgeconv.ir.winograd_form import Nested
 from edgeconv.kernels.algorithms.packing import weights_of
 from edgeconv.kernels.algorithms.winograd.forms import error_of
 from edgeconv.kernels.algorithms.winograd.lower import promised_error
@@ -62,13 +62,13 @@ class WinogradDecision:
     def __init__(
         self,
         options: CompileOptions,
-        tell: Tell = nobody,
+        progress: Progress = no_progress,
         *,
         bare_metal: bool = False,
         measure: bool = True,
     ) -> None:
         """``measure``: the error at the outputs, else only those of layers count."""
-        self.options, self.tell, self.bare_metal = options, tell, bare_metal
+        self.options, self.progress, self.bare_metal = options, progress, bare_metal
         self.measured: Measured | None = None
         self._settled = not measure
         self._unknown = ""  # why the error at the outputs is
@@ -120,7 +120,7 @@ class WinogradDecision:
         if not has_runtime() and self.options.winograd_error is None:
             self._unknown = "is not installed (pip install 'edgeconv[verify]')"
         else:
-            self.tell("measuring the error of Winograd's algorithm at the outputs")
+            self.progress("measuring the error of Winograd's algorithm at the outputs")
             try:
                 self._measure(graph)
             except EngineRefusesError:

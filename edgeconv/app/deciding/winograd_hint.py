@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from edgeconv.app.deciding.planning import Decided, Planner
+from edgeconv.app.deciding.planning import Decision, Planner
 from edgeconv.app.deciding.winograd import DEFAULT_ERROR, WinogradDecision
 from edgeconv.base.errors import EdgeconvError
 from edgeconv.ir.graph import Graph
@@ -17,7 +17,7 @@ from edgeconv.search.predict import predict
 _WORTH = 0.9  # of the time, below which it is worth a word
 
 
-def with_filtering(planner: Planner, graph: Graph, plain: Decided) -> Decided:
+def with_filtering(planner: Planner, graph: Graph, plain: Decision) -> Decision:
     """``plain``, saying so where ``graph`` is predicted to be faster with ``--winograd-error``, and
     what that takes; nothing where that does not fit, and where nobody asks for speed."""
     options, now = planner.options, plain.predicted.ms

@@ -5,6 +5,6 @@ choice.
 ``strategies`` say which come next; ``tune`` does it until the time is over.
 """
 
-from edgeconv.app.tuning.tune import Progressed, Wanted, tune
+from edgeconv.app.tuning.tune import TuneOptions, TuningResult, tune
 
-__all__ = ["Progressed", "Wanted", "tune"]
+__all__ = ["TuneOptions", "TuningResult", "tune"]

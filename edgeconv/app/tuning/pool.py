@@ -12,7 +12,7 @@ RUNS = 9  # of a candidate, where a strategy asks for no other number
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class Batch:
     """Candidates that a strategy wants measured next, the most wanted first."""
 
     candidates: Sequence[Candidate]

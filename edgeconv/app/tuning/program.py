@@ -21,7 +21,7 @@ from edgeconv.ir.check import check
 from edgeconv.ir.choice import Choice
 from edgeconv.ir.graph import Graph, Node, Tensor
 from edgeconv.ir.layout import CHANNELS_LAST, ROW_MAJOR, Layout
-from edgeconv.run.build import Compiler, Given, compile_project, run_binary
+from edgeconv.run.build import Compiler, InputFile, compile_project, run_binary
 from edgeconv.run.build import times as times_printed
 from edgeconv.run.build.places import Argument, PlaceError
 from edgeconv.run.verify.inputs import random
@@ -125,7 +125,7 @@ def _timed(candidates: Sequence[Job], board: Board, compiler: Compiler, runs: in
         )
         given = Path(folder) / "input.bin"
         given.write_bytes(random_inputs(graph))
-        arguments: list[Argument] = ["--input", Given(given), "--output", "/dev/null"]
+        arguments: list[Argument] = ["--input", InputFile(given), "--output", "/dev/null"]
         done = run_binary(
             binary.path,
             board,

@@ -14,11 +14,11 @@ from edgeconv.app.deciding import Decider
 from edgeconv.app.tuning.candidates import Candidate, Recorder
 from edgeconv.app.tuning.cluster import Cluster
 from edgeconv.app.tuning.places import Here, Place
-from edgeconv.app.tuning.pool import Asked, Pool
+from edgeconv.app.tuning.pool import Batch, Pool
 from edgeconv.app.tuning.program import Timed
 from edgeconv.app.tuning.strategies import find
 from edgeconv.base.errors import UsageError
-from edgeconv.base.progress import Share, Tell, nobody
+from edgeconv.base.progress import Progress, Share, no_progress
 from edgeconv.ir.choice import Choice
 from edgeconv.ir.requantisation import EXACT
 from edgeconv.search.budget.tables import Objective
@@ -34,7 +34,7 @@ _SEARCHING = 0.8  # of the time; the rest is for what is chosen by measured time
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class TuneOptions:
     """``file``: where times go; ``others``: files whose times are taken in first.  ``seconds``: how
     long it may take.  ``ssh``: where the board is, "" for what its file says.  ``cluster``: the
     address of a scheduler of Dask, "" for none."""
@@ -50,7 +50,7 @@ class Wanted:
 
 
 @dataclass(frozen=True, slots=True)
-class Progressed:
+class TuningResult:
     """``measured`` of ``candidates`` have a time, ``failed`` none; ``now`` were measured this time.
     ``analytic``, ``tuned``: seconds of the layers chosen by prediction and by measured times, each
     as measured, where there is a time, else as predicted; ``unmeasured``: how many of the latter
@@ -69,49 +69,58 @@ class Progressed:
     left_out: Mapping[str, int]
 
 
-def tune(wanted: Wanted, tell: Tell = nobody) -> Progressed:
+def tune(tune_options: TuneOptions, progress: Progress = no_progress) -> TuningResult:
     """Measure until nothing is left or the time is over.
 
     Whatever ends it, all that was measured is in the file.  Raises EdgeconvError as `Decider`,
     `Store` and the places (`Here`, `Cluster`) do, and for an unknown strategy or energies to be
     made small (exit status 2).
     """
-    strategy = find(wanted.strategy)
-    if wanted.options.objective == Objective.ENERGY.value:
+    strategy = find(tune_options.strategy)
+    if tune_options.options.objective == Objective.ENERGY.value:
         rule = "times are measured, and no energies"
-        raise UsageError("tune", got=f"--objective {wanted.options.objective}", rule=rule)
-    board = wanted.options.board
+        raise UsageError("tune", got=f"--objective {tune_options.options.objective}", rule=rule)
+    board = tune_options.options.board
     place: Place = (
-        Cluster(wanted.cluster, board, wanted.ssh) if wanted.cluster else Here(board, wanted.ssh)
+        Cluster(tune_options.cluster, board, tune_options.ssh)
+        if tune_options.cluster
+        else Here(board, tune_options.ssh)
     )
-    with closing(place), Store(wanted.file, create=True) as store:
-        session = Tuning(wanted, place, store, tell)
-        rng, begun = Random(wanted.seed), monotonic()
-        end = begun + wanted.seconds
-        session.measure(Asked(session.chosen()), end)
-        while monotonic() < begun + _SEARCHING * wanted.seconds:
+    with closing(place), Store(tune_options.file, create=True) as store:
+        session = Tuning(tune_options, place, store, progress)
+        rng, begun = Random(tune_options.seed), monotonic()
+        end = begun + tune_options.seconds
+        session.measure(Batch(session.chosen()), end)
+        while monotonic() < begun + _SEARCHING * tune_options.seconds:
             session.refresh()
-            asked = strategy.following(session.pool, rng)
-            if not asked.candidates:
+            batch = strategy.following(session.pool, rng)
+            if not batch.candidates:
                 break
             # What another process measures comes later, if that ends before it is done.
-            free = session.free(asked.candidates)
+            free = session.free(batch.candidates)
             some = free[: _IN_A_PROGRAM * max(1, place.width)]
-            session.measure(replace(asked, candidates=some), end)
+            session.measure(replace(batch, candidates=some), end)
         return session.outcome(session.settle(end))
 
 
 class Tuning:
     """One model in one place; raises as `tune`."""
 
-    def __init__(self, wanted: Wanted, place: Place, store: Store, tell: Tell) -> None:
-        self.wanted, self.place, self.store, self.tell = wanted, place, store, tell
-        self.options = replace(wanted.options, tuned=())
+    def __init__(
+        self, tune_options: TuneOptions, place: Place, store: Store, progress: Progress
+    ) -> None:
+        self.tune_options, self.place, self.store, self.progress = (
+            tune_options,
+            place,
+            store,
+            progress,
+        )
+        self.options = replace(tune_options.options, tuned=())
         recorder = self._recorder()
-        with Decider(self.options, tell, recorder) as decider:
-            self.analytic = decider.decide(turns=False).choice
+        with Decider(self.options, progress, recorder) as decider:
+            self.analytic = decider.decide(streaming=False).choice
         self.board = decider.board
-        for other in wanted.others:
+        for other in tune_options.others:
             self.store.merge(other)
         self.recorder = recorder
         counts = Counter(workload for workload, _ in self._described(self.analytic))
@@ -134,14 +143,14 @@ class Tuning:
         taken = self.store.claimed(list(keys))
         return [each for key, each in keys.items() if key not in taken]
 
-    def measure(self, asked: Asked, end: float) -> None:
+    def measure(self, batch: Batch, end: float) -> None:
         """Time these candidates, some in a program, and note each program's times at once; those
         that another process measures are left to it."""
         self._say(end)
         mine: list[Key] = []
-        programs = batches(asked.candidates, self.board, self.place.width)
+        programs = batches(batch.candidates, self.board, self.place.width)
         try:
-            for timed in self.place.measure(self._claiming(programs, asked.runs, mine), asked.runs):
+            for timed in self.place.measure(self._claiming(programs, batch.runs, mine), batch.runs):
                 self.store.add(self._rows(timed))
                 self.pool.note(timed)
                 self.now += sum(each.seconds is not None for each in timed)
@@ -180,28 +189,28 @@ class Tuning:
         """Choose by what is known, measure what of that has no time, and choose again, until all
         that is chosen was measured or the time is over: a predicted time may be too good."""
         while True:
-            self.tell("choosing by measured times")
+            self.progress("choosing by measured times")
             key, seconds = self.place.key, self._seconds()
             recorder = self._recorder(Times(seconds, key.compiler, key.place))
-            with Decider(self.options, nobody, recorder) as decider:
-                tuned = decider.decide(turns=False).choice
+            with Decider(self.options, no_progress, recorder) as decider:
+                tuned = decider.decide(streaming=False).choice
             self.recorder.seen |= recorder.seen
             open_ = [k for k in self._kernels(tuned) if k not in self.pool.found]
             if not open_ or monotonic() > end:
                 return tuned
-            self.measure(Asked([self.recorder.seen[kernel] for kernel in open_]), end)
+            self.measure(Batch([self.recorder.seen[kernel] for kernel in open_]), end)
 
     def _recorder(self, times: Times | None = None) -> Recorder:
         return Recorder(times, integers=self.options.requantise == EXACT)
 
-    def outcome(self, tuned: Choice) -> Progressed:
+    def outcome(self, tuned: Choice) -> TuningResult:
         """What was gained by ``tuned``, the choice by measured times."""
         key, seconds, seen = self.place.key, self._seconds(), self.recorder.seen
 
         def of(choice: Choice) -> float:
             return sum(seconds.get(k) or seen[k].predicted for k in self._kernels(choice))
 
-        return Progressed(
+        return TuningResult(
             candidates=len(seen),
             measured=len(seconds),
             failed=len(self.pool.found) - len(seconds),
@@ -252,8 +261,8 @@ class Tuning:
         left = max(0.0, end - monotonic())
         gain = gain_of(self.pool, self.analytic)
         text = f"measuring: {done} of {all_of} candidates, layers {gain:.1%} faster, {left:.0f} s"
-        used = 1 - left / self.wanted.seconds if self.wanted.seconds else 1.0
-        self.tell(Share(text, max(used, done / max(1, all_of))))
+        used = 1 - left / self.tune_options.seconds if self.tune_options.seconds else 1.0
+        self.progress(Share(text, max(used, done / max(1, all_of))))
 
 
 def _suffices(timed: Timed, runs: int) -> bool:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from edgeconv.ir.requantisation import tflite, tflite_averages
 from edgeconv.ir.requantisation.averages import WHOLE, Average, averages
 from edgeconv.ir.requantisation.by_value import ByValue, by_value, product
+from edgeconv.ir.requantisation.double_rounding import Twice, twice
 from edgeconv.ir.requantisation.exact import Integers, Reals, Sums
 from edgeconv.ir.requantisation.forms import Fixed, fixed
 from edgeconv.ir.requantisation.pair import Affine, PairSum, pair_sum
@@ -19,7 +20,6 @@ from edgeconv.ir.requantisation.per_channel import PerChannel, per_channel
 from edgeconv.ir.requantisation.softmax import Softmax, softmax
 from edgeconv.ir.requantisation.tflite_softmax import TfliteSoftmax, tflite_softmax
 from edgeconv.ir.requantisation.tflite_wide import tflite_wide
-from edgeconv.ir.requantisation.twice import Twice, twice
 from edgeconv.ir.requantisation.wide import Wide, wide
 
 EXACT, TFLITE = "exact", "tflite"

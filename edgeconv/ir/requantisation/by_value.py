@@ -63,7 +63,7 @@ class ByValue:
 Says = Callable[[str, Affine, Affine, Affine, int, int], Integers | None]
 
 
-def wanted(kind: str, a: Affine, b: Affine, result: Affine, low: int, high: int) -> Integers:
+def expected(kind: str, a: Affine, b: Affine, result: Affine, low: int, high: int) -> Integers:
     """What the model says, of every pair: a from -128 to 127 (first axis), b (second axis)."""
     of_a, of_b = (_STORED - a.zero)[:, None], (_STORED - b.zero)[None, :]
     real_a, real_b = of_a * a.scale, of_b * b.scale
@@ -91,7 +91,7 @@ def by_value(
     result: Affine,
     low: int,
     high: int,
-    says: Says = wanted,
+    says: Says = expected,
 ) -> ByValue | None:
     """What kernels compute; None where nothing was found that is the same for all pairs.  ``says``:
     what it has to be; None where that has no meaning."""

@@ -67,8 +67,8 @@ class Line:
         """
         steeper = self.slope * other.over - other.slope * self.over
         more = self.start * other.over - other.start * self.over
-        crossing = max(first - 1, min(last, -more // steeper)) if steeper else last
-        parts = ((first, crossing), (crossing + 1, last))
+        level_traffic = max(first - 1, min(last, -more // steeper)) if steeper else last
+        parts = ((first, level_traffic), (level_traffic + 1, last))
         return all(
             self.total(begin, end) == other.total(begin, end)
             for begin, end in parts

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from edgeconv.ir.requantisation.arithmetic import Form
+from edgeconv.ir.requantisation.double_rounding import Twice
 from edgeconv.ir.requantisation.forms import Fixed
 from edgeconv.ir.requantisation.per_channel import PerChannel
-from edgeconv.ir.requantisation.twice import Twice
 
 FIXED, OFFSETS, TIES, TWICE = "fixed", "offsets", "ties", "twice"
 # Words of a channel, from the fewest on where one has all of those before.

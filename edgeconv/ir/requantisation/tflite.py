@@ -9,9 +9,14 @@ from __future__ import annotations
 
 import numpy as np
 
+from edgeconv.ir.requantisation.double_rounding import (
+    Twice,
+    multiplied,
+    quantised_multiplier,
+    twice,
+)
 from edgeconv.ir.requantisation.exact import Integers, Reals, Sums
 from edgeconv.ir.requantisation.pair import Affine
-from edgeconv.ir.requantisation.twice import Twice, multiplied, quantised_multiplier, twice
 
 _STORED = np.arange(-128, 128, dtype=np.int64)
 _LEFT = 20  # bits by which operands of a sum are shifted up

@@ -10,9 +10,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from edgeconv.ir.requantisation.double_rounding import (
+    REACH,
+    halved,
+    multiplied,
+    quantised_multiplier,
+)
 from edgeconv.ir.requantisation.exact import Integers
 from edgeconv.ir.requantisation.pair import Affine
-from edgeconv.ir.requantisation.twice import REACH, halved, multiplied, quantised_multiplier
 
 _BITS = 32
 _MULTIPLIER_BITS = 31

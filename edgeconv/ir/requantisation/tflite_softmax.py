@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from edgeconv.ir.requantisation.double_rounding import halved, multiplied, quantised_multiplier
 from edgeconv.ir.requantisation.exact import Integers
 from edgeconv.ir.requantisation.pair import Affine
-from edgeconv.ir.requantisation.twice import halved, multiplied, quantised_multiplier
 
 _BITS = 31
 _IN_FRONT = 5  # of the point, in a difference

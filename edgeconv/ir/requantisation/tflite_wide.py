@@ -13,8 +13,8 @@ from dataclasses import replace
 
 import numpy as np
 
+from edgeconv.ir.requantisation.double_rounding import quantised_multiplier
 from edgeconv.ir.requantisation.exact import Integers, Sums
-from edgeconv.ir.requantisation.twice import quantised_multiplier
 from edgeconv.ir.requantisation.wide import Wide, wide
 
 _BITS, _DROPPED = 15, 16

@@ -39,8 +39,11 @@ def planned(
     least = min((candidate.workspace_bytes for candidate in fast), default=0)
     if not least:
         return fast
-    frugal = entry.candidates(problem, replace(target, workspaces=False))
-    return (*fast, *(candidate for candidate in frugal if candidate.workspace_bytes < least))
+    without_workspace = entry.candidates(problem, replace(target, workspaces=False))
+    return (
+        *fast,
+        *(candidate for candidate in without_workspace if candidate.workspace_bytes < least),
+    )
 
 
 def within(found: Sequence[ConvCandidate[Any]], node: Node) -> list[ConvCandidate[Any]]:

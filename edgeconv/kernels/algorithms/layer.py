@@ -54,7 +54,7 @@ def conv_layer(
     ``params``, and what `kernel_layer` and `storage_params` say.  ``filters``: how many elements
     they take in the order of the kernel, and what brings them in it.  ``routines``: made for it.
     ``plan``: what explain and
-    report.json show.  ``fetches``: lines that are fetched ahead; those of all filters where the
+    report.json show.  ``fetches``: lines that are prefetched; those of all filters where the
     template is told to fetch them.
     """
     node, graph = call.node, call.graph
@@ -84,7 +84,7 @@ def conv_layer(
 
 
 def _fetched(call: Call, params: Mapping[str, Param], constants: int) -> float:
-    """Lines of so many bytes of ``constants`` that the template is told to fetch ahead, on cores
+    """Lines of so many bytes of ``constants`` that the template is told to prefetch, on cores
     that else wait for each."""
     asked = params.get("prefetch") and call.target.in_order
     return constants / call.target.line_bytes if asked else 0.0

@@ -9,8 +9,8 @@ from edgeconv.ir.activation import NONE
 from edgeconv.ir.encoding import FLOAT32, INT8, Encoding
 from edgeconv.ir.graph import Graph, Node, Tensor
 from edgeconv.ir.layout import CHANNELS_LAST, ROW_MAJOR, Layout, Order, Shape
-from edgeconv.ir.minimal_filter import Nested
 from edgeconv.ir.step import Divides
+from edgeconv.ir.winograd_form import Nested
 from edgeconv.kernels.algorithms.real_sums import real_sums_of
 from edgeconv.kernels.algorithms.scaling import scaling_of
 from edgeconv.kernels.algorithms.sums import NO_FACTS, Facts, facts_of, form_of, two_fit
@@ -80,7 +80,7 @@ class ConvProblem:
     asked of SConv, for comparisons.  ``in_ring`` and ``out_ring``: the rows that memory holds at a
     time (``Tensor.ring``), 0 for all.  ``integers``: sums of stored integers make the result
     (``sums.form_of``).  ``sum_facts``, ``two_fit``: `sums.facts_of` and `sums.two_fit`.
-    ``minimal_filters``: the forms of Winograd that are accurate enough.  ``run_constants``: bytes
+    ``winograd_forms``: the forms of Winograd that are accurate enough.  ``run_constants``: bytes
     of constants that a run of the network reads, as far as that is known.
     ``wide``, ``chunk``: integers of 16 bits make the result (``wide_sums.wide_sums_of``), and how
     many products of them fit int32, 0 for all of a window.
@@ -112,7 +112,7 @@ class ConvProblem:
     whole_sums: bool = False
     sum_facts: Facts = NO_FACTS
     two_fit: bool = False
-    minimal_filters: tuple[Nested, ...] = ()
+    winograd_forms: tuple[Nested, ...] = ()
     run_constants: int = 0
     wide: bool = False
     chunk: int = 0
@@ -309,7 +309,7 @@ def problem_of(node: Node, graph: Graph) -> ConvProblem:
         schedule=node.request.schedule,
         in_ring=x.ring,
         out_ring=y.ring,
-        minimal_filters=node.request.minimal_filters,
+        winograd_forms=node.request.winograd_forms,
         run_constants=node.request.run_constants,
     )
     return computed(problem, node, graph)

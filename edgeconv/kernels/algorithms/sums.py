@@ -24,9 +24,9 @@ from edgeconv.ir.encoding import FLOAT32, INT8, Encoding, int8
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.grids import integers_for, last_activation
 from edgeconv.ir.requantisation import ARITHMETICS, Form, PerChannel, Sums
+from edgeconv.ir.requantisation.double_rounding import Twice
 from edgeconv.ir.requantisation.pair import Affine, PairSum
 from edgeconv.ir.requantisation.reals import in_units
-from edgeconv.ir.requantisation.twice import Twice
 
 Integers = npt.NDArray[np.int64]
 _LARGEST = 2**31 - 1

@@ -67,7 +67,7 @@ def _stating(layer: Layer, compute: str) -> Candidate:
         algorithm=layer.algorithm,
         workspace={},
         work=layer.work,
-        crossings=tuple,
+        cache_traffic=tuple,
         compute=compute,
     )
 

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from edgeconv.ir.activation import Activation
 from edgeconv.ir.encoding import Encoding
 from edgeconv.ir.pointwise import Applied, Pointwise
-from edgeconv.ir.requantisation.twice import halved, multiplied, quantised_multiplier
+from edgeconv.ir.requantisation.double_rounding import halved, multiplied, quantised_multiplier
 
 Bytes = npt.NDArray[np.int8]
 Integers = npt.NDArray[np.int64]

@@ -1,7 +1,7 @@
 """NonMaxSuppression: of boxes that overlap those with the best scores.
 
 There is room for as many rows as the model states, or as there may be; those behind what is found
-are zeros.  ``counted``: the result is one vector of these rows and, last, how many were found.
+are zeros.  ``with_count``: the result is one vector of these rows and, last, how many were found.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def _import(source: Source, ctx: ImportContext) -> Sequence[Node]:
 def lower(node: Node, graph: Graph, target: Target) -> Layer:
     """Each class by itself; the best that is left is taken until there are enough."""
     batches, classes, count = graph[node.inputs[1]].shape
-    call, counted = Call(node, graph, target), bool(node.attrs.get("counted", False))
+    call, with_count = Call(node, graph, target), bool(node.attrs.get("with_count", False))
     rows = graph[node.output].size // 3
     pointers = (*_POINTERS, _FILLED)
     given = {pointer: name for pointer, name in zip(pointers, node.inputs, strict=False) if name}
@@ -51,7 +51,7 @@ def lower(node: Node, graph: Graph, target: Target) -> Layer:
         "count": count,
         "rows": rows,
         "centred": int(node.attrs["centred"]),
-        "counted": counted,
+        "with_count": with_count,
         **{f"has_{pointer}": pointer in given for pointer in pointers[2:]},
     }
     return kernel_layer(

@@ -142,11 +142,11 @@ def lower(node: Node, graph: Graph, target: Target) -> Layer:
     if wanted == INT16:
         return lower_int16(int16_candidates(problem, target)[0], node, graph, target)
     if wanted == PACKED:
-        packed = replace(packed_candidates(problem, target)[0], crossings=tuple)
+        packed = replace(packed_candidates(problem, target)[0], cache_traffic=tuple)
         return lower_packed(packed, node, graph, target)
     candidate = within(planned(algorithms()["direct"], problem, target), node)[0]
     # What it moves is taken to be every operand once, as for all that is no convolution.
-    dense = replace(candidate, algorithm="dense", crossings=tuple)
+    dense = replace(candidate, algorithm="dense", cache_traffic=tuple)
     return lower_direct(dense, node, graph, target)
 
 

@@ -92,7 +92,7 @@ def _lower(node: Node, graph: Graph, target: Target) -> Layer:
         return lower_real(plain, node, graph, target)
     candidate = rows[0]
     if node.op == DYNAMIC["Dense"]:  # as a Dense, it is taken to move every operand once
-        candidate = replace(candidate, crossings=tuple)
+        candidate = replace(candidate, cache_traffic=tuple)
     return packed.lower_run_time(candidate, node, graph, target)
 
 

@@ -14,9 +14,9 @@ from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.layout import Layout, Order, Shape
 from edgeconv.ir.requantisation import ARITHMETICS, Fixed
 from edgeconv.ir.requantisation.by_value import ByValue
+from edgeconv.ir.requantisation.double_rounding import Twice
 from edgeconv.ir.requantisation.pair import Affine, PairSum
 from edgeconv.ir.requantisation.scalings import TIES
-from edgeconv.ir.requantisation.twice import Twice
 from edgeconv.ir.work import Work
 from edgeconv.kernels.algorithms.sums import bounds_in, rounds_to
 from edgeconv.kernels.lowering.calls import in_place, kernel_layer

@@ -21,7 +21,7 @@ from edgeconv.base import limits
 from edgeconv.base.errors import EdgeconvError
 from edgeconv.ir.layout import Shape
 from edgeconv.model.frontend import inlining, scans, walking
-from edgeconv.model.frontend.counted import Counting
+from edgeconv.model.frontend.data_dependent import DataDependentShapes
 from edgeconv.model.frontend.definitions import DEFINED_IN
 from edgeconv.model.frontend.sequences import Sequences
 from edgeconv.model.frontend.values import static_shape
@@ -41,7 +41,7 @@ class Walking(walking.Walking, Protocol):
     def sequences(self) -> Sequences: ...
 
     @property
-    def counting(self) -> Counting: ...
+    def data_dependent(self) -> DataDependentShapes: ...
 
 
 class _RefusedError(Exception):
@@ -98,9 +98,9 @@ class ControlFlow:
             ]
         results = zip(*both, strict=False)  # as many at least as the node has outputs
         scalar = self._scalar(visit, name)
-        held, counting = self._walk.sequences.elements, self._walk.counting
+        held, data_dependent = self._walk.sequences.elements, self._walk.data_dependent
         for pair, output in zip(results, visit.node.output, strict=False):
-            if not output or counting.chosen(visit, scalar, pair, output):
+            if not output or data_dependent.chosen(visit, scalar, pair, output):
                 continue
             parts = self._alike(pair)
             if pair[0] in held:
@@ -295,7 +295,7 @@ class ControlFlow:
         for name, tensor in inlining.branch_constants(graph, prefix).items():
             self._walk.define(name, self._weights.array(tensor))
         nodes, results = inlining.inlined_body(graph, given, prefix)
-        demand = self._walk.counting.demand
+        demand = self._walk.data_dependent.demand
         if called:
             demand.note_results(results, called)
         else:

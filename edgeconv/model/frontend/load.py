@@ -21,13 +21,13 @@ from edgeconv.ir.layout import Shape
 from edgeconv.model.frontend import cut, input_values, model_file, rejections, structured, tflite
 from edgeconv.model.frontend.audit import audit
 from edgeconv.model.frontend.cut import WHOLE, Cut
+from edgeconv.model.frontend.hints import Walked, where_to_cut
 from edgeconv.model.frontend.input_shapes import Fixed, fix_shapes
 from edgeconv.model.frontend.modernising import modernised
 from edgeconv.model.frontend.names import COPY, opset_of, opset_versions
 from edgeconv.model.frontend.schedule import value_names
 from edgeconv.model.frontend.visit import Scope
 from edgeconv.model.frontend.walk import Walk
-from edgeconv.model.frontend.ways_out import Walked, where_to_cut
 from edgeconv.model.frontend.weights import Weights, non_finite
 
 _OLDEST_OPSET = 7  # the first with today's broadcasting
@@ -75,17 +75,17 @@ def load(
     missing = [name for name in named if not name or name not in value_names(graph)]
     if missing:
         raise _invalid(path, f"output {missing[0]!r}", "no node writes it")
-    walk.counting.max_sizes = dict(max_sizes)
+    walk.data_dependent.max_sizes = dict(max_sizes)
     effects = (
         () if cut_at.ends else file.effects
     )  # a part of a model is asked for its outputs alone
     with _told(fixed.claimed):
         walk.run(graph.node, Scope(opsets), [*named, *effects])
-    walk.counting.check_limits()
+    walk.data_dependent.check_limits()
     walk.late_pads.refuse(named)
-    counted = walk.finish_counted(named, Scope(opsets))
+    data_dependent = walk.finish_data_dependent(named, Scope(opsets))
     outputs = _tensors(path, walk, named, opsets)
-    outputs += dict.fromkeys(each.count for each in counted)
+    outputs += dict.fromkeys(each.count for each in data_dependent)
     for name in outputs:
         constant = walk.constant(name)
         if constant is not None and not is_element_type(constant.dtype.name):
@@ -99,13 +99,13 @@ def load(
         *input_values.notes(dict(cut_at.values)),
         *fixed.notes,
         *walk.dequantised.notes,
-        *walk.counting.notes(),
+        *walk.data_dependent.notes(),
         *walk.stated_otherwise.notes(),
     ]
     finished = _finished(path, walk, inputs, outputs, notes, digest)
     if file.translated:
         finished = tflite.halves_away(finished)
-    return replace(finished, counted=tuple(counted))
+    return replace(finished, data_dependent=tuple(data_dependent))
 
 
 def _begun(

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from edgeconv.base.errors import EdgeconvError
 from edgeconv.base.names import told_apart
-from edgeconv.model.frontend import ways_out
+from edgeconv.model.frontend import hints
 
 _NAMES = 3  # how many nodes of one kind are named
 _LENGTH = 60  # characters of a name that are shown
@@ -80,7 +80,7 @@ class Problems:
         """One line per kind: what, how often, where first, why."""
         return (
             *(
-                _line(operator, "node", names, reason, ways_out.of_operator(operator))
+                _line(operator, "node", names, reason, hints.of_operator(operator))
                 for (operator, reason), names in self._nodes.items()
             ),
             *(

@@ -70,14 +70,14 @@ def reference_outputs(
         known = {name for node in graph.node for name in node.output}
         known |= {value.name for value in graph.output}
         outputs = [value.name for value in graph.output]
-        names = outputs if wanted is None else structured.asked(graph, wanted)
+        names = outputs if wanted is None else structured.model_names(graph, wanted)
         for name in names:
             if name not in known and name.removesuffix(COPY) in outputs:
                 copies[name] = name.removesuffix(COPY)
         own = dict.fromkeys(copies.get(name, name) for name in names)
         return [name for name in own if name in known]
 
-    asked = _Asked(file, cut_at, names_of, lambda _: None)
+    asked = _Query(file, cut_at, names_of, lambda _: None)
     with _Engines(asked, engine) as engines:
         found = engines.run(inputs, inputs)
     copied = {name: found.values[source] for name, source in copies.items()}
@@ -125,7 +125,7 @@ def prepared_beside(
 
     file = model_file.read(Path(path))
     cut.apply(file.model, cut_at)
-    asked = _Asked(
+    asked = _Query(
         file, cut_at, lambda _: [name + OWN for name in results], rewrite, defined=bool(shift)
     )
     engines = _Engines(asked, engine)
@@ -138,7 +138,7 @@ def prepared_beside(
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
+class _Query:
     """What engines are asked for.  ``names``: those of the values, in the graph that they run.
     ``rewrite``: changes that graph.  ``defined``: operators on integers are their definitions."""
 
@@ -153,7 +153,7 @@ class _Asked:
 class _Engines:
     """The first engine that runs what is asked for."""
 
-    asked: _Asked
+    asked: _Query
     only: str | None = None
     _hint: str = ""
     _refused: list[str] = field(default_factory=list)

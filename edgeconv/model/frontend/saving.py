@@ -23,8 +23,8 @@ from edgeconv.ir.filters import WEIGHTED
 from edgeconv.ir.graph import Graph, Node, Tensor
 from edgeconv.ir.grids import rounded_to
 from edgeconv.model.frontend.saved_activations import activation, table
-from edgeconv.model.frontend.saved_counted import SAVED_COUNTED
 from edgeconv.model.frontend.saved_coupling import coupling
+from edgeconv.model.frontend.saved_data_dependent import SAVED_DATA_DEPENDENT
 from edgeconv.model.frontend.saved_elements import SAVED_ELEMENTS, opset_of
 from edgeconv.model.frontend.saved_nodes import SAVED, Save, Written
 from edgeconv.model.frontend.saved_recurrent import recurrent
@@ -35,7 +35,7 @@ WRITERS: Mapping[str, Save] = MappingProxyType(
     {
         **SAVED,
         **SAVED_ELEMENTS,
-        **SAVED_COUNTED,
+        **SAVED_DATA_DEPENDENT,
         "Coupling": coupling,
         "Recurrent": recurrent,
         "Table": table,

@@ -24,7 +24,7 @@ Values = npt.NDArray[Any]
 
 
 @dataclass(slots=True)
-class Given:
+class ProgramInputs:
     """``tensors``: the inputs of the program.  ``sequences``: by name the tensors that they hold.
     ``absent``: the optionals that hold nothing.  ``shapes``: those that were given of tensors."""
 
@@ -44,13 +44,15 @@ def given(
     shapes: Mapping[str, Shape],
     taken: Iterable[str],
     path: Path,
-) -> Given:
+) -> ProgramInputs:
     """What ``inputs`` hold, by the ``shapes`` that the user states; ``taken``: names of the model.
 
     Raises EdgeconvError for a sequence whose length nobody states, for one of whose elements the
     model has the name for something else, and for what holds no tensors.
     """
-    found = Given(shapes={name: shape for name, shape in shapes.items() if shape != NOTHING})
+    found = ProgramInputs(
+        shapes={name: shape for name, shape in shapes.items() if shape != NOTHING}
+    )
     known = frozenset(taken)
     for value in inputs:
         name, kind = value.name, value.type
@@ -132,7 +134,7 @@ def fed(
     return found
 
 
-def asked(graph: onnx.GraphProto, names: Iterable[str]) -> list[str]:
+def model_names(graph: onnx.GraphProto, names: Iterable[str]) -> list[str]:
     """The model's own names of what has ``names`` in a program."""
     several = {value.name for value in graph.output if not value.type.HasField("tensor_type")}
 

@@ -12,7 +12,7 @@ from edgeconv.base import limits
 from edgeconv.base.errors import EdgeconvError
 from edgeconv.base.names import untaken
 from edgeconv.ir.element_types import FLOAT32
-from edgeconv.ir.graph import CountedOutput, Node
+from edgeconv.ir.graph import DataDependentOutput, Node
 from edgeconv.ir.layout import Shape
 from edgeconv.kernels.ops import importers, typed_importers
 from edgeconv.kernels.ops.base import Importer
@@ -25,7 +25,7 @@ from edgeconv.model.frontend import (
     signature,
 )
 from edgeconv.model.frontend.control_flow import ControlFlow
-from edgeconv.model.frontend.counted import Counting
+from edgeconv.model.frontend.data_dependent import DataDependentShapes
 from edgeconv.model.frontend.definitions import DEFINED_BESIDE, DEFINED_IN, Definitions, row_of
 from edgeconv.model.frontend.held_shapes import StatedOtherwise, by_definition, with_shapes
 from edgeconv.model.frontend.inference import infer
@@ -61,7 +61,7 @@ class Walk(Values):
         self._weights = weights
         self.sequences = Sequences(self)
         self.late_pads = LatePads(self)
-        self.counting = Counting(self, weights.array)
+        self.data_dependent = DataDependentShapes(self, weights.array)
         self._control_flow = ControlFlow(self, weights)
         self._stated = dict(stated)
         self._functions = {function_key(f): f for f in functions}
@@ -83,7 +83,7 @@ class Walk(Values):
         nodes = ordered(nodes, known)
         self._stated = before(nodes, self._stated, lambda name: self._shape(name) == ())
         live = live_values(nodes, outputs)
-        self.counting.demand.note(nodes, () if scope.origin else outputs)
+        self.data_dependent.demand.note(nodes, () if scope.origin else outputs)
         for node in nodes:
             if any(name in live for name in node.output):
                 opsets = scope.opsets
@@ -95,12 +95,14 @@ class Walk(Values):
                     self.own.append(visit)
                 self._take(visit)
 
-    def finish_counted(self, outputs: Sequence[str], scope: Scope) -> list[CountedOutput]:
-        """Write those of ``outputs`` that are counted, and the counts."""
+    def finish_data_dependent(
+        self, outputs: Sequence[str], scope: Scope
+    ) -> list[DataDependentOutput]:
+        """Write those of ``outputs`` that are data-dependent, and the counts."""
         if self.problems:
             return []
         node = onnx.NodeProto(name=self._unique("counted"), op_type="Identity")
-        return self.counting.finish(Visit(node, node.name, scope, outputs, None), outputs)
+        return self.data_dependent.finish(Visit(node, node.name, scope, outputs, None), outputs)
 
     def _unique(self, hint: str) -> str:
         name = untaken(hint, self._names)
@@ -123,7 +125,7 @@ class Walk(Values):
             self._control_flow.take,
             self.sequences.take,
             self.late_pads.take,
-            self.counting.take,
+            self.data_dependent.take,
             self._fold,
             self._define,
             self._import,
@@ -139,7 +141,7 @@ class Walk(Values):
 
     def _without_tensors(self) -> Collection[str]:
         """Values that no tensor has the name of."""
-        late = self.late_pads.names() | self.counting.names()
+        late = self.late_pads.names() | self.data_dependent.names()
         return self.sequences.names() | late if late else self.sequences.names()
 
     def _check(self, visit: Visit) -> None:

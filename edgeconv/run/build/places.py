@@ -19,21 +19,21 @@ def still_running(where: str, seconds: float) -> PlaceError:
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class InputFile:
     """An argument: the path of a file of this machine that the program reads."""
 
     path: Path
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class OutputFile:
     """An argument: the path of a file that the program writes, and that is to be on this machine
     afterwards."""
 
     path: Path
 
 
-Argument = str | Given | Made
+Argument = str | InputFile | OutputFile
 
 
 def as_here(arguments: Sequence[Argument]) -> list[str]:

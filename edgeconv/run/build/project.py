@@ -41,7 +41,7 @@ class Port:
 
     ``spacing``: the distance between neighbouring values of one that is quantised, else 0.
     ``layout``: the order of its elements in the program's memory and files.
-    ``counted``: the dimension that is counted at run time and the output that says how much of it
+    ``data_dependent``: the dimension that is data-dependent and the output that says how much of it
     there is, if any.
     """
 
@@ -50,7 +50,7 @@ class Port:
     dtype: str = "float32"
     spacing: float = 0.0
     layout: Layout = ROW_MAJOR
-    counted: tuple[int, str] | None = None
+    data_dependent: tuple[int, str] | None = None
 
     @property
     def elements(self) -> int:
@@ -169,8 +169,8 @@ class Project:
         """The program of main.c; compiled only when sources, compiler or flags have changed.
 
         ``trace``: the one that reports every layer.  ``times``: for the time that each takes, so
-        that threads share layers that take turns there, too.  ``run_here``: firmware that exchanges
-        files with this machine, through the emulator.  Raises as ``compile_project``, and
+        that threads share layers that stream rows there, too.  ``run_here``: firmware that
+        exchanges files with this machine, through the emulator.  Raises as ``compile_project``, and
         EdgeconvError where the weight image is damaged or another one.
         """
         board = self.board()
@@ -287,7 +287,9 @@ def _ports(entries: list[dict[str, Any]]) -> tuple[Port, ...]:
             entry["dtype"],
             entry.get("step") or 0.0,
             Layout.parse(entry.get("layout", str(ROW_MAJOR))),
-            (counted["axis"], counted["count"]) if (counted := entry.get("counted")) else None,
+            (data_dependent["axis"], data_dependent["count"])
+            if (data_dependent := entry.get("data_dependent"))
+            else None,
         )
         for entry in entries
     )

@@ -88,7 +88,7 @@ def problems(report: dict[str, Any]) -> Iterator[Problem]:
     yield from _names(report)
     yield from _ports(report)
     yield from _times(report)
-    yield from _turns(report)
+    yield from _streaming(report)
     yield from _sums(report)
 
 
@@ -180,13 +180,13 @@ def _ports(report: Mapping[str, Any]) -> Iterator[Problem]:
             seen.add(port["name"])
     counts = {port["name"] for port in report["outputs"] if port["shape"] == [1]}
     for number, port in enumerate(report["outputs"]):
-        counted = port.get("counted", {"axis": -1})
-        if counted["axis"] >= len(port["shape"]):
-            place = f"$.outputs[{number}].counted.axis"
-            yield Problem(place, str(counted["axis"]), f"is a dimension of {port['shape']}")
-        if "count" in counted and counted["count"] not in counts:
-            place = f"$.outputs[{number}].counted.count"
-            yield Problem(place, _shown(counted["count"]), "is an output of one number")
+        data_dependent = port.get("data_dependent", {"axis": -1})
+        if data_dependent["axis"] >= len(port["shape"]):
+            place = f"$.outputs[{number}].data_dependent.axis"
+            yield Problem(place, str(data_dependent["axis"]), f"is a dimension of {port['shape']}")
+        if "count" in data_dependent and data_dependent["count"] not in counts:
+            place = f"$.outputs[{number}].data_dependent.count"
+            yield Problem(place, _shown(data_dependent["count"]), "is an output of one number")
 
 
 def _sums(report: Mapping[str, Any]) -> Iterator[Problem]:
@@ -204,8 +204,8 @@ def _sums(report: Mapping[str, Any]) -> Iterator[Problem]:
             yield Problem(place, str(whole), f"is at least {part}, {what}")
 
 
-def _turns(report: Mapping[str, Any]) -> Iterator[Problem]:
-    """Layers that take turns follow each other, and their rows are those of their results."""
+def _streaming(report: Mapping[str, Any]) -> Iterator[Problem]:
+    """Layers that stream rows follow each other, and their rows are those of their results."""
     layers, end = report["layers"], 0
     for number, step in enumerate(report.get("steps", ())):
         for position, each in enumerate(step["layers"]):

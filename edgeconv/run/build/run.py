@@ -77,10 +77,10 @@ def run_binary(
 ) -> Completed:
     """Run the program ``path`` with ``arguments`` in ``cwd`` for at most ``timeout`` seconds.
 
-    On a board it runs in a folder of its own, and only what the arguments name (`Given`, `Made`) is
-    there.  A non-zero exit status is the caller's to judge.  Raises EdgeconvError: no emulator
-    (exit status 3); the program cannot be started, was killed by a signal, or ran out of time (1);
-    the board cannot be reached, over ssh or through a probe (1: `PlaceError`).
+    On a board it runs in a folder of its own, and only what the arguments name (`InputFile`,
+    `OutputFile`) is there.  A non-zero exit status is the caller's to judge.  Raises EdgeconvError:
+    no emulator (exit status 3); the program cannot be started, was killed by a signal, or ran out
+    of time (1); the board cannot be reached, over ssh or through a probe (1: `PlaceError`).
     """
     if board.run.kind is RunKind.SSH:
         find_emulator(board)

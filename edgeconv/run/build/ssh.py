@@ -18,7 +18,7 @@ from threading import Thread
 from typing import IO
 
 from edgeconv.run.build.output import Completed, PrintedTooMuchError, printed
-from edgeconv.run.build.places import Argument, Given, PlaceError, still_running
+from edgeconv.run.build.places import Argument, InputFile, PlaceError, still_running
 from edgeconv.run.build.ssh_errors import dropped, lost, not_started
 from edgeconv.target.board import Board, Run
 
@@ -117,7 +117,7 @@ class Session:
             name = f"{number}.bin"
             words.append(name)
             used.append(f"{self.folder}/{name}")
-            if isinstance(word, Given):
+            if isinstance(word, InputFile):
                 self._put(word.path, name)
             else:
                 moved[name] = word.path

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from edgeconv.base.errors import EdgeconvError, Exit, UsageError
+from edgeconv.run.build.compiler_check import Sample, sample_of, try_build
 from edgeconv.run.build.output import output_of
-from edgeconv.run.build.try_build import Sample, sample_of, try_build
 from edgeconv.target.board import Board, RunKind, exactness
 
 # A distribution may install Clang under its versioned name only.

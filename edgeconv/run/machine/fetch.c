@@ -1,5 +1,5 @@
 /* How long a register tile takes for filters that come from memory, while its pixels stay in the first
-   cache: prints the nanoseconds per byte of them, as they are ("read") and fetched ahead as Winograd's
+   cache: prints the nanoseconds per byte of them, as they are ("read") and prefetched as Winograd's
    products do it ("fetched").
 
    Built with EC_ISA_HEADER, the ISA header of the kernels, and EC_TILE_ROWS and EC_TILE_VECTORS, a
@@ -12,7 +12,7 @@
 #include <string.h>
 
 #define DEPTH 256  /* channels that are summed at a time */
-#define AHEAD 8192 /* bytes, and channels between fetches: EC_WINOGRAD_AHEAD, EC_WINOGRAD_FEW */
+#define AHEAD 8192 /* bytes, and channels between fetches: EC_WINOGRAD_PREFETCH, EC_WINOGRAD_FEW */
 #define FEW 2
 #define PIXELS (EC_TILE_ROWS * 4)             /* bytes of a channel */
 #define FILTERS (EC_TILE_VECTORS * EC_VL * 4) /* likewise */

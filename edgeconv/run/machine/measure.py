@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from time import monotonic
 
-from edgeconv.base.progress import Share, Tell, nobody
+from edgeconv.base.progress import Progress, Share, no_progress
 from edgeconv.run.machine import buffers
 from edgeconv.run.machine.buffers import MEMORY
 from edgeconv.run.machine.halves import FORM, computes_halves
@@ -64,7 +64,7 @@ class Measured:
     sizes.  ``fork_join``: seconds to set another core to work and to wait for it; None where there
     is no other of the kind.  ``halves``: the core computes a vector in two.  ``fetching``: parts of
     the time that a register tile takes for an operand out of memory which it takes for one that is
-    fetched ahead."""
+    prefetched."""
 
     clock: float
     macs_per_cycle: float
@@ -88,7 +88,7 @@ def measure(
     folder: Path,
     *,
     quick: bool = False,
-    tell: Tell = nobody,
+    progress: Progress = no_progress,
 ) -> Measured:
     """Build the programs in ``folder`` with the compiler and flags of ``board``, and run them.
 
@@ -97,11 +97,11 @@ def measure(
     """
     rounds, samples = QUICK if quick else (ROUNDS, SAMPLES)
     caches = machine.host.caches
-    tell("building the programs that measure")
+    progress("building the programs that measure")
     programs = Programs(board, folder, caches[0].line if caches else buffers.ASSUMED_LINE)
     with _pinned(machine.measured):
         if not caches:
-            tell("looking for caches")
+            progress("looking for caches")
             caches = _search(programs, samples)
         stream = buffers.streamed(caches, machine.available)
         chase = buffers.chased(caches, stream)
@@ -115,7 +115,7 @@ def measure(
         start, done = monotonic(), 0
         while done < rounds and (done < LEAST_ROUNDS or monotonic() - start < SECONDS):
             done += 1
-            tell(Share(f"measuring, round {done} of at most {rounds}", done - 1, rounds))
+            progress(Share(f"measuring, round {done} of at most {rounds}", done - 1, rounds))
             keep_best(rate, programs.run(RATE, samples))
             keep_best(halved, programs.run(HALVES_RATE, samples))
             keep_best(read, programs.run(BANDWIDTH, samples, stream))

@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 
 from edgeconv.base.errors import EdgeconvError, UsageError
 from edgeconv.base.names import shortened
-from edgeconv.base.progress import Tell, nobody
+from edgeconv.base.progress import Progress, no_progress
 from edgeconv.run.build import find_compiler
 from edgeconv.run.machine.board_file import render
 from edgeconv.run.machine.measure import Measured, measure
@@ -55,7 +55,7 @@ def new_board(
     output: Path | None = None,
     *,
     quick: bool = False,
-    tell: Tell = nobody,
+    progress: Progress = no_progress,
 ) -> NewBoard:
     """Measure the running machine and write it as the board ``name`` to ``output`` (NAME.toml, also
     where it is a folder).  Takes well under a minute; ``quick`` takes seconds and is less exact.
@@ -67,13 +67,13 @@ def new_board(
     machine = _machine()
     target = _widest(machine.host)
     with TemporaryDirectory(prefix="edgeconv-") as folder:
-        tell("looking at the machine")
+        progress("looking at the machine")
         draft = Path(folder) / f"{name}.toml"
         board = _board(draft, render(name, machine, target, (), None), machine.host)
         find_compiler(board)
         flags = _flags(board, Path(folder), machine.host)
         board = replace(board, toolchain=replace(board.toolchain, flags=flags))
-        measured = measure(machine, board, Path(folder), quick=quick, tell=tell)
+        measured = measure(machine, board, Path(folder), quick=quick, progress=progress)
         text = render(name, machine, target, flags, measured)
         board = _board(draft, text, machine.host)
     try:

@@ -7,7 +7,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from edgeconv.base.errors import EdgeconvError
-from edgeconv.base.progress import Tell, nobody
+from edgeconv.base.progress import Progress, no_progress
 from edgeconv.run.machine import buffers, probe
 from edgeconv.run.machine.halves import computes_halves
 from edgeconv.run.machine.measure import cycle_of, fastest, keep_best, loads
@@ -29,7 +29,7 @@ HOST = "host"
 ROUNDS, SAMPLES = 3, 3  # of some tenths of a second
 
 
-def load(name: str, tell: Tell = nobody) -> Board:
+def load(name: str, progress: Progress = no_progress) -> Board:
     """`boards.load`; of the running machine, if it is `host`, what is measured of it is known then.
 
     Raises EdgeconvError as that does, and for nothing else: what cannot be measured or kept is as a
@@ -41,7 +41,7 @@ def load(name: str, tell: Tell = nobody) -> Board:
     key = own_rates.processor(board.cpu, board.isa, board.caches)
     if key in own_rates.read() or not own_rates.keeps():
         return board
-    tell("measuring what a core of this machine loads and multiplies, once")
+    progress("measuring what a core of this machine loads and multiplies, once")
     rates = _measured(board)
     if key not in own_rates.read():  # or another process was faster, and what it keeps counts
         own_rates.keep(key, rates)
@@ -86,7 +86,7 @@ def _memories(
     programs: Programs, cycle: float
 ) -> tuple[tuple[float, ...], tuple[float, ...], float]:
     """Bytes per cycle and cycles of every cache but the first and of memory, as `OwnRates` has
-    them, and what fetching ahead is to be `Measured.fetching`; none and 1 where there are no
+    them, and what prefetching is to be `Measured.fetching`; none and 1 where there are no
     caches, or too little memory is free."""
     read: dict[str, float] = {}
     load: dict[str, float] = {}

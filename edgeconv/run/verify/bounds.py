@@ -18,7 +18,7 @@ from edgeconv.model.frontend import reference_outputs
 from edgeconv.run.build.loading import graph_of
 from edgeconv.run.build.project import Project
 from edgeconv.run.verify.compare import Difference, compare
-from edgeconv.run.verify.opinion import second_opinion
+from edgeconv.run.verify.second_opinion import second_opinion
 
 # What larger numbers make of rounding, as exponentials and powers do, is no defect; a bound that is
 # not the model's is off by more.
@@ -40,7 +40,7 @@ def larger(feeds: Arrays) -> dict[str, npt.NDArray[Any]]:
 
 def has_bounds(project: Project, model: Path) -> bool:
     """Whether the network of floats has bounds, and outputs of which sizes are known."""
-    if any(port.counted for port in project.outputs):
+    if any(port.data_dependent for port in project.outputs):
         return False
     return any(node.epilogue.before.kind in _BOUNDED for node in graph_of(project, model).nodes)
 

@@ -31,7 +31,7 @@ def in_order_of(
     for names in _sets(outputs):
         if any(got[name].shape != wanted[name].shape for name in names):
             continue
-        axes = {port.name: port.counted[0] for port in outputs if port.counted}
+        axes = {port.name: port.data_dependent[0] for port in outputs if port.data_dependent}
         tables = [_Rows.of(got[name], wanted[name], axes[name]) for name in names]
         order = _order(tables, tolerance)
         if not np.array_equal(order, np.arange(len(order))):
@@ -42,8 +42,11 @@ def in_order_of(
 
 def _sets(outputs: Sequence[Port]) -> list[list[str]]:
     """The outputs that have the same rows."""
-    counts = dict.fromkeys(port.counted[1] for port in outputs if port.counted)
-    return [[p.name for p in outputs if p.counted and p.counted[1] == count] for count in counts]
+    counts = dict.fromkeys(port.data_dependent[1] for port in outputs if port.data_dependent)
+    return [
+        [p.name for p in outputs if p.data_dependent and p.data_dependent[1] == count]
+        for count in counts
+    ]
 
 
 @dataclass(frozen=True, slots=True)

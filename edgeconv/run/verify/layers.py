@@ -105,7 +105,7 @@ def first_difference(results: Iterable[LayerResult], tolerance: float) -> LayerR
 
 
 def unread_rows(steps: Steps) -> dict[int, tuple[int, ...]]:
-    """By layer's number the rows of its result that no layer reads, where it takes turns: they are
+    """By layer's number the rows of its result that no layer reads, where it streams rows: they are
     not computed, and `pieces` has zeros in their place."""
     found = {}
     for step in steps:
@@ -134,11 +134,11 @@ def pieces(
 ) -> Iterator[npt.NDArray[Any]]:
     """The physical elements of each layer's result, one at a time.
 
-    Of layers that take turns (``steps``) the trace has what memory held of the results between them
-    after each call, from which these are put together.  Raises EdgeconvError when it does not have
-    the length that the layers state.
+    Of layers that stream rows (``steps``) the trace has what memory held of the results between
+    them after each call, from which these are put together.  Raises EdgeconvError when it does not
+    have the length that the layers state.
     """
-    turns = {step["layers"][0]["layer"]: step for step in steps}
+    streamed = {step["layers"][0]["layer"]: step for step in steps}
     inside = {each["layer"]: step for step in steps for each in step["layers"]}
     expected = sum(layer["output_bytes"] for i, layer in enumerate(layers) if i not in inside)
     for step in steps:
@@ -156,8 +156,8 @@ def pieces(
         )
     with trace.open("rb") as stream:
         for number, layer in enumerate(layers):
-            if number in turns:
-                yield from _put_together(turns[number], layers, stream)
+            if number in streamed:
+                yield from _put_together(streamed[number], layers, stream)
             elif number not in inside:
                 yield _elements(layer, stream)
 
@@ -174,7 +174,7 @@ def _elements(layer: Mapping[str, Any], stream: BinaryIO) -> npt.NDArray[Any]:
 def _calls(step: Mapping[str, Any]) -> Iterator[Rows]:
     each = step["layers"]
     divides = [Divides(of["rows"], of["reach"], of["stride"], of["pad"]) for of in each]
-    return calls(divides, [of["ring"] for of in each[:-1]], step["turn"])
+    return calls(divides, [of["ring"] for of in each[:-1]], step["stream_rows"])
 
 
 def _put_together(

@@ -59,8 +59,8 @@ def find(project: Project, given: Path | None = None) -> Path:
 
 
 def held_to(project: Project, given: Path | None = None, *, to_original: bool = False) -> Path:
-    """The model that layers are compared with: of a network that was made int8 the project's own,
-    unless ``to_original``; else as `find`.
+    """The model that layers are compared with: of a network that was quantised to int8 the
+    project's own, unless ``to_original``; else as `find`.
 
     Raises EdgeconvError: as `find`, or the project's own is gone or another one.
     """
@@ -72,7 +72,7 @@ def held_to(project: Project, given: Path | None = None, *, to_original: bool = 
     path = project.directory / str(made["file"])
     if not path.is_file() or not _is(path, made["sha256"]):
         raise EdgeconvError(
-            "the network that was made int8 is gone, or another one",
+            "the network that was quantised to int8 is gone, or another one",
             where=str(path),
             rule=f"the program computes that with SHA-256 {made['sha256']}",
             hint="compile the model again; --tolerance compares with the original model",

@@ -34,7 +34,7 @@ from edgeconv.ir.requantisation import EXACT
 from edgeconv.run.verify.compare import Difference, compare
 from edgeconv.run.verify.exact.value import Value
 from edgeconv.run.verify.layers import Steps, original_name, pieces, unread_rows, with_rows
-from edgeconv.run.verify.opinion import is_rounding, largest_of, same_order
+from edgeconv.run.verify.second_opinion import is_rounding, largest_of, same_order
 
 Array = npt.NDArray[Any]
 Truths = npt.NDArray[np.bool_]
@@ -51,7 +51,7 @@ _MOVING = frozenset(
     }
 )
 _COPIES = "resize_copies"  # a Resize to the nearest
-Beside = Callable[[Mapping[str, Array], float], Mapping[str, Array]]
+AdjacentWindows = Callable[[Mapping[str, Array], float], Mapping[str, Array]]
 
 
 Exactly = Callable[[Mapping[str, Array]], Mapping[str, Value]]
@@ -86,7 +86,7 @@ class InIntegers:
 
 
 @dataclass(frozen=True, slots=True)
-class Pieces:
+class PerLayer:
     """``differences``: of every result of the program, beyond what rounding the other way explains,
     by the layer's name.  ``ties``: numbers that were rounded the other way, of ``numbers`` in all;
     ``unknown``: layers whose results the model does not have.  ``in_float64``: the layers that were
@@ -118,17 +118,17 @@ class Pieces:
         ]
 
 
-def compare_pieces(
+def compare_layers(
     layers: Sequence[Mapping[str, Any]],
     trace: Path,
     outputs: Mapping[str, Array],
     reference: Mapping[str, Array],
-    beside: Beside,
+    beside: AdjacentWindows,
     exactly: Exactly,
     steps: Steps = (),
     requantise: str = EXACT,
     second: Second | None = None,
-) -> Pieces:
+) -> PerLayer:
     """Compare what is in ``trace`` (execution order) and the program's ``outputs`` with the model.
 
     ``reference``: what the model computes of the same inputs, by ONNX name, for shapes and types.
@@ -166,13 +166,13 @@ def compare_pieces(
 
 
 def _settled(
-    judged: Pieces,
+    judged: PerLayer,
     found: Sequence[tuple[str, str, Array]],
     results: Mapping[str, Array],
     own: Mapping[str, Array],
     second: Second,
     unread: Mapping[str, Sequence[int]],
-) -> Pieces:
+) -> PerLayer:
     """``judged``, but that layers which differ from ``own`` are held to float64 where they are what
     that makes, or as near to it as other float32 results."""
     differ = set(judged.defects(second.tolerance)) - judged.exact.keys()
@@ -262,10 +262,10 @@ def _judged(
     found: Sequence[tuple[str, str, Array]],
     results: Mapping[str, Array],
     own: Mapping[str, Array],
-    beside: Beside,
+    beside: AdjacentWindows,
     unknown: int,
     exact: Mapping[str, InIntegers],
-) -> Pieces:
+) -> PerLayer:
     low = high = own
     if any(not np.array_equal(got, own[name], equal_nan=True) for _, name, got in found):
         low, high = beside(results, -NEAR), beside(results, NEAR)
@@ -278,7 +278,7 @@ def _judged(
         differences[layer] = compare(name, moved, own[name])
         ties += otherwise
         numbers += got.size
-    return Pieces(differences, ties, numbers, unknown, exact)
+    return PerLayer(differences, ties, numbers, unknown, exact)
 
 
 def _beyond(got: Array, own: Array, least: Array, most: Array) -> tuple[Array, int]:

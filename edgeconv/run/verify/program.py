@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from edgeconv.base.errors import EdgeconvError
 from edgeconv.ir.array_types import array_type
-from edgeconv.run.build import Given, Made, run_binary
+from edgeconv.run.build import InputFile, OutputFile, run_binary
 from edgeconv.run.build.compile import Binary
 from edgeconv.run.build.places import Argument
 from edgeconv.run.build.project import Port, Project
@@ -48,11 +48,11 @@ def run_sets(
     inputs = inputs or project.input_file
     output = project.build_directory / "output.bin"
     trace = project.build_directory / "layers.bin"
-    arguments: list[Argument] = ["--output", Made(output), "--input", Given(inputs)]
+    arguments: list[Argument] = ["--output", OutputFile(output), "--input", InputFile(inputs)]
     if sets > 1:
         arguments += ["--sets", str(sets)]
     if layers:
-        arguments += ["--layers", Made(trace)]
+        arguments += ["--layers", OutputFile(trace)]
     folder = project.directory
     made = {"output": output, "layers": trace} if layers else {"output": output}
     written = dict(made)

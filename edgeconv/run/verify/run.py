@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from edgeconv.base.arguments import DEFAULT_TOLERANCE
 from edgeconv.base.errors import EdgeconvError
-from edgeconv.base.progress import Tell, nobody
+from edgeconv.base.progress import Progress, no_progress
 from edgeconv.ir.array_types import array_type
 from edgeconv.ir.candidate import IN_WHOLE_NUMBERS
 from edgeconv.ir.decisions import Decisions
@@ -35,19 +35,19 @@ from edgeconv.run.build.project import Project
 from edgeconv.run.verify import bounds
 from edgeconv.run.verify import layers as by_layer
 from edgeconv.run.verify.compare import Difference, assumed_spacing, compare
-from edgeconv.run.verify.counted import alike, as_found, filled, uncounted
-from edgeconv.run.verify.decided import in_front_of
+from edgeconv.run.verify.data_dependent import alike, as_found, filled, of_fixed_shape
+from edgeconv.run.verify.decision_outputs import in_front_of
 from edgeconv.run.verify.detections import in_order_of
 from edgeconv.run.verify.exact import expected
 from edgeconv.run.verify.exact.value import Value
 from edgeconv.run.verify.inputs import from_npz, seeded, tensor_bytes
 from edgeconv.run.verify.layers import LayerResult
-from edgeconv.run.verify.leftovers import run_from_garbage
-from edgeconv.run.verify.opinion import second_opinion, stated
-from edgeconv.run.verify.per_layer import Second, compare_pieces
+from edgeconv.run.verify.per_layer import Second, compare_layers
 from edgeconv.run.verify.program import Outputs
+from edgeconv.run.verify.second_opinion import second_opinion, stated
 from edgeconv.run.verify.sizes import explained
 from edgeconv.run.verify.stored import RoundedReference, compare_beside
+from edgeconv.run.verify.uninitialised_memory import run_from_garbage
 from edgeconv.run.verify.verification import Verification
 from edgeconv.target.board import RunKind
 
@@ -62,44 +62,44 @@ def verify(
     layers: bool = False,
     tolerance: float = DEFAULT_TOLERANCE,
     rounded_reference: RoundedReference | None = None,
-    by_piece: bool = False,
+    held_by_layer: bool = False,
     decided: Decisions | None = None,
-    tell: Tell = nobody,
+    progress: Progress = no_progress,
 ) -> Verification:
     """Compare the program of ``project`` with ``model`` on seeded inputs or those of an .npz file.
 
     ``rounded_reference`` is the same network with its weights rounded as the project stores them,
     in float32: then the outputs are judged by those of the rounded_reference; where results are
     rounded too, every layer is judged by what the rounded_reference makes of the inputs that the
-    layer had. ``by_piece``: every layer is judged by what the model makes of them, as quantised
-    networks have to be. ``decided``: so it is, and what these decisions read by the model from the
-    network's inputs. Writes the inputs and the outputs that are expected into the project, where
-    main.c looks for them. ``tell`` is told what is going on.  Raises EdgeconvError: unusable inputs
-    (exit status 2), a missing compiler, emulator or reference runtime (3), a program that fails to
-    build or run (1).
+    layer had. ``held_by_layer``: every layer is judged by what the model makes of them, as
+    quantised networks have to be. ``decided``: so it is, and what these decisions read by the model
+    from the network's inputs. Writes the inputs and the outputs that are expected into the project,
+    where main.c looks for them. ``progress`` is told what is going on.  Raises EdgeconvError:
+    unusable inputs (exit status 2), a missing compiler, emulator or reference runtime (3), a
+    program that fails to build or run (1).
     """
     find_emulator(project.board())  # before anything long
     feeds = from_npz(inputs, project.inputs) if inputs else seeded(project.inputs)
-    tell("building")
-    by_piece = by_piece or decided is not None
-    traced = layers or by_piece or bool(rounded_reference and rounded_reference.results_stored)
+    progress("building")
+    held_by_layer = held_by_layer or decided is not None
+    traced = layers or held_by_layer or bool(rounded_reference and rounded_reference.results_stored)
     binary = project.build(trace=traced, run_here=True)
-    tell("running the reference")
+    progress("running the reference")
     wanted = tuple(port.name for port in project.outputs)
-    inner = by_layer.tensors_of(project.report["layers"]) if layers or by_piece else ()
+    inner = by_layer.tensors_of(project.report["layers"]) if layers or held_by_layer else ()
     with explained(project, model, feeds, seeded=inputs is None):
         reference = reference_outputs(model, feeds, (*wanted, *inner), cut_at=project.cut)
     results_of_model = filled(reference.values, project.outputs)
-    reference = replace(reference, values=uncounted(reference.values, project.outputs))
+    reference = replace(reference, values=of_fixed_shape(reference.values, project.outputs))
     _require_outputs(wanted, results_of_model)
     given = tensor_bytes(feeds, project.inputs)
     if rounded_reference:
-        tell("running the same network with rounded weights in float32")
+        progress("running the same network with rounded weights in float32")
     expected = rounded_reference.outputs(feeds) if rounded_reference else results_of_model
     project.put({project.input_file.name: given})
     _put_expected(project, expected)
     way = how(binary)
-    tell(f"running {way if binary.board.run.on_board else f'under {way}'}")
+    progress(f"running {way if binary.board.run.on_board else f'under {way}'}")
     with explained(project, model, feeds, seeded=inputs is None):
         started = run_from_garbage(project, binary, feeds, layers=traced)
     got = started.outputs
@@ -115,10 +115,10 @@ def verify(
     )
     in_float64: Outputs = {}
     opinion = None
-    if not (rounded_reference or by_piece or all(each.within(tolerance) for each in outputs)):
-        tell("asking for a second opinion, in float64")
+    if not (rounded_reference or held_by_layer or all(each.within(tolerance) for each in outputs)):
+        progress("asking for a second opinion, in float64")
         everything = (*wanted, *by_layer.tensors_of(project.report["layers"]))
-        ask = partial(_asked, model, feeds, everything, project.cut)
+        ask = partial(_requested, model, feeds, everything, project.cut)
         opinion, in_float64 = second_opinion(
             ask, feeds, got, results_of_model, project.outputs, tolerance
         )
@@ -128,9 +128,9 @@ def verify(
             project, {n: right[n] if n in agreed else v for n, v in results_of_model.items()}
         )
     larger: tuple[Difference, ...] = ()
-    in_floats = not (rounded_reference or by_piece or is_quantised(project))
+    in_floats = not (rounded_reference or held_by_layer or is_quantised(project))
     if inputs is None and in_floats and started.between and bounds.has_bounds(project, model):
-        tell("running the reference on larger inputs")
+        progress("running the reference on larger inputs")
         larger = bounds.compare_larger(project, model, *started.between)
     trace = project.build_directory / "layers.bin"
     rounded = (
@@ -138,14 +138,14 @@ def verify(
         if rounded_reference
         else []
     )
-    pieces = None
-    if by_piece:
-        tell("comparing layer by layer")
+    per_layer = None
+    if held_by_layer:
+        progress("comparing layer by layer")
         beside = partial(_beside, model, project.cut, feeds)
         report = project.report
         taken = report.get("steps", ())
         exactly = partial(_exactly, project, model, feeds)
-        pieces = compare_pieces(
+        per_layer = compare_layers(
             report["layers"],
             trace,
             as_found(got, project.outputs),
@@ -155,8 +155,8 @@ def verify(
             taken,
             project.requantise,
             Second(
-                partial(_asked_beside, model, project.cut, feeds, IN_FLOAT64),
-                partial(_asked_beside, model, project.cut, feeds, AS_WRITTEN),
+                partial(_requested_beside, model, project.cut, feeds, IN_FLOAT64),
+                partial(_requested_beside, model, project.cut, feeds, AS_WRITTEN),
                 tolerance,
             ),
         )
@@ -190,7 +190,7 @@ def verify(
         tuple(rounded),
         int(stack[1]) if stack else None,
         bound,
-        pieces,
+        per_layer,
         promised_error(project),
         read,
         unwritten=started.unwritten,
@@ -209,13 +209,13 @@ def _put_expected(project: Project, values: Mapping[str, npt.NDArray[Any]]) -> N
         project.put({project.expected_file.name: tensor_bytes(typed, project.outputs)})
 
 
-def _asked(
+def _requested(
     model: Path, feeds: Outputs, wanted: Sequence[str], cut_at: Cut, engine: str
 ) -> ReferenceRun:
     return reference_outputs(model, feeds, wanted, cut_at=cut_at, engine=engine)
 
 
-def _asked_beside(
+def _requested_beside(
     model: Path, cut_at: Cut, feeds: Outputs, engine: str, results: Mapping[str, Any]
 ) -> Mapping[str, Any]:
     """The pieces of the model by ``engine``; nothing where that does not run them."""
@@ -261,8 +261,8 @@ def _rounded(
 
 
 def promised_error(project: Project) -> float | None:
-    """The error at the outputs that compile promised; None where no layer is computed by minimal
-    filtering."""
+    """The error at the outputs that compile promised; None where no layer is computed by Winograd's
+    algorithm."""
     found: Mapping[str, float] = project.report.get("winograd") or {}
     return found.get("promised")
 

@@ -8,9 +8,9 @@ from edgeconv.run.verify import bounds
 from edgeconv.run.verify import layers as by_layer
 from edgeconv.run.verify.compare import Difference
 from edgeconv.run.verify.layers import LayerResult
-from edgeconv.run.verify.leftovers import Unwritten
-from edgeconv.run.verify.opinion import Opinion
-from edgeconv.run.verify.per_layer import Pieces
+from edgeconv.run.verify.per_layer import PerLayer
+from edgeconv.run.verify.second_opinion import Opinion
+from edgeconv.run.verify.uninitialised_memory import Unwritten
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,10 +19,10 @@ class Verification:
 
     ``layers`` is empty unless they were asked for.  ``rounded``: where weights are rounded, the
     outputs against those of the same network with such weights in float32, which tell a rounded
-    weight from a defect; empty where the outputs themselves are judged.  ``pieces``: of a quantised
-    network, every layer against the model from the numbers that the layer read; then these are
-    judged.  ``stack_bytes``: the most that the stack held, where the program measures it, as
-    firmware does; ``stack_bound``: what it may hold at most.  ``promised``: the error at the
+    weight from a defect; empty where the outputs themselves are judged.  ``per_layer``: of a
+    quantised network, every layer against the model from the numbers that the layer read; then
+    these are judged.  ``stack_bytes``: the most that the stack held, where the program measures it,
+    as firmware does; ``stack_bound``: what it may hold at most.  ``promised``: the error at the
     outputs that compile promised, of a program with layers by Winograd's algorithm.  ``opinion``:
     where outputs differ that are judged, what float64 says of them.  ``reordered``: outputs whose
     detections were compared as a set, and came in another order.  ``refused``: engines that run no
@@ -39,7 +39,7 @@ class Verification:
     rounded: tuple[Difference, ...] = ()
     stack_bytes: int | None = None
     stack_bound: int | None = None
-    pieces: Pieces | None = None
+    per_layer: PerLayer | None = None
     promised: float | None = None
     read: tuple[Difference, ...] = ()
     opinion: Opinion | None = None
@@ -54,9 +54,9 @@ class Verification:
         """Everything that is judged is within the tolerance, and depends on the inputs alone."""
         if self.unwritten or self.beyond_bounds:
             return False
-        if self.pieces:
+        if self.per_layer:
             near = all(difference.within(self.tolerance) for difference in self.read)
-            return near and not self.pieces.defects(self.tolerance)
+            return near and not self.per_layer.defects(self.tolerance)
         return not self.apart
 
     @property
@@ -97,8 +97,8 @@ class Verification:
     @property
     def judged(self) -> tuple[Difference, ...]:
         """The differences that the tolerance applies to."""
-        if self.pieces:
-            return (*self.read, *self.pieces.differences.values())
+        if self.per_layer:
+            return (*self.read, *self.per_layer.differences.values())
         return self.rounded or self.outputs
 
     def one_line(self) -> str:
@@ -113,18 +113,18 @@ class Verification:
             mine, theirs = ("x".join(map(str, shape)) or "scalar" for shape in worst.shapes)
             return f"output {worst.name!r}: shape {mine}, and {theirs} by {self.runtime}"
         steps = f", {worst.spacings:.3g} of a quantisation step" if worst.spacing else ""
-        what = "tensor" if self.pieces or self.rounded else "output"
+        what = "tensor" if self.per_layer or self.rounded else "output"
         return f"{what} {worst.name!r}: relative error {worst.relative:.3g}{steps}"
 
     @property
     def first_difference(self) -> LayerResult | None:
         """The first layer beyond the tolerance, if layers were compared and are judged."""
-        if self.rounded or self.pieces:
+        if self.rounded or self.per_layer:
             return None
         return by_layer.first_difference(self.layers, self.tolerance)
 
     @property
     def first_defect(self) -> str:
         """The first layer that does not compute what the model's piece does; "" where all do."""
-        defects = self.pieces.defects(self.tolerance) if self.pieces else []
+        defects = self.per_layer.defects(self.tolerance) if self.per_layer else []
         return defects[0] if defects else ""

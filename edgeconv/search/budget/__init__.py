@@ -4,14 +4,14 @@
 """
 
 from edgeconv.search.budget.derive import Uniform, tables, uniform
-from edgeconv.search.budget.fit import Exact, Fitted, Miss, fit, support
+from edgeconv.search.budget.fit import Exact, FormatAssignment, Miss, fit, support
 from edgeconv.search.budget.frontier import Point, frontier
 from edgeconv.search.budget.infeasible import Smallest, refusal, smallest
 from edgeconv.search.budget.tables import Limits, Objective, Tables, noise_of, sqnr_of
 
 __all__ = [
     "Exact",
-    "Fitted",
+    "FormatAssignment",
     "Limits",
     "Miss",
     "Objective",

@@ -39,7 +39,7 @@ class Bound:
     holders: tuple[Holder, ...]
 
 
-def least_ram(graph: Graph, target: Target, io: str) -> Bound:
+def minimum_ram(graph: Graph, target: Target, io: str) -> Bound:
     """Of the arena, and of the inputs and outputs that the caller keeps (``io`` "caller")."""
     ports = dict.fromkeys((*graph.inputs, *graph.outputs))
     bits = _bits(graph, target)
@@ -61,7 +61,7 @@ def least_ram(graph: Graph, target: Target, io: str) -> Bound:
     return Bound(_sum(holders), where, tuple(holders))
 
 
-def least_flash(graph: Graph) -> Bound:
+def minimum_flash(graph: Graph) -> Bound:
     """Of the weight image: its header, filters and biases, those that nodes have in common once."""
     least = min(form.bits for form in weight_formats().values())
     holders, known = [], set[object]()
@@ -97,14 +97,14 @@ def _bits(graph: Graph, target: Target) -> dict[str, int]:
 
 def _rows(graph: Graph) -> Mapping[str, int]:
     """By tensor into how many rows it divides of which memory may hold one at a time: where two
-    layers take turns."""
+    layers stream rows."""
     producers, consumers = graph.producers(), graph.consumers()
     found: dict[str, int] = {}
     for tensor in graph.activations():
         read, maker = consumers[tensor.name], producers.get(tensor.name)
         apart = maker and maker.op in _BY_ROWS and tensor.name not in graph.outputs
-        turns = apart and len(read) == 1 and read[0].op in _BY_ROWS and len(tensor.shape) == 4
-        found[tensor.name] = tensor.shape[-2] if turns else 1
+        streaming = apart and len(read) == 1 and read[0].op in _BY_ROWS and len(tensor.shape) == 4
+        found[tensor.name] = tensor.shape[-2] if streaming else 1
     return found
 
 

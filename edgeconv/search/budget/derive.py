@@ -11,7 +11,7 @@ from edgeconv.codegen.weights import ALIGN, HEADER
 from edgeconv.ir.choice import Choice, Layer
 from edgeconv.ir.memory import MemoryMap
 from edgeconv.kernels.storage.base import FLOAT32
-from edgeconv.search.budget.live import Live, classes
+from edgeconv.search.budget.liveness import Liveness, classes
 from edgeconv.search.budget.tables import ACTIVATION, WEIGHTS, Item, Option, Saving, Step, Tables
 from edgeconv.search.choose.storage import OUTPUT
 from edgeconv.search.memory.plan import plan
@@ -180,7 +180,7 @@ class _Activations:
         self.views = {a.inner if a.input == a.outer else a.outer for a in aliases}
         self.members = classes(choice)
         self.formats = [self._offered(members) for members in self.members]
-        self.live = Live(choice, self.base.memory, self.members, self.formats)
+        self.liveness = Liveness(choice, self.base.memory, self.members, self.formats)
         self.chosen = [c for c, formats in enumerate(self.formats) if formats != [FLOAT32]]
         self.names = [self._name(c) for c in range(len(self.members))]
         self.layers = {form: _by_name(each.choice) for form, each in self.by_format.items()}
@@ -198,12 +198,12 @@ class _Activations:
         live: list[dict[int, tuple[int, ...]]] = [{} for _ in names]
         savings: list[list[Saving]] = [[] for _ in names]
         for c, name in enumerate(self.names):
-            for at, sizes in enumerate(self.live.bytes(c)):
+            for at, sizes in enumerate(self.liveness.bytes(c)):
                 if any(sizes) and c in number:
                     live[at][number[c]] = sizes
                 elif any(sizes):
                     fixed[at][name] = sizes[0]
-        for at, saving in self.live.savings():
+        for at, saving in self.liveness.savings():
             free = [c for c in saving[:2] if c in number]
             if len(free) == 2:
                 pair = number[saving.first], number[saving.second]

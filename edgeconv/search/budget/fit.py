@@ -43,7 +43,7 @@ Measure = Callable[[Mapping[str, str]], float]
 
 
 @dataclass(frozen=True, slots=True)
-class Fitted:
+class FormatAssignment:
     """A choice within the limits.
 
     ``ram``, ``flash``: bytes as planned.  ``noise``: the additive estimate; ``measured``: of the
@@ -83,7 +83,7 @@ def fit(
     measure: Measure | None = None,
     *,
     seconds: float = SECONDS,
-) -> Fitted | Miss:
+) -> FormatAssignment | Miss:
     """The best choice by ``objective`` within ``limits``; the least noise where that has none.
 
     ``exact`` plans the choice that ``search.choose.select`` makes of a mapping of formats;
@@ -94,9 +94,9 @@ def fit(
     return _Fit(tables, limits, objective, exact, measure, seconds).run()
 
 
-def fitted(tables: Tables, answer: Answer, real: Exact) -> Fitted:
+def fitted(tables: Tables, answer: Answer, real: Exact) -> FormatAssignment:
     """``answer`` with what planning it gave, ``real``; nobody has measured it."""
-    return Fitted(
+    return FormatAssignment(
         formats=tables.formats(answer.picked),
         picked=answer.picked,
         ram=tables.ram + real.arena,
@@ -150,9 +150,9 @@ class _Fit:
     planned: int = 0
     kept: dict[tuple[int, ...], Exact] = field(default_factory=dict)
 
-    def run(self) -> Fitted | Miss:
+    def run(self) -> FormatAssignment | Miss:
         limit, allowed = self.limits.noise, self.limits.noise
-        best: Fitted | None = None
+        best: FormatAssignment | None = None
         too_much = math.inf  # the least allowance that turned out to be too large
         for _ in range(MEASUREMENTS if self.measure else 1):
             found = self._packed(self._order(allowed), allowed)
@@ -180,7 +180,7 @@ class _Fit:
             return (Objective.NOISE, self.objective)
         return (self.objective, Objective.NOISE)
 
-    def _quietest(self, allowed: float | None) -> Fitted | Miss:
+    def _quietest(self, allowed: float | None) -> FormatAssignment | Miss:
         """Where nothing kept the limit: the least noise there is room for, if that keeps it."""
         limit = self.limits.noise
         if limit is not None and self.measure:
@@ -189,7 +189,9 @@ class _Fit:
                 return replace(found, value=self.tables.cost(self.objective, found.picked))
         return Miss(replace(self.limits, noise=allowed), self.planned)
 
-    def _packed(self, order: tuple[Objective, Objective], noise: float | None) -> Fitted | None:
+    def _packed(
+        self, order: tuple[Objective, Objective], noise: float | None
+    ) -> FormatAssignment | None:
         """The best by ``order`` that keeps the budgets when planned; its noise is measured."""
         for misses in range(1, ROUNDS + 1):
             answer = self._propose(order, noise, self.cuts, self.margin)
@@ -276,7 +278,7 @@ class _Fit:
         held = [(i, by_option) for i, by_option in sizes if at_peak & named[i]] or sizes
         return lighter(tables, picked, held)
 
-    def _fitted(self, answer: Answer, real: Exact) -> Fitted:
+    def _fitted(self, answer: Answer, real: Exact) -> FormatAssignment:
         found = fitted(self.tables, answer, real)
         measured = self.measure(found.formats) if self.measure else None
         return replace(found, measured=measured, planned=self.planned)

@@ -21,7 +21,7 @@ import numpy.typing as npt
 from edgeconv.base.closing import Closing
 from edgeconv.base.errors import EdgeconvError, Exit, UsageError
 from edgeconv.base.names import did_you_mean
-from edgeconv.base.progress import Tell, nobody
+from edgeconv.base.progress import Progress, no_progress
 from edgeconv.base.registry import lookup
 from edgeconv.ir.activation import Activation
 from edgeconv.ir.choice import Choice
@@ -49,10 +49,12 @@ class Engine(Closing):
     Raises EdgeconvError: no compiler (exit status 3), a network that cannot be compiled.
     """
 
-    def __init__(self, graph: Graph, tell: Tell = nobody, *, truncate: bool = False) -> None:
+    def __init__(
+        self, graph: Graph, progress: Progress = no_progress, *, truncate: bool = False
+    ) -> None:
         self.graph = _float32(graph)
         self.layers = {node.name: node for node in self.graph.nodes if node.op in WEIGHTED}
-        tell("building the network to measure on")
+        progress("building the network to measure on")
         self._choice, self._memory, self._library = _loaded(self.graph, truncate)
         self._index = {layer.node.name: i for i, layer in enumerate(self._choice.layers)}
         self._step_of = {layer.node.output: i for i, layer in enumerate(self._choice.layers)}

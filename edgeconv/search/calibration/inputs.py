@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from edgeconv.base.progress import Tell, nobody
+from edgeconv.base.progress import Progress, no_progress
 from edgeconv.ir.filters import Filters
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.search.calibration.engine import Engine, Floats, Rounding
@@ -46,14 +46,14 @@ def collect(
     *,
     parameters: Mapping[str, Filters] | None = None,
     activations: Mapping[str, Rounding] | None = None,
-    tell: Tell = nobody,
+    progress: Progress = no_progress,
 ) -> Iterator[tuple[str, Moments]]:
     """The moments of the inputs of ``layers``, in that order, as few passes over the samples as
     memory allows.  ``parameters`` and ``activations``: of the network that the inputs come from."""
     rows = {name: rows_of(engine.layers[name], engine.graph) for name in layers}
     sizes = ((name, _moment_bytes(cut)) for name, cut in rows.items())
     for names in batches(sizes, GROUPED_BYTES):
-        tell(f"looking at the inputs of {names[0]} and {len(names) - 1} more")
+        progress(f"looking at the inputs of {names[0]} and {len(names) - 1} more")
         sums = {name: _Sum(engine.layers[name], engine.graph, len(samples)) for name in names}
         wanted = {engine.layers[name].inputs[0] for name in names}
         for number, sample in enumerate(samples):

@@ -12,14 +12,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from edgeconv.base.progress import Tell, nobody
+from edgeconv.base.progress import Progress, no_progress
 from edgeconv.ir.filters import Filters, replace_filters
 from edgeconv.ir.graph import Graph
 from edgeconv.kernels.storage import formats
 from edgeconv.search.calibration.bias import corrected
 from edgeconv.search.calibration.codebook import Codebook, Doubles
-from edgeconv.search.calibration.compensated import compensated
 from edgeconv.search.calibration.engine import Engine
+from edgeconv.search.calibration.error_feedback import compensated
 from edgeconv.search.calibration.inputs import collect, rows_of
 from edgeconv.search.calibration.moments import Moments, Rows
 from edgeconv.search.calibration.samples import Samples
@@ -119,13 +119,13 @@ def round_layers(
     samples: Samples,
     wanted: Mapping[str, str],
     recipe: Recipe = BEST,
-    tell: Tell = nobody,
+    progress: Progress = no_progress,
 ) -> dict[str, Rounded]:
     """Layers in the formats that ``wanted`` names (float32 ones are left out), from the inputs
     that the float32 network has."""
     stored = {name: form for name, form in wanted.items() if form != "float32"}
     rounded = {}
-    for name, moments in moments_of(engine, samples, stored, recipe, tell):
+    for name, moments in moments_of(engine, samples, stored, recipe, progress):
         rows = rows_of(engine.layers[name], engine.graph)
         rounded[name] = round_layer(engine.parameters(name), rows, stored[name], moments, recipe)
     return rounded
@@ -136,13 +136,13 @@ def moments_of(
     samples: Samples,
     layers: Mapping[str, object],
     recipe: Recipe,
-    tell: Tell = nobody,
+    progress: Progress = no_progress,
 ) -> Iterator[tuple[str, Moments | None]]:
     """Of each layer's inputs, None where the recipe has no use for them."""
     if recipe == NEAREST:
         yield from ((name, None) for name in layers)
     else:
-        yield from collect(engine, samples.at_most(SAMPLES), layers, tell=tell)
+        yield from collect(engine, samples.at_most(SAMPLES), layers, progress=progress)
 
 
 def parameters_of(rounded: Mapping[str, Rounded]) -> dict[str, Filters]:

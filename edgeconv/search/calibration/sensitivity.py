@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from edgeconv.base.progress import Share, Tell, nobody
+from edgeconv.base.progress import Progress, Share, no_progress
 from edgeconv.search.calibration.engine import Engine
 from edgeconv.search.calibration.inputs import rows_of
 from edgeconv.search.calibration.rounding import BEST, Recipe, Rounded, moments_of, round_layer
@@ -50,7 +50,7 @@ def sensitivities(
     *,
     recipe: Recipe = BEST,
     judged_on: Samples | None = None,
-    tell: Tell = nobody,
+    progress: Progress = no_progress,
 ) -> Sensitivities:
     """Noise of every layer of ``weights`` and tensor of ``activations`` in each of its formats, all
     else being float32 (a format of that name costs nothing).
@@ -65,9 +65,9 @@ def sensitivities(
     of_weights: dict[tuple[str, str], float] = {}
     rounded: dict[tuple[str, str], Rounded] = {}
     parts = len(weights) + len(activations)
-    looked = moments_of(engine, samples, weights, recipe, tell)
+    looked = moments_of(engine, samples, weights, recipe, progress)
     for number, (layer, moments) in enumerate(looked):
-        tell(Share(f"measuring what rounding the filters of {layer} does", number, parts))
+        progress(Share(f"measuring what rounding the filters of {layer} does", number, parts))
         rows, own = rows_of(engine.layers[layer], engine.graph), engine.parameters(layer)
         for form in weights[layer]:
             if form == "float32":
@@ -78,7 +78,7 @@ def sensitivities(
             of_weights[layer, form] = baseline.noise({layer: entry.parameters})
     of_activations: dict[tuple[str, str], float] = {}
     for number, (tensor, forms) in enumerate(activations.items(), start=len(weights)):
-        tell(Share(f"measuring what rounding {tensor} does", number, parts))
+        progress(Share(f"measuring what rounding {tensor} does", number, parts))
         for form in forms:
             plain = form == "float32"
             noise = 0.0 if plain else baseline.noise(activations={tensor: form})

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from edgeconv.base.errors import EdgeconvError, UsageError
-from edgeconv.base.progress import Share, Tell, nobody
+from edgeconv.base.progress import Progress, Share, no_progress
 from edgeconv.ir.filters import Filters
 from edgeconv.ir.graph import Graph
 from edgeconv.run.verify.compare import sqnr_db
@@ -116,13 +116,13 @@ class Accuracy:
 class Baseline:
     """The float32 network's outputs on ``samples``, computed once: what variants are held to.
 
-    ``tell`` is told of every sample.  ``real``: the float32 network, where that of ``engine`` is
-    rounded itself; tensors of both have the same names.
+    ``progress`` is told of every sample.  ``real``: the float32 network, where that of ``engine``
+    is rounded itself; tensors of both have the same names.
     """
 
     engine: Engine
     samples: Samples
-    tell: Tell = nobody
+    progress: Progress = no_progress
     real: Engine | None = None
     _outputs: list[dict[str, Floats]] = field(init=False)
 
@@ -131,7 +131,7 @@ class Baseline:
         self._outputs = []
         for number, sample in enumerate(self.samples):
             text = f"running the model in float32: sample {number + 1} of {len(self.samples)}"
-            self.tell(Share(text, number, len(self.samples)))
+            self.progress(Share(text, number, len(self.samples)))
             self._outputs.append(self._plain.run(sample))
             for name, values in self._outputs[-1].items():
                 if not np.isfinite(values).all():

@@ -58,16 +58,16 @@ def with_attention(
     machine: Machine | None = None,
     kept: frozenset[str] = frozenset(),
     *,
-    least_ram: bool = False,
+    minimum_ram: bool = False,
 ) -> Graph:
     """``graph`` with Attention nodes where they are predicted to cost less than what they stand
-    for; with ``least_ram`` wherever they can stand.  Layers whose names are in ``kept`` stay."""
+    for; with ``minimum_ram`` wherever they can stand.  Layers whose names are in ``kept`` stay."""
     for name in _softmaxes(graph):
         made = _with(graph, name, kept.isdisjoint)
         if made is None:
             continue
         cheaper = _cost(made, graph, target, machine) < _cost(graph, made, target, machine)
-        graph = made if least_ram or cheaper else graph
+        graph = made if minimum_ram or cheaper else graph
     return graph
 
 

@@ -1,9 +1,9 @@
-"""Which neighbours take turns because that is predicted to be faster: depth-first fusion.
+"""Which neighbours stream rows because that is predicted to be faster: depth-first fusion.
 
 A chain of layers is cut into steps by dynamic programming over the prices of all steps that it may
-be cut into (`turn_prices`), each with the rows per turn that take it the least time.  It comes
-after layouts and algorithms are chosen, which it does not change: the sums of a layer that takes
-turns are those of the layer alone, bit for bit.
+be cut into (`streaming_prices`), each with the rows per round that take it the least time.  It
+comes after layouts and algorithms are chosen, which it does not change: the sums of a layer that
+streams rows are those of the layer alone, bit for bit.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from itertools import chain
 from edgeconv.ir.choice import Choice
 from edgeconv.ir.step import Axis, Share
 from edgeconv.kernels.lowering.splits import splits_of
-from edgeconv.search.choose.turn_prices import SomeRows, around, priced, slowest
-from edgeconv.search.choose.turns import apart, joins, take_turns
+from edgeconv.search.choose.row_streaming import apart, joins, stream_rows_of
+from edgeconv.search.choose.streaming_prices import SomeRows, around, priced, slowest
 from edgeconv.target.price import Machine
 from edgeconv.target.price.price import price
 from edgeconv.target.price.sharing import by_rows, shared
@@ -24,8 +24,8 @@ from edgeconv.target.targets import Target
 
 # Layers of a step at most: more are no faster, and take longer to look at.
 MOST_LAYERS = 6
-# Rows of the last result per turn that are tried.
-TURNS = (1, 2, 4, 8, 16)
+# Rows of the last result per round that are tried.
+STREAM_ROWS = (1, 2, 4, 8, 16)
 # What a prediction can tell apart, in parts of the time: a step must gain more.
 CERTAIN = 0.01
 IMAGE = 4  # dimensions of what has rows
@@ -33,12 +33,12 @@ IMAGE = 4  # dimensions of what has rows
 
 @dataclass(frozen=True, slots=True)
 class Fusion:
-    """``count`` layers from ``first`` on in turns of ``turn`` rows, and what they take
+    """``count`` layers from ``first`` on in turns of ``stream_rows`` rows, and what they take
     (`Price.cost`) so and one after the other (``apart``).  ``shares``: of the workers."""
 
     first: int
     count: int
-    turn: int
+    stream_rows: int
     cost: float
     apart: float
     shares: tuple[Share, ...] = ()
@@ -48,7 +48,9 @@ def fused(choice: Choice, prices: StepPrices) -> Choice:
     """``choice`` with those layers as steps that are predicted to gain by it."""
     for first, count in _chains(choice):
         for step in prices.cut(first, count):
-            made = take_turns(choice, prices.target, step.first, step.count, step.turn, step.shares)
+            made = stream_rows_of(
+                choice, prices.target, step.first, step.count, step.stream_rows, step.shares
+            )
             choice = made or choice
     return choice
 
@@ -78,7 +80,9 @@ class StepPrices:
         self._some_rows = SomeRows(choice.graph, target)
         blobs = chain.from_iterable(layer.blobs for layer in choice.layers)
         self._constants = sum(blob.bytes for blob in blobs)
-        self._shares = {step.layers[0]: step.shares for step in choice.steps if not step.turn}
+        self._shares = {
+            step.layers[0]: step.shares for step in choice.steps if not step.stream_rows
+        }
         self._known: dict[tuple[int, int], list[Fusion]] = {}
 
     def cut(self, first: int, count: int) -> list[Fusion]:
@@ -110,14 +114,14 @@ class StepPrices:
         least = min(self.steps(first, count), key=lambda step: step.cost, default=None)
         return least if least and least.cost < (1 - CERTAIN) * least.apart else None
 
-    def frugal(self, first: int, count: int) -> Fusion | None:
-        """The step of these layers with the fewest rows per turn that surely loses nothing; None
+    def fewest_rows(self, first: int, count: int) -> Fusion | None:
+        """The step of these layers with the fewest rows per round that surely loses nothing; None
         where all lose."""
         steps = self.steps(first, count)
         return next((step for step in steps if step.cost <= (1 + CERTAIN) * step.apart), None)
 
     def steps(self, first: int, count: int) -> list[Fusion]:
-        """The steps that these layers may be, the fewest rows per turn first."""
+        """The steps that these layers may be, the fewest rows per round first."""
         if (first, count) not in self._known:
             self._known[first, count] = list(self._steps(first, count))
         return self._known[first, count]
@@ -125,23 +129,23 @@ class StepPrices:
     def _steps(self, first: int, count: int) -> Iterator[Fusion]:
         last = self._choice.layers[first + count - 1].divides
         assert last
-        for turn in (turn for turn in TURNS if turn < last.rows):
-            yield self.step(first, count, turn)
+        for stream_rows in (stream_rows for stream_rows in STREAM_ROWS if stream_rows < last.rows):
+            yield self.step(first, count, stream_rows)
 
-    def step(self, first: int, count: int, turn: int) -> Fusion:
+    def step(self, first: int, count: int, stream_rows: int) -> Fusion:
         """These layers in turns of so many rows, shared by as many workers as take it least."""
         choice, numbers = self._choice, range(first, first + count)
         whole = around(choice, numbers, self._constants)
-        each = priced(choice, numbers, turn, whole, self._some_rows, self._machine)
+        each = priced(choice, numbers, stream_rows, whole, self._some_rows, self._machine)
         cost, alone = sum(price.cost for price in each), self.apart(first, count)
-        found = [Fusion(first, count, turn, cost, alone)]
+        found = [Fusion(first, count, stream_rows, cost, alone)]
         team, last = self._machine.team, choice.layers[numbers[-1]].divides
         if team and last and apart([choice.layers[i] for i in numbers]):
-            for shares in by_rows(Axis(last.rows, turn), team):
+            for shares in by_rows(Axis(last.rows, stream_rows), team):
                 cost, _ = slowest(
-                    choice, numbers, turn, whole, self._some_rows, self._machine, shares
+                    choice, numbers, stream_rows, whole, self._some_rows, self._machine, shares
                 )
-                found.append(Fusion(first, count, turn, cost, alone, shares))
+                found.append(Fusion(first, count, stream_rows, cost, alone, shares))
         return min(found, key=lambda step: step.cost)
 
     def _alone(self, index: int) -> float:

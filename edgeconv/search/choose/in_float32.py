@@ -26,9 +26,9 @@ from edgeconv.search.choose.dynamic_quantisation import quantised_at_run_time
 from edgeconv.search.choose.storage import EVERY_LAYER, INSERTED, INT8, OUTPUT, ROUNDED, lossless
 from edgeconv.target.targets import Target
 
-_FILTERS_ASKED = Reason("asked", "--storage asks for other filters", "leave that out")
-_RESULT_ASKED = Reason("asked", "--storage asks for float32 around it", "leave that out")
-_ALGORITHM_ASKED = Reason("asked", "--algorithm asks for it", "leave that out")
+_FILTERS_OPTION = Reason("asked", "--storage asks for other filters", "leave that out")
+_RESULT_OPTION = Reason("asked", "--storage asks for float32 around it", "leave that out")
+_ALGORITHM_OPTION = Reason("asked", "--algorithm asks for it", "leave that out")
 _OPERATOR = Reason("operator", "its operator has no kernel in integers here")
 _RUN_TIME = Reason(
     "run-time-scales",
@@ -52,13 +52,13 @@ _FASTER = Reason(
 )
 # All that a layer may have, in no order.
 EVERY_REASON: tuple[Reason, ...] = (
-    *(_FILTERS_ASKED, _RESULT_ASKED, _ALGORITHM_ASKED, _OPERATOR, _RUN_TIME, _NEIGHBOUR, _LAST),
+    *(_FILTERS_OPTION, _RESULT_OPTION, _ALGORITHM_OPTION, _OPERATOR, _RUN_TIME, _NEIGHBOUR, _LAST),
     *(_KERNEL, _ROOM, _FASTER, *REASONS),
 )
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class LayerOptions:
     """What the user asks for, as `CompileOptions` has it."""
 
     algorithms: Mapping[str, str] = field(default_factory=dict)
@@ -76,21 +76,21 @@ def in_integers(layer: Layer) -> bool:
     return layer.candidate is not None and layer.candidate.compute in IN_WHOLE_NUMBERS
 
 
-def in_float32(choice: Choice, target: Target, asked: Asked) -> dict[str, Reason]:
+def in_float32(choice: Choice, target: Target, asked: LayerOptions) -> dict[str, Reason]:
     """By name the layers with multiply-accumulates that are computed in float32 though the model is
     quantised, in its order, and why; none of a model that is not."""
     layers = [layer for layer in choice.layers if layer.macs and not in_integers(layer)]
     if not layers or not is_quantised(choice.graph):
         return {}
-    asking = _Asking(choice.graph, target, asked)
+    asking = _Float32Reasons(choice.graph, target, asked)
     return {layer.node.name: asking.why(layer.node) for layer in layers}
 
 
-class _Asking:
+class _Float32Reasons:
     """Reasons of the nodes of ``graph``, whose kernels are chosen."""
 
-    def __init__(self, graph: Graph, target: Target, asked: Asked) -> None:
-        self._target, self._asked = target, asked
+    def __init__(self, graph: Graph, target: Target, asked: LayerOptions) -> None:
+        self._target, self._options = target, asked
         self._roundings, encodings = rounded_to(graph), encodings_of(graph)
         self._layers = {node.name for node in graph.nodes}
         self._writers = graph.producers()
@@ -109,8 +109,8 @@ class _Asking:
         """Of a node that is computed in float32."""
         if node.op not in (*WEIGHTED, PRODUCT):
             return _OPERATOR
-        if node.op in WEIGHTED and self._asked_of(node.name, "") not in (None, INT8):
-            return _FILTERS_ASKED
+        if node.op in WEIGHTED and self._storage_option(node.name, "") not in (None, INT8):
+            return _FILTERS_OPTION
         if not self._run_time.isdisjoint(node.inputs):
             return _RUN_TIME
         asked = widened(node, self._stored) or node  # which kernels are offered as well
@@ -121,10 +121,12 @@ class _Asking:
         reads = node.inputs if node.op == PRODUCT else node.inputs[:1]
         writers = [writer for name in reads if (writer := self._writer(name))]
         around = [node.name, *(writer.name for writer in writers)]
-        if any(self._asked_of(name, OUTPUT) not in (None, *ROUNDED.values()) for name in around):
-            return _RESULT_ASKED
-        if node.op in WEIGHTED and self._asked_of_algorithms(node.name):
-            return _ALGORITHM_ASKED
+        if any(
+            self._storage_option(name, OUTPUT) not in (None, *ROUNDED.values()) for name in around
+        ):
+            return _RESULT_OPTION
+        if node.op in WEIGHTED and self._has_algorithm_option(node.name):
+            return _ALGORITHM_OPTION
         limited = _undecided(node)
         free = replace(limited, request=replace(limited.request, workspace=Workspace()))
         if not _has_kernel(free, self._stored, self._target):
@@ -143,13 +145,13 @@ class _Asking:
             writer = self._writers.get(writer.inputs[0])
         return writer
 
-    def _asked_of(self, layer: str, kind: str) -> str | None:
+    def _storage_option(self, layer: str, kind: str) -> str | None:
         """The format that the user asks for of the filters of ``layer``, or of its result."""
-        storage = self._asked.storage
+        storage = self._options.storage
         return storage.get(layer + kind, storage.get(EVERY_LAYER + kind))
 
-    def _asked_of_algorithms(self, layer: str) -> bool:
-        wanted = self._asked.algorithms
+    def _has_algorithm_option(self, layer: str) -> bool:
+        wanted = self._options.algorithms
         name = wanted.get(layer, wanted.get(EVERY_LAYER))
         return name is not None and algorithms()[name].compute not in IN_WHOLE_NUMBERS
 

@@ -49,7 +49,7 @@ from edgeconv.search.choose.winograd import (
     Forms,
     asked_for,
     forms_within,
-    with_minimal_filters,
+    with_winograd_forms,
 )
 from edgeconv.target.price import Machine
 from edgeconv.target.targets import Target
@@ -129,7 +129,7 @@ def select(
     integers: frozenset[str] | None = NO_RESULT,
     workspace: Mapping[str, Workspace] | None = None,
     machine: Machine | None = None,
-    minimal_filters: Forms | None = None,
+    winograd_forms: Forms | None = None,
     flash: float = inf,
     known: Known | None = None,
     room: Room | None = None,
@@ -149,7 +149,7 @@ def select(
     convolutions and products may take.  ``machine``:
     what prices are asked of, the target's unless given; where it states energies, these are made
     small instead of times.
-    ``minimal_filters``: the forms of Winograd that layers may be computed in, by name; None: those
+    ``winograd_forms``: the forms of Winograd that layers may be computed in, by name; None: those
     alone that ``algorithms`` asks it of, in all forms that are accurate enough for a layer.
     ``flash``: bytes that the constants of all layers may take; more where nothing takes so few.
     ``room``: of the arena, what all that is chosen needs at most; the same.
@@ -160,10 +160,10 @@ def select(
     Raises EdgeconvError for an operator without a kernel, for an algorithm that does not apply, and
     as `store_weights`, `store_tensors` and `bit_for_bit.require` do.
     """
-    if minimal_filters is None:
+    if winograd_forms is None:
         asked = asked_for(graph, algorithms or {})
-        minimal_filters = forms_within(graph, dict.fromkeys(asked, LAYER_ERROR))
-    allowed = with_minimal_filters(graph, minimal_filters)
+        winograd_forms = forms_within(graph, dict.fromkeys(asked, LAYER_ERROR))
+    allowed = with_winograd_forms(graph, winograd_forms)
     wanted = algorithms or {}
     by_integers = _in_integers(wanted)
     others = {layer: name for layer, name in wanted.items() if layer not in by_integers}
@@ -177,7 +177,7 @@ def select(
     kept = {name: form for name, form in able.items() if {name, EVERY_LAYER} & (integers or set())}
     outputs = {**kept, **outputs}
     stored = _force_algorithms(store_tensors(stored, target, outputs), by_integers, target)
-    limited = _asked(stored, workspace or {}, described or {}, truncate=truncate)
+    limited = _requested(stored, workspace or {}, described or {}, truncate=truncate)
     ports = free_ports(limited) if any_layout else frozenset[str]()
 
     def assigned(graph: Graph) -> tuple[Graph, Search]:
@@ -227,7 +227,7 @@ def _without_copies(
     return plain if some is graph else min(plain, assigned(some), key=lambda each: each[1].cost)
 
 
-def _asked(
+def _requested(
     graph: Graph,
     limits: Mapping[str, Workspace],
     described: Mapping[str, Described],

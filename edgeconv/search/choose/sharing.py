@@ -18,14 +18,14 @@ from edgeconv.target.targets import Target
 
 def share_out(choice: Choice, target: Target, machine: Machine) -> Choice:
     """``choice`` with the layers shared that are predicted to gain by it, among the team of
-    ``machine``; layers that take turns stay as they are."""
+    ``machine``; layers that stream rows stay as they are."""
     if machine.team is None:
         return choice
     constants = chain.from_iterable(layer.blobs for layer in choice.layers)
     size = sum(blob.bytes for blob in constants)
     layers, steps = list(choice.layers), []
     for step in choice.steps:
-        if step.turn:
+        if step.stream_rows:
             steps.append(step)
             continue
         (index,) = step.layers

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from edgeconv.ir.choice import tensor_bytes
 from edgeconv.ir.graph import Graph, Node
-from edgeconv.ir.minimal_filter import Nested
+from edgeconv.ir.winograd_form import Nested
 from edgeconv.kernels.algorithms.packing import weights_of
 from edgeconv.kernels.algorithms.problem import problem_of
 from edgeconv.kernels.algorithms.winograd.candidate import applies
@@ -56,13 +56,13 @@ def asked_for(graph: Graph, algorithms: Mapping[str, str]) -> frozenset[str]:
     return frozenset(name for name in names if algorithms.get(name, every) == NAME)
 
 
-def with_minimal_filters(graph: Graph, forms: Forms) -> Graph:
+def with_winograd_forms(graph: Graph, forms: Forms) -> Graph:
     """``graph`` with the forms that a convolution may be computed in asked of it."""
     constants = sum(tensor_bytes(each) for each in graph.tensors.values() if each.is_constant)
 
     def asked(node: Node) -> Node:
         own = forms.get(node.name, ())
-        request = replace(node.request, minimal_filters=own, run_constants=constants)
+        request = replace(node.request, winograd_forms=own, run_constants=constants)
         return replace(node, request=request) if own else node
 
     return replace(graph, nodes=tuple(map(asked, graph.nodes)))

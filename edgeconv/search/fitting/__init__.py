@@ -1,26 +1,26 @@
 """Storage formats for a network that must fit: measured, chosen, planned, and measured again."""
 
 from edgeconv.search.fitting.bound import AtBest
-from edgeconv.search.fitting.offered import Lower, Offered, Planned, offered
+from edgeconv.search.fitting.offered import FormatPlan, Lower, Offered, offered
 from edgeconv.search.fitting.search import (
-    Found,
+    FormatChoice,
+    FormatOptions,
     MissedError,
     Search,
     UnfitError,
-    Wishes,
     require_labels,
 )
 
 __all__ = [
     "AtBest",
-    "Found",
+    "FormatChoice",
+    "FormatOptions",
+    "FormatPlan",
     "Lower",
     "MissedError",
     "Offered",
-    "Planned",
     "Search",
     "UnfitError",
-    "Wishes",
     "offered",
     "require_labels",
 ]

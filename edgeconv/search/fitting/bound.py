@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from edgeconv.base.progress import Tell, nobody
+from edgeconv.base.progress import Progress, no_progress
 from edgeconv.ir.graph import Graph
 from edgeconv.kernels.storage.base import FLOAT32
 from edgeconv.search.budget.program import UnfinishedError, optimise
@@ -17,7 +17,12 @@ class AtBest:
     """Of ``graph`` on ``board``, whatever its formats do to the outputs: plans of ``lower``."""
 
     def __init__(
-        self, graph: Graph, board: Board, lower: Lower, offers: Offered, tell: Tell = nobody
+        self,
+        graph: Graph,
+        board: Board,
+        lower: Lower,
+        offers: Offered,
+        progress: Progress = no_progress,
     ) -> None:
         found = tables_of(
             graph,
@@ -26,7 +31,7 @@ class AtBest:
             silent(offers.weights),
             silent(offers.results),
             offers.storable,
-            tell,
+            progress,
         )
         base = lower(graph, {})
         beside = base.ram - base.memory.arena_bytes

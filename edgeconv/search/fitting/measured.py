@@ -7,16 +7,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 
-from edgeconv.base.progress import Tell
+from edgeconv.base.progress import Progress
 from edgeconv.ir.filters import Filters
 from edgeconv.ir.graph import Graph
 from edgeconv.kernels.storage.base import FLOAT32
 from edgeconv.search.budget.derive import Noises
 from edgeconv.search.calibration.engine import Engine
-from edgeconv.search.calibration.in_turn import round_in_turn
 from edgeconv.search.calibration.rounding import BEST, SAMPLES, Recipe, Rounded, parameters_of
 from edgeconv.search.calibration.samples import Samples
 from edgeconv.search.calibration.sensitivity import affordable, sensitivities
+from edgeconv.search.calibration.sequential import round_sequentially
 from edgeconv.search.calibration.sqnr import Accuracy, Baseline
 from edgeconv.search.choose.storage import by_kind
 
@@ -24,7 +24,7 @@ from edgeconv.search.choose.storage import by_kind
 UNCALIBRATED = Recipe(units=True, bias=False, compensated=False)
 MEASUREMENTS = 16  # of whole choices, among which the time for them is divided
 COARSE = frozenset({"int4", "flyte8"})  # formats that rounding in turn gains most with
-TURNED_MACS = 2e11  # of rounding many choices in turn: half a minute of one core
+SEQUENTIAL_MACS = 2e11  # of rounding many choices in turn: half a minute of one core
 LOUDEST = 1e6  # noise that is no less than this is as good as infinite
 
 
@@ -46,16 +46,16 @@ class Measured:
         samples: Samples,
         weights: Mapping[str, Sequence[str]],
         activations: Mapping[str, Sequence[str]],
-        tell: Tell,
+        progress: Progress,
         *,
         truncate: bool = False,
         real: Engine | None = None,
     ) -> None:
-        self.engine, self.graph, self.tell, self._real = engine, engine.graph, tell, real
+        self.engine, self.graph, self.progress, self._real = engine, engine.graph, progress, real
         fits = samples.promised and len(samples) > 1
         self.learning = samples.chosen(slice(0, None, 2)) if fits else samples
         self.judging = samples.chosen(slice(1, None, 2)) if fits else samples
-        self.in_turn = fits and not truncate
+        self.sequential = fits and not truncate
         recipe = BEST if fits else UNCALIBRATED
         if truncate:  # what remains of it can only be taken from biases
             recipe = replace(recipe, compensated=False, truncate=True)
@@ -66,7 +66,7 @@ class Measured:
             activations,
             recipe=recipe,
             judged_on=self.judging,
-            tell=tell,
+            progress=progress,
         )
         self.rounded: Mapping[tuple[str, str], Rounded] = found.rounded
         self.weight_noise = _by_name(found.weights)
@@ -121,10 +121,10 @@ class Measured:
         alone = self.chosen(formats)
         parameters, activations = self._variant(formats)
         noise, bound = self._baseline.noises(parameters, activations)
-        if self.in_turn and alone:
+        if self.sequential and alone:
             filters, _ = by_kind(self.graph, formats)
-            turned = round_in_turn(
-                self.engine, self.learning, filters, activations=activations, tell=self.tell
+            turned = round_sequentially(
+                self.engine, self.learning, filters, activations=activations, progress=self.progress
             )
             after = parameters_of(turned)
             quieter, below = self._baseline.noises(after, activations)
@@ -137,10 +137,12 @@ class Measured:
         rounding so many in turn is affordable; else as ``noise``."""
         coarse = [not COARSE.isdisjoint(formats.values()) for formats in choices]
         runs = sum(coarse) * len(self.engine.layers) * min(SAMPLES, len(self.learning))
-        affordable = runs * self.engine.macs <= TURNED_MACS
+        affordable = runs * self.engine.macs <= SEQUENTIAL_MACS
         return [
-            min(self._best(formats)[1], LOUDEST) if turn and affordable else self.noise(formats)
-            for formats, turn in zip(choices, coarse, strict=True)
+            min(self._best(formats)[1], LOUDEST)
+            if stream_rows and affordable
+            else self.noise(formats)
+            for formats, stream_rows in zip(choices, coarse, strict=True)
         ]
 
     def _variant(self, formats: Mapping[str, str]) -> tuple[dict[str, Filters], dict[str, str]]:

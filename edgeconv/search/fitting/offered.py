@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from edgeconv.base.progress import Tell, nobody
+from edgeconv.base.progress import Progress, no_progress
 from edgeconv.ir.choice import Choice
 from edgeconv.ir.filters import WEIGHTED
 from edgeconv.ir.graph import Graph
@@ -25,7 +25,7 @@ Offers = Mapping[str, Sequence[str]]  # by layer or tensor: names of formats
 
 
 @dataclass(frozen=True, slots=True)
-class Planned:
+class FormatPlan:
     """A choice with its memory, in bytes.
 
     ``ram``: all that counts against the budget.  ``weights``: the image; ``code``: what else counts
@@ -41,7 +41,7 @@ class Planned:
     ram_missing: int
 
 
-Lower = Callable[[Graph, Mapping[str, str]], Planned]
+Lower = Callable[[Graph, Mapping[str, str]], FormatPlan]
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +126,7 @@ def tables_of(
     weights: Noises,
     results: Noises,
     storable: Collection[str],
-    tell: Tell = nobody,
+    progress: Progress = no_progress,
 ) -> Tables:
     """Everything that the integer program chooses from, ``lower`` being asked for a plan of each
     format; beside arena and weights nothing."""
@@ -135,11 +135,11 @@ def tables_of(
     by_format = {}
     named = {form for forms in weights.values() for form in forms} | {FLOAT32}
     for form in [FLOAT32, *sorted(named - {FLOAT32})]:
-        tell(f"planning with filters in {form}")
+        progress(f"planning with filters in {form}")
         by_format[form] = uniform(lower(graph, dict.fromkeys(weights, form)).choice, board)
     by_tensor_format = {}
     for form in sorted({form for forms in results.values() for form in forms} - {FLOAT32}):
-        tell(f"planning with results in {form}")
+        progress(f"planning with results in {form}")
         plan = lower(graph, dict.fromkeys(keys.values(), form))
         by_tensor_format[form] = uniform(plan.choice, board)
     return tables(

@@ -13,10 +13,10 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from edgeconv.base.errors import EdgeconvError, UsageError
-from edgeconv.base.progress import Tell, nobody
+from edgeconv.base.progress import Progress, no_progress
 from edgeconv.ir.graph import Graph
 from edgeconv.kernels.storage.base import FLOAT32
-from edgeconv.search.budget.fit import Exact, Fitted, Miss, fit, fitted, support
+from edgeconv.search.budget.fit import Exact, FormatAssignment, Miss, fit, fitted, support
 from edgeconv.search.budget.frontier import Point, frontier, undominated
 from edgeconv.search.budget.infeasible import Smallest, smallest
 from edgeconv.search.budget.program import UnfinishedError, least_excess, optimise
@@ -66,7 +66,7 @@ class MissedError(UnfitError):
 
 
 @dataclass(frozen=True, slots=True)
-class Wishes:
+class FormatOptions:
     """What the user asks of the formats.
 
     ``storage``: formats that are given, by the keys of ``search.choose.select``.  ``min_sqnr`` in
@@ -81,12 +81,12 @@ class Wishes:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FormatChoice:
     """Formats within the limits: the graph with its rounded constants, and ``storage`` for it."""
 
     graph: Graph
     storage: Mapping[str, str]
-    fitted: Fitted
+    fitted: FormatAssignment
     accuracy: Accuracy
 
 
@@ -117,28 +117,33 @@ class Search:
         graph: Graph,
         board: Board,
         samples: Samples,
-        wishes: Wishes,
+        format_options: FormatOptions,
         lower: Lower,
-        tell: Tell = nobody,
+        progress: Progress = no_progress,
         *,
         kept: frozenset[str] = frozenset(),
         real: Engine | None = None,
         among: Collection[str] | None = None,
     ) -> None:
         self.graph, self.board = graph, board
-        self.samples, self.wishes, self.lower, self.tell = samples, wishes, lower, tell
-        require_labels(samples, wishes.max_drop)
+        self.samples, self.format_options, self.lower, self.progress = (
+            samples,
+            format_options,
+            lower,
+            progress,
+        )
+        require_labels(samples, format_options.max_drop)
         self.beside = 0  # bytes of RAM outside of the arena
-        self.engine = Engine(graph, tell, truncate=wishes.truncate)
-        offers = offered(graph, board, wishes.storage, kept, among)
+        self.engine = Engine(graph, progress, truncate=format_options.truncate)
+        offers = offered(graph, board, format_options.storage, kept, among)
         self.storable = offers.storable
         self.measured = Measured(
             self.engine,
             samples,
             offers.weights,
             offers.results,
-            tell,
-            truncate=wishes.truncate,
+            progress,
+            truncate=format_options.truncate,
             real=real,
         )
 
@@ -146,19 +151,21 @@ class Search:
         """Let go of the network that was measured."""
         self.engine.close()
 
-    def find(self, ram: int | None, flash: int | None) -> Found:
+    def find(self, ram: int | None, flash: int | None) -> FormatChoice:
         """The best formats for budgets in bytes (None: no limit).
 
         Raises MissedError where there are none, and UnfitError where no budgets would do.
         """
-        wishes, known = self.wishes, self._known()
-        self.tell("choosing storage formats")
+        format_options, known = self.format_options, self._known()
+        self.progress("choosing storage formats")
         limits = self._limits(ram, flash)
         try:
-            if wishes.max_drop is None:
-                found = self._fit(known, limits, wishes.objective)
+            if format_options.max_drop is None:
+                found = self._fit(known, limits, format_options.objective)
             else:
-                found = self._within_drop(known, limits, wishes.max_drop, wishes.objective)
+                found = self._within_drop(
+                    known, limits, format_options.max_drop, format_options.objective
+                )
         except UnfinishedError:
             raise EdgeconvError(
                 "no storage formats were found in time",
@@ -167,16 +174,16 @@ class Search:
             ) from None
         return self._found(found)
 
-    def _found(self, chosen: Fitted) -> Found:
+    def _found(self, chosen: FormatAssignment) -> FormatChoice:
         rounded, accuracy = self.measured.best(chosen.formats)
-        return Found(
+        return FormatChoice(
             graph=stored(self.graph, rounded),
             storage=self._all(chosen.formats),
             fitted=chosen,
             accuracy=accuracy,
         )
 
-    def lightest(self, ram: int | None) -> Found:
+    def lightest(self, ram: int | None) -> FormatChoice:
         """The formats that take the least flash within a budget of RAM and --min-sqnr.
 
         Raises MissedError where those cannot be kept.
@@ -190,7 +197,7 @@ class Search:
             found = replace(found, formats=known.formats(light.picked), picked=light.picked)
         return self._found(found)
 
-    def nearest(self, ram: int | None, flash: int | None) -> Found:
+    def nearest(self, ram: int | None, flash: int | None) -> FormatChoice:
         """The formats that exceed budgets in bytes by the smallest part, within --min-sqnr.
 
         Raises MissedError where that cannot be kept.
@@ -213,7 +220,7 @@ class Search:
 
     def measure(self, points: Sequence[Point]) -> tuple[Point, ...]:
         """The points with their noise as it is measured, without those that others then beat."""
-        self.tell(f"measuring {len(points)} choices")
+        self.progress(f"measuring {len(points)} choices")
         noises = self.measured.best_noise([point.formats for point in points])
         pairs = zip(points, noises, strict=True)
         return tuple(undominated([replace(point, noise=noise) for point, noise in pairs]))
@@ -251,7 +258,7 @@ class Search:
             found.weight_noise,
             found.activation_noise,
             self.storable,
-            self.tell,
+            self.progress,
         )
 
     def _all(self, chosen: Mapping[str, str]) -> dict[str, str]:
@@ -260,10 +267,10 @@ class Search:
 
     def _limits(self, ram: int | None, flash: int | None) -> Limits:
         """Budgets in bytes, with the noise that --min-sqnr leaves."""
-        least, own = self.wishes.min_sqnr, self.measured.own
+        least, own = self.format_options.min_sqnr, self.measured.own
         return Limits(ram, flash, None if least is None else max(noise_of(least) - own, _SILENT))
 
-    def _fit(self, known: Tables, limits: Limits, objective: Objective) -> Fitted:
+    def _fit(self, known: Tables, limits: Limits, objective: Objective) -> FormatAssignment:
         """The best choice by ``objective``; MissedError where none is within ``limits``."""
         found = fit(known, limits, objective, self._exact(limits), self.measured.bounded)
         if isinstance(found, Miss):
@@ -272,7 +279,7 @@ class Search:
 
     def _within_drop(
         self, known: Tables, limits: Limits, drop: float, objective: Objective
-    ) -> Fitted:
+    ) -> FormatAssignment:
         """The best choice by ``objective`` that loses no more labels than allowed: its SQNR is
         sought, since labels are lost in steps and no sum of parts tells how many."""
         best, missed = self._sought(known, limits, drop, objective)
@@ -292,10 +299,10 @@ class Search:
 
     def _sought(
         self, known: Tables, limits: Limits, drop: float, objective: Objective
-    ) -> tuple[Fitted | None, bool]:
+    ) -> tuple[FormatAssignment | None, bool]:
         """The best choice found, and whether budgets were missed on the way."""
         low, high, asked = LEAST_DB, MOST_DB, FIRST_DB
-        best: Fitted | None = None
+        best: FormatAssignment | None = None
         missed = False
         measure = self.measured.noise if limits.noise is None else self.measured.bounded
         while high - low > CLOSE_DB:
@@ -311,7 +318,7 @@ class Search:
                 missed, high = True, asked
             else:
                 accuracy = self.measured.accuracy(found.formats)
-                self.tell(
+                self.progress(
                     f"at {asked:.0f} dB {accuracy.top1_drop or 0.0:.1%} of the labels are lost"
                 )
                 if accuracy.loses_at_most(drop):
@@ -328,10 +335,10 @@ class Search:
         """
         return smallest(self._known(), limits, self._exact(Limits()))
 
-    def least(self, objective: Objective) -> Found:
+    def least(self, objective: Objective) -> FormatChoice:
         """The formats with which the tables have the least ``objective``, RAM or flash, within the
         limits of accuracy.  Raises UnfitError where these cannot be kept."""
-        known, free, drop = self._known(), self._limits(None, None), self.wishes.max_drop
+        known, free, drop = self._known(), self._limits(None, None), self.format_options.max_drop
         if drop is not None:
             return self._found(self._within_drop(known, free, drop, objective))
         if free.noise is not None:

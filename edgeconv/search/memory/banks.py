@@ -1,4 +1,4 @@
-"""Banks: the memories that an arena may be spread over."""
+"""Banks: the memories that an arena may lie in."""
 
 from __future__ import annotations
 

@@ -249,7 +249,7 @@ def _check_share(choice: Choice, step: Step, share: Share | None) -> None:
     held: list[dict[int, int]] = [{} for _ in rings]  # place in the ring -> row
     begin, end = share[:2] if share else (0, divides[-1].rows)
     done = starts(divides, begin)
-    for number, row0, row1 in calls(divides, rings, step.turn, share):
+    for number, row0, row1 in calls(divides, rings, step.stream_rows, share):
         name, own = layers[number].node.name, divides[number]
         _require(row0 == done[number], name, "leaves rows out")
         done[number] = row1
@@ -273,7 +273,7 @@ def _check_overlap(choice: Choice, step: Step, alias: Alias) -> None:
         tensor_bytes(graph[name]) // rows
         for name, rows in ((alias.input, in_rows), (alias.output, divides[-1].rows))
     )
-    left = [*calls(divides, rings, step.turn)]
+    left = [*calls(divides, rings, step.stream_rows)]
     added = alias.input in layers[-1].node.reads()
     while left:
         number, _, row1 = left.pop(0)
@@ -331,10 +331,10 @@ class _Replay:
         self._check_live(-1, [places[name] for name in inputs], {})
         for step, end in _steps(self._choice, self._map):
             overwritten: dict[str, str] = {}
-            # A second turn meets what the first one wrote; every other is like it.
-            for index in step.layers * (2 if step.turn else 1):
+            # A second round meets what the first one wrote; every other is like it.
+            for index in step.layers * (2 if step.stream_rows else 1):
                 self._call(step, index, end, overwritten)
-            if step.turn:
+            if step.stream_rows:
                 _check_rows(self._choice, step)
 
     def _call(self, step: Step, index: int, end: int, overwritten: dict[str, str]) -> None:
@@ -390,7 +390,7 @@ class _Replay:
         reads = [name for i in step.layers for name in self._choice.layers[i].node.reads()]
         if not alias.overlaps:
             _require(reads.count(alias.input) == 1, where, "the input is read twice")
-        elif step.turn:
+        elif step.stream_rows:
             _check_overlap(self._choice, step, alias)
 
     def _check_live(

@@ -28,7 +28,7 @@ def lifetimes(program: Program, order: Sequence[int]) -> dict[str, Span]:
 
     A tensor that nothing reads still needs its place at the step that writes it.  Two tensors of
     which one is last read at the step that writes the other are live together at that step.  What
-    layers that take turns read and write is in use from the first of them to the last.
+    layers that stream rows read and write is in use from the first of them to the last.
     """
     first = dict.fromkeys(program.inputs, -1)
     last: dict[str, int] = dict(first)

@@ -14,7 +14,7 @@ import heapq
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from edgeconv.search.memory.live_model import LiveModel
+from edgeconv.search.memory.liveness import LivenessModel
 from edgeconv.search.memory.program import Program
 
 MOVES = 50_000  # steps that the exact search may evaluate, and then the beam search again
@@ -28,13 +28,13 @@ class _Path(NamedTuple):
 
 
 def reorder(program: Program, blocks: Sequence[Mapping[str, int]]) -> tuple[int, ...]:
-    """The order of least peak by LiveModel; the model's own order where none is better.
+    """The order of least peak by LivenessModel; the model's own order where none is better.
 
-    ``blocks``: the exact sharing under the model's order.  The result is optimal in LiveModel
+    ``blocks``: the exact sharing under the model's order.  The result is optimal in LivenessModel
     unless that takes more than MOVES evaluations; a beam search then looks for an improvement.
     Deterministic.
     """
-    model = LiveModel(program, blocks)
+    model = LivenessModel(program, blocks)
     order = list(range(len(program.reads)))
     subgraphs = _subgraphs(model)
     peaks = _peaks(model, subgraphs)
@@ -65,7 +65,7 @@ def reorder(program: Program, blocks: Sequence[Mapping[str, int]]) -> tuple[int,
     return tuple(order)
 
 
-def _subgraphs(model: LiveModel) -> list[range]:
+def _subgraphs(model: LivenessModel) -> list[range]:
     """The model's order cut at the layers that all others precede or follow, those included."""
     count, start = len(model.needs), 0
     before, after = model.ancestors(), model.descendants()
@@ -77,7 +77,7 @@ def _subgraphs(model: LiveModel) -> list[range]:
     return [subgraph for subgraph in [*found, range(start, count)] if subgraph]
 
 
-def _peaks(model: LiveModel, subgraphs: Sequence[range]) -> list[int]:
+def _peaks(model: LivenessModel, subgraphs: Sequence[range]) -> list[int]:
     """The largest step of each subgraph in the model's order."""
     done, live, peaks = 0, model.live(0), []
     for subgraph in subgraphs:
@@ -115,7 +115,7 @@ class _Search:
     Peaks up to ``floor`` cost nothing, since some step elsewhere needs as much.
     """
 
-    def __init__(self, model: LiveModel, subgraph: range, floor: int, limit: int) -> None:
+    def __init__(self, model: LivenessModel, subgraph: range, floor: int, limit: int) -> None:
         self._model, self._limit = model, limit
         done = (1 << subgraph.start) - 1
         ready = sum(1 << layer for layer in subgraph if not model.needs[layer] & ~done)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from edgeconv.ir.choice import Choice
 from edgeconv.ir.memory import BankUse, MemoryMap, Place, Region
 from edgeconv.search.memory.alias import Sharing, share
+from edgeconv.search.memory.bank_assignment import BankAssignment, assign_banks, in_first
 from edgeconv.search.memory.banks import Bank
 from edgeconv.search.memory.blocks import Block, Rect, live_bytes, rectangles
 from edgeconv.search.memory.check import check
@@ -17,7 +18,6 @@ from edgeconv.search.memory.offsets import Packing, pack
 from edgeconv.search.memory.order import reorder
 from edgeconv.search.memory.program import Program, of_choice
 from edgeconv.search.memory.search import smallest
-from edgeconv.search.memory.spill import Spread, in_first, spread
 from edgeconv.search.memory.traffic import moved
 
 ONE = (Bank("arena", None, 0.0),)  # where no memories are given
@@ -29,8 +29,8 @@ def plan(choice: Choice, banks: Sequence[Bank] = ()) -> MemoryMap:
     The arena is as small as the search can make it; ``optimal`` says whether that is proven.
     ``banks``: the memories it may lie in, fastest first, with different names.  It lies in the
     first one if it fits there.  Else order and aliases stay, and its blocks are spread so that
-    moving their bytes costs least (see spill.spread); lack of room is no error but an excess that
-    the map states.
+    moving their bytes costs least (see `bank_assignment.assign_banks`); lack of room is no error
+    but an excess that the map states.
 
     The same choice and banks give the same map on every machine.  Raises InvariantError when
     ``choice`` is inconsistent or the map is wrong, both defects of the tool.
@@ -45,7 +45,7 @@ def plan(choice: Choice, banks: Sequence[Bank] = ()) -> MemoryMap:
     if len(banks) == 1 or room is None or packing.height <= room:
         where = in_first(packing, layout.bound, optimal, len(banks))
     else:
-        where = spread(layout.blocks, _moved(layout), banks, program.align)
+        where = assign_banks(layout.blocks, _moved(layout), banks, program.align)
     memory_map = _to_map(layout, where, banks)
     check(choice, memory_map)
     return memory_map
@@ -105,7 +105,7 @@ def _improve(own: _Layout) -> tuple[_Layout, Packing, bool]:
     return other, packing, optimal
 
 
-def _one(where: Spread) -> bool:
+def _one(where: BankAssignment) -> bool:
     """Whether all of it lies in one bank."""
     return sum(1 for height in where.heights if height) <= 1
 
@@ -118,7 +118,7 @@ def _moved(layout: _Layout) -> list[int]:
     return [*tensors, *(2 * program.workspaces[i] for i in layout.workspaces)]
 
 
-def _to_map(layout: _Layout, where: Spread, banks: Sequence[Bank]) -> MemoryMap:
+def _to_map(layout: _Layout, where: BankAssignment, banks: Sequence[Bank]) -> MemoryMap:
     program, spans = layout.program, layout.spans
     count = len(layout.owned)
     starts = list(zip(where.banks, where.bases, strict=True))  # by block

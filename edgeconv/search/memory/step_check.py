@@ -1,4 +1,4 @@
-"""What steps of several layers must be for their layers to take turns."""
+"""What steps of several layers must be for their layers to stream rows."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ def check_steps(choice: Choice) -> None:
     reads = Counter(chain.from_iterable(layer.node.reads() for layer in choice.layers))
     reads.update(choice.graph.outputs)
     for step in choice.steps:
-        if step.workers < 1 or bool(step.turn) != (len(step.layers) > 1):
+        if step.workers < 1 or bool(step.stream_rows) != (len(step.layers) > 1):
             raise InvariantError(f"memory: {step} has no turns or no workers")
-        if step.turn:
+        if step.stream_rows:
             _check_chain(choice, step, reads)
 
 
@@ -44,7 +44,7 @@ def _check_chain(choice: Choice, step: Step, reads: Counter[str]) -> None:
     if len(divides) < len(layers):
         raise InvariantError(f"memory: {step} has a layer that computes all at once")
     for share in (None, *step.shares):
-        least = least_rings(divides, step.turn, share)
+        least = least_rings(divides, step.stream_rows, share)
         for name, rows in zip(_results(choice, step), least, strict=True):
             if graph[name].ring < rows:
                 raise InvariantError(f"memory: the ring of {name!r} must have {rows} rows")
@@ -53,9 +53,9 @@ def _check_chain(choice: Choice, step: Step, reads: Counter[str]) -> None:
         last = layer is layers[-1]
         if layer.node.epilogue.residual and not last:
             raise InvariantError(f"memory: {layer.node.name!r} adds a residual to rows of a ring")
-        for alias in layer.aliases:  # later turns read again what is no ring, but for residuals
+        for alias in layer.aliases:  # later rounds read again what is no ring, but for residuals
             alone = read[alias.input] == 1 and alias.input != layer.node.inputs[0]
             follows = alias.overlaps and alias.input == layers[0].node.inputs[0]
             follows = follows and not step.shares
             if alias.exact or not (last and (alone or follows)):
-                raise InvariantError(f"memory: {layer.node.name!r} takes turns: no {alias}")
+                raise InvariantError(f"memory: {layer.node.name!r} streams rows: no {alias}")

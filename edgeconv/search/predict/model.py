@@ -9,7 +9,7 @@ from edgeconv.ir.choice import Choice, Layer
 from edgeconv.ir.memory import MemoryMap
 from edgeconv.ir.step import Share
 from edgeconv.kernels.lowering.splits import splits_of
-from edgeconv.search.choose.turn_prices import in_turns
+from edgeconv.search.choose.streaming_prices import streamed_prices
 from edgeconv.search.predict.rates import machine_with, missing, unstated
 from edgeconv.search.predict.residency import uses
 from edgeconv.search.predict.traffic import Traffic, traffic
@@ -83,13 +83,15 @@ def predict(choice: Choice, memory: MemoryMap, board: Board) -> Prediction:
             ],
         )
     team = team_of(board, choice.threads)
-    shares = {step.layers[0]: step.shares for step in choice.steps if step.shares and not step.turn}
+    shares = {
+        step.layers[0]: step.shares for step in choice.steps if step.shares and not step.stream_rows
+    }
     machine = replace(machine, team=team)
-    turning = in_turns(
+    streamed = streamed_prices(
         choice, dict(zip(memory.order, operands, strict=True)), machine, board.target
     )
     layers = tuple(
-        _layer(choice.layers[index], choice, board, machine, own, turning.get(index))
+        _layer(choice.layers[index], choice, board, machine, own, streamed.get(index))
         if index not in shares or not own or team is None
         else _shared(choice.layers[index], choice, board, machine, own, shares[index], team)
         for index, own in zip(memory.order, operands, strict=True)

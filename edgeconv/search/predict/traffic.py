@@ -63,7 +63,7 @@ def traffic(layer: Layer, graph: Graph, target: Target, operands: Sequence[Use])
     if found:
         words = fast_words(target, caches_of(target)[-1])
         bound = _least(problem_of(layer.node, graph), precision_of(layer, graph), words)
-        totals = [math.ceil(crossing.total) for crossing in found]
+        totals = [math.ceil(level_traffic.total) for level_traffic in found]
     else:
         bound = sum(use.bytes for use in operands if use.kind is not ArgKind.WORKSPACE)
         totals = [bound] * len(target.caches)

@@ -1,4 +1,4 @@
-"""Float32 networks made int8: grids, integer filters, and what they cost."""
+"""Post-training quantisation of float32 networks: grids, integer filters, and what they cost."""
 
 from edgeconv.search.quantising.quantiser import Quantised, Quantiser
 from edgeconv.search.quantising.rewrite import pretended

@@ -18,7 +18,7 @@ from edgeconv.ir.graph import Epilogue, Graph, Node, Tensor
 from edgeconv.ir.layout import Shape
 from edgeconv.search.choose.prices import Prices
 from edgeconv.search.milp import Row, solve
-from edgeconv.search.quantising.grids import Wanted, places
+from edgeconv.search.quantising.grids import RequestedFormats, places
 from edgeconv.search.quantising.rewrite import SOME_GRID
 from edgeconv.search.quantising.unfused import unfused
 from edgeconv.target.price import Machine
@@ -59,7 +59,7 @@ def kept_real(
     """The tensors of `unfused` ``graph`` that stay float32 where ``costs`` add up to the least;
     ``between``: of a layer that has a tensor as int8 and another one as float32."""
     plain = unfused(graph)
-    found = places(plain, target, Wanted.of(graph, storage))
+    found = places(plain, target, RequestedFormats.of(graph, storage))
     whole, number = found.grid_of(), {group[0]: i for i, group in enumerate(found.groups)}
     layers: list[tuple[set[int], float, float]] = []  # groups, what integers save, and a border
     for node in plain.nodes:

@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 import numpy as np
 import numpy.typing as npt
 
-from edgeconv.base.progress import Share, Tell, nobody
+from edgeconv.base.progress import Progress, Share, no_progress
 from edgeconv.ir.filters import Filters
 from edgeconv.search.calibration.engine import Engine, Rounding
 from edgeconv.search.calibration.inputs import rows_of
@@ -28,7 +28,7 @@ def equalised(
     baseline: Baseline,
     layers: Collection[str],
     tensors: Collection[str],
-    tell: Tell = nobody,
+    progress: Progress = no_progress,
 ) -> dict[str, Filters]:
     """Filters with which the network computes the same, better rounded.
 
@@ -40,10 +40,10 @@ def equalised(
         for pair in pairs(engine.graph)
         if {pair.first, pair.second} <= set(layers) and set(pair.tensors) & set(tensors)
     ]
-    own = _ranges(engine, samples, found, tell)
+    own = _ranges(engine, samples, found, progress)
     given: dict[str, Filters] = {}
     for number, pair in enumerate(found):
-        tell(Share(f"equalising the channels of {pair.tensors[0]}", number, len(found)))
+        progress(Share(f"equalising the channels of {pair.tensors[0]}", number, len(found)))
         given |= _best(pair, own, engine, baseline, given, tensors)
     return given
 
@@ -84,14 +84,14 @@ def _best(
 
 
 def _ranges(
-    engine: Engine, samples: Samples, found: list[Pair], tell: Tell
+    engine: Engine, samples: Samples, found: list[Pair], progress: Progress
 ) -> dict[str, tuple[Doubles, Doubles]]:
     """By the first layer of each pair: the lowest and the highest number of every channel, 0
     included."""
     names = {pair.first: pair.tensors[0] for pair in found}
     ends: dict[str, tuple[Doubles, Doubles]] = {}
     for number, sample in enumerate(samples):
-        tell(Share("looking at the range of every channel", number, len(samples)))
+        progress(Share("looking at the range of every channel", number, len(samples)))
         values = engine.run(sample, capture=names.values())
         for layer, name in names.items():
             array = values[name].astype(np.float64)

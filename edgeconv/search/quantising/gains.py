@@ -1,4 +1,4 @@
-"""What each part of making a network int8 gained, in words."""
+"""What each part of post-training quantisation gained, in words."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def gains_note(gains: Sequence[Gain]) -> tuple[str, ...]:
     """All of them in a line; none where samples were too few to measure by."""
     if not gains:
         return ()
-    return (f"made int8, SQNR on samples that chose nothing: {'; '.join(map(str, gains))}",)
+    return (f"quantised to int8, SQNR on samples that chose nothing: {'; '.join(map(str, gains))}",)
 
 
 def _db(noise: float) -> str:

@@ -35,7 +35,7 @@ class Places:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class RequestedFormats:
     """What the user says of formats: ``outputs`` and ``layers`` (of filters), by layer.  ``owner``:
     by tensor, the layer that the user knows to write it.  ``kept``: tensors that stay float32."""
 
@@ -47,7 +47,7 @@ class Wanted:
     @classmethod
     def of(
         cls, graph: Graph, storage: Mapping[str, str], kept: frozenset[str] = frozenset()
-    ) -> Wanted:
+    ) -> RequestedFormats:
         """``storage``: by the keys of ``search.choose.select``, of a network as passes leave it."""
         owner = {name: node.name for name, node in graph.producers().items()}
         return cls(*by_kind(graph, storage), owner, kept)
@@ -82,7 +82,7 @@ class Wanted:
         return tuple(names)
 
 
-def places(graph: Graph, target: Target, wanted: Wanted) -> Places:
+def places(graph: Graph, target: Target, wanted: RequestedFormats) -> Places:
     """Every result that kernels can keep as int8, and the inputs of the graph that they can read
     so.
 

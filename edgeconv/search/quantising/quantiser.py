@@ -1,4 +1,5 @@
-"""A float32 network made int8: grids from samples, filters rounded to make up for them, measured.
+"""A float32 network quantised to int8: grids from samples, filters rounded to make up for them,
+measured.
 
 Every other sample is looked at, and what the result loses is measured on those between.  Every step
 is taken as the network's outputs say: channels are equalised pair by pair where that disturbs them
@@ -14,7 +15,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from edgeconv.base.closing import Closing
-from edgeconv.base.progress import Share, Tell, nobody
+from edgeconv.base.progress import Progress, Share, no_progress
 from edgeconv.ir.activation import Activation
 from edgeconv.ir.filters import replace_filters
 from edgeconv.ir.graph import Graph
@@ -25,8 +26,8 @@ from edgeconv.search.calibration.sensitivity import affordable
 from edgeconv.search.calibration.sqnr import Accuracy, Baseline
 from edgeconv.search.quantising.equalise import equalised
 from edgeconv.search.quantising.gains import Gain, of_way
-from edgeconv.search.quantising.grids import Wanted, places
-from edgeconv.search.quantising.ranges import RANGES, Range, Seen, see, together
+from edgeconv.search.quantising.grids import RequestedFormats, places
+from edgeconv.search.quantising.ranges import RANGES, ObservedRange, Range, see, together
 from edgeconv.search.quantising.recipes import LEAST_SAMPLES, TRIED, WAYS
 from edgeconv.search.quantising.rewrite import FORM, quantised
 from edgeconv.search.quantising.selection import Noises, select
@@ -38,7 +39,7 @@ from edgeconv.target.targets import Target
 _SOUGHT_DB, _CLOSE_DB = 40.0, 2.0
 _VARIANTS = 16  # of the network, among which the time to measure is divided
 _WORTH = 0.95  # of the noise without a step, or with the range to the largest number
-_TELLING = 32  # samples by which ways to round filters are compared
+_TELLING_SAMPLES = 32  # samples by which ways to round filters are compared
 _LOTS = 4  # of samples: two to fit to, one to choose by, one to accept by
 # Samples that ranges are taken from: to choose, to accept what was chosen, and in the end.
 FITTED, CHOSEN, EVERY = "fitted", "chosen", "every"
@@ -56,7 +57,7 @@ class Quantised:
 
 
 class Quantiser(Closing):
-    """A float32 network on this machine, to be made int8 for ``target``.
+    """A float32 network on this machine, to be quantised to int8 for ``target``.
 
     ``graph``: as ``model.passes.optimise`` leaves it.  ``samples``: the user's, which rounding fits
     itself to; two at least.  ``storage``: formats that the user gives, by the keys of
@@ -71,10 +72,10 @@ class Quantiser(Closing):
         target: Target,
         samples: Samples,
         storage: Mapping[str, str],
-        tell: Tell = nobody,
+        progress: Progress = no_progress,
         kept: frozenset[str] = frozenset(),
     ) -> None:
-        self.graph, self.samples, self.tell = unfused(graph), samples, tell
+        self.graph, self.samples, self.progress = unfused(graph), samples, progress
         self.learning = samples.chosen(slice(0, None, 2))
         several = len(self.learning) >= LEAST_SAMPLES
 
@@ -87,10 +88,10 @@ class Quantiser(Closing):
         self._fitted, self._telling, self._accepting = lots(0, 2), lots(1), lots(3)
         self._uses = {FITTED: self._fitted, CHOSEN: lots(0, 1, 2), EVERY: self.learning}
         judging = samples.chosen(slice(1, None, 2)) if len(samples) > 1 else samples
-        asked = Wanted.of(graph, storage, kept)
+        asked = RequestedFormats.of(graph, storage, kept)
         self.places = places(self.graph, target, asked)
         self.wanted = asked.filters(self.graph, self.places)
-        self.engine = Engine(self.graph, tell)
+        self.engine = Engine(self.graph, progress)
         most = affordable(self.engine, _VARIANTS)
         self.judging = judging.at_most(most)
         self._judging = Baseline(self.engine, self.judging)
@@ -153,12 +154,12 @@ class Quantiser(Closing):
         baseline = Baseline(self.engine, self.judging.at_most(affordable(self.engine, count)))
         filters: dict[str, float] = {}
         for name, entry in whole.filters.items():
-            self.tell(Share(f"measuring what int8 does to {name}", len(filters), count))
+            self.progress(Share(f"measuring what int8 does to {name}", len(filters), count))
             filters[name] = baseline.noise({name: entry.parameters})
         groups: list[float] = []
         for group in self.places.groups:
             number = len(filters) + len(groups)
-            self.tell(Share(f"measuring what int8 does to {group[0]}", number, count))
+            self.progress(Share(f"measuring what int8 does to {group[0]}", number, count))
             groups.append(baseline.noise(activations={name: whole.grids[name] for name in group}))
         return Noises(filters, groups)
 
@@ -172,10 +173,10 @@ class Quantiser(Closing):
     def _made(self, grids: Mapping[str, Activation], layers: Iterable[str]) -> Quantised:
         """The network with these grids, and the filters of ``layers`` in int8."""
         wanted = dict.fromkeys(layers, FORM)
-        found = WAYS[self.way](self.engine, self.learning, wanted, grids, self.tell)
+        found = WAYS[self.way](self.engine, self.learning, wanted, grids, self.progress)
         filters = self.in_integers(found, grids)
         accuracy = self._judging.accuracy(parameters_of(filters), grids, layers=True)
-        self.tell(f"int8 in {len(filters)} layers: {accuracy.sqnr_db:.1f} dB")
+        self.progress(f"int8 in {len(filters)} layers: {accuracy.sqnr_db:.1f} dB")
         graph = quantised(self.graph, grids, filters)
         return Quantised(graph, grids, filters, accuracy)
 
@@ -189,7 +190,7 @@ class Quantiser(Closing):
             baseline,
             self.wanted,
             self.places.tensors,
-            self.tell,
+            self.progress,
         )
         if not given:
             return
@@ -215,12 +216,14 @@ class Quantiser(Closing):
         return self._noise_of(TRIED[0], grids, self._accepted_on())
 
     def _accepted_on(self) -> Baseline:
-        return Baseline(self.engine, self._at_most(self._accepting.at_most(_TELLING), _VARIANTS))
+        return Baseline(
+            self.engine, self._at_most(self._accepting.at_most(_TELLING_SAMPLES), _VARIANTS)
+        )
 
     def _noise_of(self, way: str, grids: Mapping[str, Activation], baseline: Baseline) -> float:
         """Of filters rounded in this way, to the samples that fit, and results on ``grids``."""
-        wanted, fitted = dict.fromkeys(self.wanted, FORM), self._fitted.at_most(_TELLING)
-        found = WAYS[way](self.engine, fitted, wanted, grids, self.tell)
+        wanted, fitted = dict.fromkeys(self.wanted, FORM), self._fitted.at_most(_TELLING_SAMPLES)
+        found = WAYS[way](self.engine, fitted, wanted, grids, self.progress)
         return baseline.noise(parameters_of(self.in_integers(found, grids)), grids)
 
     def grids(self) -> dict[str, Activation]:
@@ -252,7 +255,7 @@ class Quantiser(Closing):
         chosen: dict[int, Range] = {}
         least = baseline.noise(activations=ranges(FITTED, chosen))
         for number, group in enumerate(groups):
-            self.tell(Share(f"choosing the range of {group[0]}", number, len(groups)))
+            self.progress(Share(f"choosing the range of {group[0]}", number, len(groups)))
             for choose in others:
                 noise = baseline.noise(activations=ranges(FITTED, {**chosen, number: choose}))
                 if noise < _WORTH * least:
@@ -283,9 +286,9 @@ class Quantiser(Closing):
                 best, least = name, noise
         return best
 
-    def _seen(self, samples: Samples) -> dict[str, Seen]:
+    def _seen(self, samples: Samples) -> dict[str, ObservedRange]:
         chosen = self._at_most(samples, 1)
-        return see(self.engine, chosen, self.places.tensors, tell=self.tell)
+        return see(self.engine, chosen, self.places.tensors, progress=self.progress)
 
     def _at_most(self, samples: Samples, variants: int) -> Samples:
         """As many as so many variants of the network can be run on."""

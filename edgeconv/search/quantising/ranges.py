@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from edgeconv.base.progress import Share, Tell, nobody
+from edgeconv.base.progress import Progress, Share, no_progress
 from edgeconv.ir.activation import Activation, grid
 from edgeconv.ir.encoding import INT8
 from edgeconv.ir.filters import Filters
@@ -35,7 +35,7 @@ _LEAST = 2.0**-96  # of a scale: a tensor of zeros has one too
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Seen:
+class ObservedRange:
     """``low`` and ``high``: of all numbers and 0.  ``values``: some of them, drawn at random."""
 
     low: float
@@ -49,15 +49,15 @@ def see(
     names: Sequence[str],
     *,
     parameters: Mapping[str, Filters] | None = None,
-    tell: Tell = nobody,
-) -> dict[str, Seen]:
+    progress: Progress = no_progress,
+) -> dict[str, ObservedRange]:
     """What the tensors ``names`` are in float32, with other filters than the network's own where
     ``parameters`` has some."""
     kept: dict[str, list[Floats]] = {name: [] for name in names}
     ends = dict.fromkeys(names, (0.0, 0.0))
     each = -(-KEPT // max(len(samples), 1))
     for number, sample in enumerate(samples):
-        tell(Share("looking at the range of every tensor", number, len(samples)))
+        progress(Share("looking at the range of every tensor", number, len(samples)))
         found = engine.run(sample, parameters=parameters, capture=names)
         rng = np.random.default_rng(number)
         for name in names:
@@ -65,25 +65,25 @@ def see(
             low, high = ends[name]
             ends[name] = min(low, float(values.min())), max(high, float(values.max()))
             kept[name].append(rng.choice(values, each) if values.size > each else values)
-    return {name: Seen(*ends[name], np.concatenate(kept[name])) for name in names}
+    return {name: ObservedRange(*ends[name], np.concatenate(kept[name])) for name in names}
 
 
-def together(seen: Iterable[Seen]) -> Seen:
+def together(seen: Iterable[ObservedRange]) -> ObservedRange:
     """Of tensors that share a grid."""
     all_seen = list(seen)
-    return Seen(
+    return ObservedRange(
         min(one.low for one in all_seen),
         max(one.high for one in all_seen),
         np.concatenate([one.values for one in all_seen]),
     )
 
 
-def widest(seen: Seen) -> Activation:
+def widest(seen: ObservedRange) -> Activation:
     """The grid from the lowest to the highest number."""
     return between(seen.low, seen.high)
 
 
-def nearest(seen: Seen) -> Activation:
+def nearest(seen: ObservedRange) -> Activation:
     """The grid with the least squared error, one end moved after the other."""
     low, high = seen.low, seen.high
     best, least = between(low, high), np.inf
@@ -98,13 +98,13 @@ def nearest(seen: Seen) -> Activation:
     return best
 
 
-def common(seen: Seen) -> Activation:
+def common(seen: ObservedRange) -> Activation:
     """The grid of all but one number in ten thousand on either side."""
     low, high = np.quantile(seen.values, (_RARE, 1.0 - _RARE)) if seen.values.size else (0.0, 0.0)
     return between(float(low), float(high))
 
 
-def informative(seen: Seen) -> Activation:
+def informative(seen: ObservedRange) -> Activation:
     """The grid of the least Kullback-Leibler divergence from the numbers to those on it, both ends
     drawn in alike."""
     counts, edges = np.histogram(
@@ -145,7 +145,7 @@ def between(low: float, high: float) -> Activation:
     return grid(scale, float(-below), float(steps - below))
 
 
-Range = Callable[[Seen], Activation]
+Range = Callable[[ObservedRange], Activation]
 RANGES: Mapping[str, Range] = {
     "to the largest": widest,
     "least squared error": nearest,

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import partial
 
-from edgeconv.base.progress import Tell, nobody
+from edgeconv.base.progress import Progress, no_progress
 from edgeconv.ir.activation import Activation
 from edgeconv.search.calibration.engine import Engine
-from edgeconv.search.calibration.in_turn import round_in_turn
 from edgeconv.search.calibration.rounding import (
     RECIPES,
     Recipe,
@@ -16,9 +15,10 @@ from edgeconv.search.calibration.rounding import (
     round_layers,
 )
 from edgeconv.search.calibration.samples import Samples
+from edgeconv.search.calibration.sequential import round_sequentially
 
 Grids = Mapping[str, Activation]
-Way = Callable[[Engine, Samples, Mapping[str, str], Grids, Tell], dict[str, Rounded]]
+Way = Callable[[Engine, Samples, Mapping[str, str], Grids, Progress], dict[str, Rounded]]
 
 
 def _alone(
@@ -27,27 +27,27 @@ def _alone(
     samples: Samples,
     wanted: Mapping[str, str],
     grids: Grids,
-    tell: Tell = nobody,
+    progress: Progress = no_progress,
 ) -> dict[str, Rounded]:
     """From the inputs that each layer has in the float32 network."""
     del grids
-    return round_layers(engine, samples, wanted, recipe, tell)
+    return round_layers(engine, samples, wanted, recipe, progress)
 
 
-def _in_turn(
+def _sequential(
     engine: Engine,
     samples: Samples,
     wanted: Mapping[str, str],
     grids: Grids,
-    tell: Tell = nobody,
+    progress: Progress = no_progress,
 ) -> dict[str, Rounded]:
-    return round_in_turn(engine, samples, wanted, activations=grids, tell=tell)
+    return round_sequentially(engine, samples, wanted, activations=grids, progress=progress)
 
 
 # By name, what each adds to those before it.
 WAYS: dict[str, Way] = {
     **{name: partial(_alone, recipe) for name, recipe in RECIPES.items()},
-    "+ in turn": _in_turn,
+    "+ in turn": _sequential,
 }
 # Those to choose among; the last where samples are too few to tell.
 TRIED = ("+ units", "+ bias correction", "+ compensation", "+ in turn")

@@ -13,7 +13,7 @@ from edgeconv.ir.graph import Epilogue, Graph, Node
 from edgeconv.kernels.storage import formats
 from edgeconv.search.calibration.inputs import rows_of
 from edgeconv.search.calibration.rounding import NEAREST, Rounded, round_layer
-from edgeconv.search.quantising.grids import Wanted, places
+from edgeconv.search.quantising.grids import RequestedFormats, places
 from edgeconv.search.quantising.unfused import unfused
 from edgeconv.search.quantising.units import settled, whole_bias
 from edgeconv.target.targets import Target
@@ -54,7 +54,7 @@ def pretended(
     """``graph`` with grids and units of no meaning: what it takes as an int8 network does not
     depend on them.  ``storage``: formats that the user gives, as `search.choose.select` takes them;
     ``kept``: tensors that stay float32."""
-    plain, wanted = unfused(graph), Wanted.of(graph, storage, kept)
+    plain, wanted = unfused(graph), RequestedFormats.of(graph, storage, kept)
     found = places(plain, target, wanted)
     grids = dict.fromkeys(found.tensors, SOME_GRID)
     names = wanted.filters(plain, found)

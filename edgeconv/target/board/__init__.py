@@ -81,7 +81,7 @@ class Board:
     fpu: str  # as -mfpu names it; "" where the architecture has one kind only
     float_abi: str  # as -mfloat-abi names it, or ""
     in_order: bool  # whether the core waits at the first use of a load that missed
-    prefetch: bool  # whether kernels fetch ahead in software
+    prefetch: bool  # whether kernels prefetch in software
     prefetch_far: bool  # and where memory brings operands more slowly than they are multiplied
     features: frozenset[str]  # what the core has beyond its ISA, by the keys of the file
     caches: tuple[Cache, ...]  # by level; those that hold data

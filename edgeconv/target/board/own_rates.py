@@ -23,7 +23,7 @@ SCHEMA = 4  # of the file; another one is none
 # vectors that it multiplies and adds in a cycle: to a power of two, so that two measurements of one
 # machine agree.
 RATES = (0.25, 0.5, 1.0, 2.0, 4.0)
-# Fetching ahead pays if it takes so many parts of the time without; what it takes on cores that it
+# Prefetching pays if it takes so many parts of the time without; what it takes on cores that it
 # suits is .71 to .77 (Zen 5), so that two measurements agree.
 FETCHING_PAYS = 0.9
 # What all else is rounded to, a step at a time.  Caches answer by the core's clock, so that their
@@ -45,7 +45,7 @@ class OwnRates:
     that it reads in a row out of every cache from the second on, and out of memory; ``latency``:
     cycles from load to use, likewise; both empty where the system tells of no caches or they could
     not be measured.  ``halves``: it computes a vector in two halves.  ``prefetch_far``:
-    what register tiles read from memory takes less time if it is fetched ahead, although memory
+    what register tiles read from memory takes less time if it is prefetched, although memory
     brings it more slowly than it is multiplied.
     """
 
@@ -69,7 +69,7 @@ class OwnRates:
     def described(self, caches: Sequence[Cache]) -> str:
         """In words, for one line."""
         halves = " in halves" if self.halves else ""
-        far = ", operands from memory fetched ahead" if self.prefetch_far else ""
+        far = ", operands from memory prefetched" if self.prefetch_far else ""
         text = (
             f"{self.multiply_adds_per_cycle:g} multiply-adds of vectors a cycle"
             f"{halves}, {self.loads_per_multiply_add:g} loads to each{far}"

@@ -23,8 +23,8 @@ COMPUTE, OVERHEAD = "compute", "overhead"
 # Cycles to call a layer, fetch its code from behind L1, and fill and drain its pipelines.
 LAYER_CYCLES = 300
 # The same where the code was there a turn ago: what a call fills and drains.
-TURN_CYCLES = 100
-# Of the shorter of compute and memory, the part that is not hidden: by fetching ahead and out of
+ROUND_CYCLES = 100
+# Of the shorter of compute and memory, the part that is not hidden: by prefetching and out of
 # order (fitted on Zen 5, see bench/prediction.py), and by a core that does one thing after another.
 EXPOSED, IN_ORDER = 0.2, 1.0
 
@@ -71,9 +71,9 @@ def duration_of(
     memory: defaultdict[str, float] = defaultdict(float)
     constants = [flow.filters for flow in flows] or [work.weight_bytes]
     data = [flow.data for flow in flows] or [work.data_bytes]
-    for crossing in (constants, data):
+    for level_traffic in (constants, data):
         # What a level is asked for comes from there unless it has to ask the next one.
-        for level, (here, behind) in zip(machine.caches, pairwise(crossing), strict=True):
+        for level, (here, behind) in zip(machine.caches, pairwise(level_traffic), strict=True):
             memory[level.name] += level.byte * max(0.0, here - behind)
     counted = 0.0 if flows else machine.load  # among the instructions, per byte
     memory[machine.weights.name] += (machine.weights.byte - counted) * constants[-1]
@@ -81,7 +81,7 @@ def duration_of(
         level = machine.caller if bank is None else machine.banks[bank]
         memory[level.name] += (level.byte - counted) * data[-1] * share
     return Duration(
-        overhead=(LAYER_CYCLES + TURN_CYCLES * (calls - 1)) * machine.cycle,
+        overhead=(LAYER_CYCLES + ROUND_CYCLES * (calls - 1)) * machine.cycle,
         compute=work.slots * machine.slot
         + work.moves * min(machine.slot, machine.cycle)
         + work.fetches * machine.cycle,

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from edgeconv.ir.choice import ArgKind, Layer
-from edgeconv.ir.work import Crossing
+from edgeconv.ir.work import CacheTraffic
 from edgeconv.target.price.operands import Use
 
 
@@ -31,17 +31,22 @@ def flows(
     An algorithm's prediction begins with empty caches, and brings each operand in once at least.
     Instead of that first time, what a cache has lost since the layer before comes in.
     """
-    found: Sequence[Crossing | None] = layer.traffic or [None] * len(sizes)
+    found: Sequence[CacheTraffic | None] = layer.traffic or [None] * len(sizes)
     if calls != 1.0:
-        found = [crossing and crossing.times(calls) for crossing in found]
+        found = [level_traffic and level_traffic.times(calls) for level_traffic in found]
     return [
-        _flow(crossing, layer, operands, sum(sizes[:number]), last=number == len(sizes))
-        for number, crossing in enumerate(found, 1)
+        _flow(level_traffic, layer, operands, sum(sizes[:number]), last=number == len(sizes))
+        for number, level_traffic in enumerate(found, 1)
     ]
 
 
 def _flow(
-    crossing: Crossing | None, layer: Layer, operands: Sequence[Use], size: int, *, last: bool
+    level_traffic: CacheTraffic | None,
+    layer: Layer,
+    operands: Sequence[Use],
+    size: int,
+    *,
+    last: bool,
 ) -> Flow:
     missing = dict.fromkeys(ArgKind, 0.0)
     for use in operands:
@@ -50,12 +55,15 @@ def _flow(
     filters = missing[ArgKind.WEIGHTS]
     fetched = missing[ArgKind.INPUT] + missing[ArgKind.WORKSPACE]
     written = missing[ArgKind.OUTPUT]
-    if crossing:
+    if level_traffic:
         own = {kind: sum(u.bytes for u in operands if u.kind is kind) for kind in ArgKind}
         image = sum(use.bytes for use in operands if use.ref == layer.node.inputs[0])
-        filters += max(0.0, crossing.filters - own[ArgKind.WEIGHTS])
-        fetched += max(0.0, crossing.input - image) + crossing.output_reads
-        fetched += max(0.0, crossing.packed - own[ArgKind.WORKSPACE])
-        written += max(0.0, crossing.output_writes - own[ArgKind.OUTPUT]) + crossing.packed_writes
+        filters += max(0.0, level_traffic.filters - own[ArgKind.WEIGHTS])
+        fetched += max(0.0, level_traffic.input - image) + level_traffic.output_reads
+        fetched += max(0.0, level_traffic.packed - own[ArgKind.WORKSPACE])
+        written += (
+            max(0.0, level_traffic.output_writes - own[ArgKind.OUTPUT])
+            + level_traffic.packed_writes
+        )
     fills = fetched + written - kept
     return Flow(filters=filters, data=fills, total=filters + fetched + written)

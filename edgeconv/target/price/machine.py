@@ -33,7 +33,7 @@ class Level:
 class Machine:
     """``slot``: seconds per vector instruction; ``cycle``: of the clock; ``load``: per byte of a
     scalar load that waits for nothing.  ``in_order``: nothing is hidden behind anything else, but
-    what kernels fetch ahead.
+    what kernels prefetch.
 
     ``lanes``: float32 in a vector.  ``sizes``: bytes of every cache, nearest first; ``caches``: L2
     and what is behind it.

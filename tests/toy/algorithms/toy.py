@@ -9,7 +9,7 @@ from edgeconv.ir.choice import Arg, ArgKind, Layer
 from edgeconv.ir.encoding import FLOAT32
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.layout import ROW_MAJOR
-from edgeconv.ir.work import Crossing, Work
+from edgeconv.ir.work import CacheTraffic, Work
 from edgeconv.kernels.algorithms.base import Algorithm
 from edgeconv.kernels.algorithms.candidate import ConvCandidate
 from edgeconv.kernels.algorithms.packing import bias_blob, filters_blob
@@ -33,11 +33,12 @@ def candidates(problem: ConvProblem, target: Target) -> tuple[ConvCandidate[ToyP
         return ()
     plan = ToyPlan(sums=problem.out_size[2])
 
-    def crossings() -> tuple[Crossing, ...]:
+    def cache_traffic() -> tuple[CacheTraffic, ...]:
         read, filters = problem.in_elements * ELEMENT, problem.macs * ELEMENT
         written = problem.out_elements * ELEMENT
         return tuple(
-            Crossing(cache.level, read, 0.0, filters, 0.0, 0.0, written) for cache in target.caches
+            CacheTraffic(cache.level, read, 0.0, filters, 0.0, 0.0, written)
+            for cache in target.caches
         )
 
     slots = 2.0 * problem.macs
@@ -47,7 +48,7 @@ def candidates(problem: ConvProblem, target: Target) -> tuple[ConvCandidate[ToyP
         plan=plan,
         workspace={"sums": ELEMENT * plan.sums},
         work=Work(slots, 0.0, ELEMENT * problem.macs, ELEMENT * problem.macs),
-        crossings=crossings,
+        cache_traffic=cache_traffic,
     )
     return (found,)
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from edgeconv.app.terminal import Progress, say, show
+from edgeconv.app.terminal import ProgressDisplay, say, show
 from edgeconv.base.errors import Exit
 from edgeconv.report import boards as tables
 from edgeconv.run import doctor
-from edgeconv.run.build.board_trial import try_flags
+from edgeconv.run.build.board_check import try_flags
 from edgeconv.run.machine import new_board
 from edgeconv.target import board as board_files
 from edgeconv.target.board.catalogue import Catalogue, load_all
@@ -24,8 +24,8 @@ def list_all(*, as_json: bool) -> Exit:
 
 def diagnose(*, as_json: bool) -> Exit:
     """What there is of tools, and which boards they are enough for."""
-    with Progress() as tell:
-        tell("looking for tools")
+    with ProgressDisplay() as progress:
+        progress("looking for tools")
         known = load_all()
         checks, boards = doctor.diagnose(known.boards), doctor.diagnose_boards(known.boards)
     show(tables.diagnosis(checks, boards), tables.diagnosis_json(checks, boards), as_json=as_json)
@@ -56,7 +56,7 @@ def check(*, file: Path, as_json: bool) -> Exit:
 
 def new(*, name: str, output: Path | None, as_json: bool) -> Exit:
     """Measure the machine, and write its file."""
-    with Progress() as tell:
-        found = new_board(name, output, tell=tell)
+    with ProgressDisplay() as progress:
+        found = new_board(name, output, progress=progress)
     show(tables.new_board(found), tables.new_board_json(found), as_json=as_json)
     return Exit.OK

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from edgeconv.app import pipeline
-from edgeconv.app.cli.run.asked import wanted as options_of
-from edgeconv.app.terminal import Progress, say, show
+from edgeconv.app.cli.run.compile_options import compile_options
+from edgeconv.app.terminal import ProgressDisplay, say, show
 from edgeconv.base.errors import EdgeconvError, Exit
 from edgeconv.base.real_path import real_path
 from edgeconv.report import files, text
@@ -26,22 +26,24 @@ def run(
     require_int8: bool,
     selftest: bool,
     as_json: bool,
-    **asked: Any,
+    **given: Any,
 ) -> Exit:
     """Compile, and build and verify where that is asked for."""
-    wanted = replace(options_of(**asked), require_int8=require_int8, selftest=selftest)
-    directory = directory or Path(wanted.prefix)
+    options = replace(compile_options(**given), require_int8=require_int8, selftest=selftest)
+    directory = directory or Path(options.prefix)
     if report and real_path(report) != real_path(directory):
         files.check(report)  # before anything long
-    unable = _unable(wanted.board) if verify else None
+    unable = _unable(options.board) if verify else None
     if unable:
         say(f"note: {unable.one_line()}: it will be built, and not verified")
-    with Progress() as tell:
-        _, notes = pipeline.compile_model(wanted, directory, build=build or verify, tell=tell)
+    with ProgressDisplay() as progress:
+        _, notes = pipeline.compile_model(
+            options, directory, build=build or verify, progress=progress
+        )
     for note in notes:
         say(f"note: {note}")
     if verify and not unable:
-        unable = _verified(directory, wanted.model)
+        unable = _verified(directory, options.model)
     written = Project.open(directory).report
     if report:
         files.write(written, report)
@@ -66,8 +68,8 @@ def _unable(board: str) -> EdgeconvError | None:
 def _verified(directory: Path, model: Path) -> EdgeconvError | None:
     """Why the project does not pass; what is known of it is worth printing all the same."""
     try:
-        with Progress() as tell:
-            result = pipeline.verify_project(directory, model=model, tell=tell)
+        with ProgressDisplay() as progress:
+            result = pipeline.verify_project(directory, model=model, progress=progress)
     except EdgeconvError as error:
         return error
     if result.passed:

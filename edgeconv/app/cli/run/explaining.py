@@ -9,8 +9,8 @@ from rich.console import RenderableType
 from rich.markup import escape
 
 from edgeconv.app import pipeline
-from edgeconv.app.cli.run.asked import wanted as options_of
-from edgeconv.app.terminal import Progress, say, show
+from edgeconv.app.cli.run.compile_options import compile_options
+from edgeconv.app.terminal import ProgressDisplay, say, show
 from edgeconv.base.errors import Exit, UsageError
 from edgeconv.report import explain as explanation
 from edgeconv.report import files, frontier
@@ -24,30 +24,32 @@ def run(
     html: Path | None,
     threads: int | None,
     as_json: bool,
-    **asked: Any,
+    **given: Any,
 ) -> Exit:
     """Show the choices for a model, or what storage formats trade."""
-    wanted = options_of(**asked)
+    options = compile_options(**given)
     if pareto:
-        return _pareto(wanted, html, as_json=as_json)
+        return _pareto(options, html, as_json=as_json)
     if html:
         raise UsageError("--html is for --pareto", hint="see `report --html`")
-    with Progress() as tell:
-        document, notes = pipeline.explain_model(wanted, layer=layer, threads=threads, tell=tell)
+    with ProgressDisplay() as progress:
+        document, notes = pipeline.explain_model(
+            options, layer=layer, threads=threads, progress=progress
+        )
     for note in notes:
         say(f"note: {note}")
     show(explanation.render(document), document, as_json=as_json)
     return Exit.OK
 
 
-def _pareto(wanted: CompileOptions, html: Path | None, *, as_json: bool) -> Exit:
+def _pareto(options: CompileOptions, html: Path | None, *, as_json: bool) -> Exit:
     if html:
         files.check_page(html)  # before anything long
-    with Progress() as tell:
-        points, model = pipeline.frontier_of(wanted, tell=tell)
+    with ProgressDisplay() as progress:
+        points, model = pipeline.frontier_of(options, progress=progress)
     shown: RenderableType = frontier.frontier_table(points)
     if html:
-        files.write_frontier(points, html, model=model, board=wanted.board)
+        files.write_frontier(points, html, model=model, board=options.board)
         shown = f"frontier: {escape(str(html))}"
     show(shown, frontier.document(points), as_json=as_json)
     return Exit.OK

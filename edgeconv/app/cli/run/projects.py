@@ -10,7 +10,7 @@ from rich.console import RenderableType
 from rich.markup import escape
 
 from edgeconv.app import pipeline
-from edgeconv.app.terminal import Progress, say, show
+from edgeconv.app.terminal import ProgressDisplay, say, show
 from edgeconv.base.errors import Exit
 from edgeconv.report import accuracy, compare, files, outcome, text
 from edgeconv.run.build.project import Project
@@ -30,7 +30,7 @@ def verify(
     """Compare with the model, or measure accuracy on samples."""
     if samples:
         return _try(directory, samples, model, ssh, as_json=as_json)
-    with Progress() as tell:
+    with ProgressDisplay() as progress:
         result = pipeline.verify_project(
             directory,
             model=model,
@@ -38,19 +38,19 @@ def verify(
             layers=layers,
             tolerance=tolerance,
             ssh=ssh,
-            tell=tell,
+            progress=progress,
         )
     show(outcome.verification(result), outcome.verification_json(result), as_json=as_json)
     return Exit.OK if result.passed else Exit.UNSATISFIED
 
 
 def _try(directory: Path, samples: Path, model: Path | None, ssh: str, *, as_json: bool) -> Exit:
-    with Progress() as tell:
+    with ProgressDisplay() as progress:
         found, ran, limits = pipeline.try_project(
-            directory, samples, model=model, ssh=ssh, tell=tell
+            directory, samples, model=model, ssh=ssh, progress=progress
         )
     missed = accuracy.misses(found, limits)
-    document = accuracy.tried_json(found, ran, passed=not missed)
+    document = accuracy.accuracy_json(found, ran, passed=not missed)
     show(accuracy.tried(found, ran), document, as_json=as_json)
     for note in accuracy.unchecked(found, limits):
         say(f"note: {note}")
@@ -63,9 +63,9 @@ def bench(
     *, directory: Path, runs: int, threads: int | None, ssh: str, layers: bool, as_json: bool
 ) -> Exit:
     """Time the program."""
-    with Progress() as tell:
+    with ProgressDisplay() as progress:
         result = pipeline.bench_project(
-            directory, runs=runs, threads=threads, layers=layers, ssh=ssh, tell=tell
+            directory, runs=runs, threads=threads, layers=layers, ssh=ssh, progress=progress
         )
     show(outcome.timing(result), outcome.timing_json(result), as_json=as_json)
     return Exit.OK

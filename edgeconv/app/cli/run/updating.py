@@ -12,8 +12,8 @@ import click
 
 from edgeconv.app.cli.model_options import model_options
 from edgeconv.app.cli.program import COMPILE
-from edgeconv.app.cli.run.asked import wanted
-from edgeconv.app.terminal import Progress, say, show
+from edgeconv.app.cli.run.compile_options import compile_options
+from edgeconv.app.terminal import ProgressDisplay, say, show
 from edgeconv.app.updating import update_weights
 from edgeconv.base.errors import EdgeconvError, Exit
 from edgeconv.kernels.storage import formats
@@ -25,8 +25,8 @@ from edgeconv.search.options import CompileOptions
 def run(*, directory: Path, model: Path, output: Path | None, as_json: bool) -> Exit:
     """The new image, where the program is the same."""
     options = _options(Project.open(directory), model)
-    with Progress() as tell:
-        done = update_weights(directory, options, output=output, tell=tell)
+    with ProgressDisplay() as progress:
+        done = update_weights(directory, options, output=output, progress=progress)
     for note in done.notes:
         say(f"note: {note}")
     text = f"weights of {model.name}: {done.header.size:,} bytes, layout "
@@ -43,7 +43,7 @@ def _options(project: Project, model: Path) -> CompileOptions:
     try:
         _, _, *words = shlex.split(project.report["program"]["command"])
         words = [str(model), *words[1:]]
-        asked: dict[str, Any] = COMPILE.make_context("compile", words).params
+        given: dict[str, Any] = COMPILE.make_context("compile", words).params
     except (KeyError, ValueError, EdgeconvError, click.ClickException) as error:
         raise EdgeconvError(
             "cannot tell how the project was compiled",
@@ -51,14 +51,14 @@ def _options(project: Project, model: Path) -> CompileOptions:
             rule="report.json has no command that this edgeconv understands",
             hint="compile the model again",
         ) from error
-    beside = {name: asked[name] for name in ("selftest", "threads")}  # of compile alone
-    asked = {option.name: asked[option.name] for option in model_options()}
-    chosen = "choice" in project.report or bool(asked["calibration"])
+    beside = {name: given[name] for name in ("selftest", "threads")}  # of compile alone
+    given = {option.name: given[option.name] for option in model_options()}
+    chosen = "choice" in project.report or bool(given["calibration"])
     if chosen:
-        asked |= {"calibration": None, "min_sqnr": None, "max_drop": None}
-        asked["objective"] = project.report.get("choice", asked).get("objective")
-        asked["storage"] = dict(_formats(project.report["layers"]))
-    options = wanted(**asked)
+        given |= {"calibration": None, "min_sqnr": None, "max_drop": None}
+        given["objective"] = project.report.get("choice", given).get("objective")
+        given["storage"] = dict(_formats(project.report["layers"]))
+    options = compile_options(**given)
     return replace(options, name=project.name, **beside)
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cache
 from random import Random
 
-from edgeconv.app.tuning.pool import Asked, Pool
+from edgeconv.app.tuning.pool import Batch, Pool
 from edgeconv.base.registry import lookup, scan
 
 
@@ -18,7 +18,7 @@ class Strategy:
     raises EdgeconvError where something that it needs is not installed."""
 
     name: str
-    following: Callable[[Pool, Random], Asked]
+    following: Callable[[Pool, Random], Batch]
     require: Callable[[], None] = lambda: None
 
 

@@ -13,7 +13,7 @@ from importlib.util import find_spec
 from random import Random
 
 from edgeconv.app.tuning.candidates import Candidate, Genes
-from edgeconv.app.tuning.pool import Asked, Pool
+from edgeconv.app.tuning.pool import Batch, Pool
 from edgeconv.app.tuning.strategies import Strategy
 from edgeconv.base.errors import EdgeconvError, Exit
 
@@ -34,15 +34,15 @@ def require() -> None:
         )
 
 
-def following(pool: Pool, rng: Random) -> Asked:
+def following(pool: Pool, rng: Random) -> Batch:
     """All that are left, the most promising first."""
     left = pool.open()
     timed = [each for each in pool.candidates if pool.seconds(each)]
     if not left:
-        return Asked(())
+        return Batch(())
     if len(timed) < LEAST:  # nothing to learn from yet: as predicted
         first = {workload: number for number, workload in enumerate(pool.by_gain())}
-        return Asked(sorted(left, key=lambda each: (first[each.workload], each.predicted)))
+        return Batch(sorted(left, key=lambda each: (first[each.workload], each.predicted)))
     vectors = import_module("sklearn.feature_extraction").DictVectorizer(sparse=False)
     ensemble = import_module("sklearn.ensemble")  # an extra, which takes a second to import
     forest = ensemble.RandomForestRegressor(_TREES, random_state=rng.randrange(1 << 31), n_jobs=1)
@@ -62,7 +62,7 @@ def following(pool: Pool, rng: Random) -> Asked:
     order = [left[number] for number in sorted(range(len(left)), key=gain, reverse=True)]
     for place in range(_AT_RANDOM - 1, len(order), _AT_RANDOM):
         order.insert(place, order.pop(rng.randrange(place, len(order))))
-    return Asked(order)
+    return Batch(order)
 
 
 def features(candidate: Candidate) -> Genes:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from random import Random
 
 from edgeconv.app.tuning.candidates import Candidate, Genes
-from edgeconv.app.tuning.pool import Asked, Pool
+from edgeconv.app.tuning.pool import Batch, Pool
 from edgeconv.app.tuning.strategies import Strategy
 
 FIRST = 4  # of each workload, those predicted to be the shortest
@@ -19,7 +19,7 @@ _ROUND = 3  # of a tournament
 _CHANGED = 0.1  # of the genes
 
 
-def following(pool: Pool, rng: Random) -> Asked:
+def following(pool: Pool, rng: Random) -> Batch:
     """The first ones of all workloads, then what is bred of those with most to gain."""
     first = [
         each
@@ -28,7 +28,7 @@ def following(pool: Pool, rng: Random) -> Asked:
         if each.kernel not in pool.found
     ]
     if first:
-        return Asked(first)
+        return Batch(first)
     bred: dict[str, Candidate] = {}
     left = pool.by_gain()
     for workload in left * (BROOD // max(1, len(left)) + 1):
@@ -41,7 +41,7 @@ def following(pool: Pool, rng: Random) -> Asked:
             wanted = _child(pool, workload, rng)
             closest = max(untried, key=lambda each: _alike(each.genes, wanted))
             bred[closest.kernel] = closest
-    return Asked(list(bred.values()))
+    return Batch(list(bred.values()))
 
 
 def _child(pool: Pool, workload: str, rng: Random) -> Genes:

@@ -10,14 +10,14 @@ from __future__ import annotations
 from random import Random
 
 from edgeconv.app.tuning.candidates import Candidate
-from edgeconv.app.tuning.pool import Asked, Pool
+from edgeconv.app.tuning.pool import Batch, Pool
 from edgeconv.app.tuning.strategies import Strategy
 
 ROUNDS = (3, 9, 27)  # runs of a candidate in each
 _KEPT = 2  # one of so many goes on
 
 
-def following(pool: Pool, rng: Random) -> Asked:
+def following(pool: Pool, rng: Random) -> Batch:
     """What is left of the first round that is not over."""
     for number, runs in enumerate(ROUNDS):
         left = [
@@ -27,8 +27,8 @@ def following(pool: Pool, rng: Random) -> Asked:
             if _runs(pool, candidate) < runs
         ]
         if left:
-            return Asked(left, runs)
-    return Asked(())
+            return Batch(left, runs)
+    return Batch(())
 
 
 def _through(pool: Pool, workload: str, number: int) -> list[Candidate]:

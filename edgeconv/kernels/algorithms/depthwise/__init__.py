@@ -13,19 +13,19 @@ import numpy.typing as npt
 from edgeconv.ir.choice import Layer
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.layout import ROW_MAJOR, blocked
-from edgeconv.ir.work import Crossing, Work
-from edgeconv.kernels.algorithms.ahead import (
+from edgeconv.ir.work import CacheTraffic, Work
+from edgeconv.kernels.algorithms.axis import axes_of
+from edgeconv.kernels.algorithms.base import Algorithm
+from edgeconv.kernels.algorithms.candidate import ConvCandidate
+from edgeconv.kernels.algorithms.layer import conv_layer
+from edgeconv.kernels.algorithms.packing import row_elements
+from edgeconv.kernels.algorithms.prefetch import (
     FOUND_CYCLES,
     HEADER,
     fetches,
     latency,
     rounds,
 )
-from edgeconv.kernels.algorithms.axis import axes_of
-from edgeconv.kernels.algorithms.base import Algorithm
-from edgeconv.kernels.algorithms.candidate import ConvCandidate
-from edgeconv.kernels.algorithms.layer import conv_layer
-from edgeconv.kernels.algorithms.packing import row_elements
 from edgeconv.kernels.algorithms.problem import ConvProblem
 from edgeconv.kernels.algorithms.strips import Segment, flatten, segments
 from edgeconv.kernels.algorithms.traffic import Runs, lost
@@ -70,7 +70,7 @@ def _candidates(problem: ConvProblem, target: Target) -> tuple[ConvCandidate[Dep
         plan=plan,
         workspace={},
         work=_work(problem, target, plan.rows),
-        crossings=partial(_traffic, problem, target),
+        cache_traffic=partial(_traffic, problem, target),
     )
     return (found,)
 
@@ -127,15 +127,17 @@ def _work(problem: ConvProblem, target: Target, rows: int) -> Work:
     )
 
 
-def _ahead(problem: ConvProblem, plan: DepthwisePlan, target: Target) -> tuple[int, float]:
+def _prefetch_distance(
+    problem: ConvProblem, plan: DepthwisePlan, target: Target
+) -> tuple[int, float]:
     """Output rows between that which is computed and that whose input is fetched, on cores in
     order, and lines that are fetched in all; 0 where nothing is."""
     planes = problem.kernel[0] * problem.in_size[0]
     if not fetches(target) or problem.in_ring or planes > 1:
         return 0, 0.0
     lines = problem.in_elements * problem.in_bytes / target.line_bytes
-    crossing = [each.input for each in _traffic(problem, target)]
-    cycles = latency(crossing, target, FOUND_CYCLES * lines)
+    level_traffic = [each.input for each in _traffic(problem, target)]
+    cycles = latency(level_traffic, target, FOUND_CYCLES * lines)
     strips = problem.batch * -(-problem.in_c // target.lanes) * problem.out_size[1]
     slot = target.lanes * target.peak / (target.macs_per_cycle or target.lanes * target.peak)
     rows = rounds(cycles, slot * _work(problem, target, plan.rows).slots / strips)
@@ -148,7 +150,7 @@ def _lower(
     problem, plan, lanes = candidate.problem, candidate.plan, target.lanes
     blocks = -(-problem.in_c // lanes)
     row = row_elements(lanes * math.prod(problem.kernel), problem.filters_as)
-    ahead, lines = _ahead(problem, plan, target)
+    prefetch, lines = _prefetch_distance(problem, plan, target)
     return conv_layer(
         candidate,
         Call(node, graph, target),
@@ -159,11 +161,11 @@ def _lower(
             **problem.window,
             **problem.rings,
             "segments": flatten(plan.strips),
-            **({"in_ahead": ahead} if ahead else {}),
+            **({"prefetch_input": prefetch} if prefetch else {}),
         },
         headers=(
             *("ec_strips.h", "ec_window.h"),
-            *((HEADER,) if ahead else ()),
+            *((HEADER,) if prefetch else ()),
             "ec_conv_depthwise.h",
         ),
         filters=(blocks * row, lambda weights: pack_depthwise(weights, lanes, row)),
@@ -174,7 +176,7 @@ def _lower(
     )
 
 
-def _traffic(problem: ConvProblem, target: Target) -> tuple[Crossing, ...]:
+def _traffic(problem: ConvProblem, target: Target) -> tuple[CacheTraffic, ...]:
     """Block by block of channels, each operand once; input rows again as far as they were evicted
     before the next output row, and filters before the next image."""
     blocks = -(-problem.in_c // target.lanes)
@@ -191,7 +193,7 @@ def _traffic(problem: ConvProblem, target: Target) -> tuple[Crossing, ...]:
         rows = lost(cache, window, filters, Runs(1, out_row))
         images = lost(cache, Runs(1, blocks * filters.bytes), Runs(1, blocks * (image + result)))
         found.append(
-            Crossing(
+            CacheTraffic(
                 level=cache.level,
                 input=problem.batch * blocks * (image + rows * (apart - image)),
                 packed=0.0,

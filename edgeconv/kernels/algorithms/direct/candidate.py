@@ -39,7 +39,7 @@ def _of_plan(problem: ConvProblem, plan: DirectPlan, target: Target) -> DirectCa
         plan=plan,
         workspace=parts,
         work=_work(problem, plan, target, decodes=bool(parts["decoded"])),
-        crossings=partial(traffic, problem, plan, target),
+        cache_traffic=partial(traffic, problem, plan, target),
         # A residual may come in with the first of several passes.
         summed_apart=plan.channels if passes and problem.finish.residual_as else 0,
     )

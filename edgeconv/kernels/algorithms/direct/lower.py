@@ -9,13 +9,13 @@ from functools import partial
 from edgeconv.ir.choice import Layer, Param
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.layout import Order
-from edgeconv.kernels.algorithms.ahead import HEADER, NOTHING, fetches
 from edgeconv.kernels.algorithms.direct.candidate import DirectCandidate
-from edgeconv.kernels.algorithms.direct.distances import ahead_of
 from edgeconv.kernels.algorithms.direct.packing import pack_filters, packed_elements
+from edgeconv.kernels.algorithms.direct.prefetch import prefetch_distances
 from edgeconv.kernels.algorithms.direct.tiles import FLOAT_BYTES, DirectPlan, filter_tiles, visits
 from edgeconv.kernels.algorithms.direct.traffic import traffic
 from edgeconv.kernels.algorithms.layer import conv_layer
+from edgeconv.kernels.algorithms.prefetch import HEADER, NOTHING, fetches
 from edgeconv.kernels.algorithms.problem import ConvProblem, Geometry
 from edgeconv.kernels.algorithms.strips import Segment, flatten
 from edgeconv.kernels.lowering.calls import residual_overwritten
@@ -26,7 +26,7 @@ from edgeconv.target.targets import Target
 def _geometry_params(problem: ConvProblem, plan: DirectPlan, lanes: int) -> dict[str, Param]:
     """Sizes and strides, with the rows as the plan walks them.
 
-    Where filters are fetched ahead, channels that lie side by side are taken by vectors, between
+    Where filters are prefetched, channels that lie side by side are taken by vectors, between
     which that happens.
     """
     source = Geometry.of(problem.in_layout, problem.in_c, problem.in_memory)
@@ -61,7 +61,7 @@ def _tiles_params(
     problem: ConvProblem, plan: DirectPlan, tiles: int, target: Target
 ) -> dict[str, Param]:
     """The tiles of filters: vectors, lanes that the last vector stores, strips and cache lines that
-    each strip fetches ahead; of the last tile, where those differ.
+    each strip prefetches; of the last tile, where those differ.
 
     A blocked layout has padding for a whole vector, so there every lane is stored.
     """
@@ -91,10 +91,10 @@ def lower(candidate: DirectCandidate, node: Node, graph: Graph, target: Target) 
     """The kernel call of ``node`` (Conv or Dense)."""
     lanes, problem, plan = target.lanes, candidate.problem, candidate.plan
     tiles = filter_tiles(problem, plan, target)
-    ahead = NOTHING if plan.ahead is None else plan.ahead
-    if plan.ahead is None and fetches(target):
+    prefetch = NOTHING if plan.prefetch is None else plan.prefetch
+    if plan.prefetch is None and fetches(target):
         moved = candidate.traffic or traffic(problem, plan, target)
-        ahead = ahead_of(problem, plan, moved, target)
+        prefetch = prefetch_distances(problem, plan, moved, target)
     step = Geometry.of(problem.out_layout, problem.out_c, problem.out_memory)
     out_vec = step.block_stride if problem.out_layout.order is not Order.CHANNELS_LAST else lanes
     params: dict[str, Param] = {
@@ -107,7 +107,7 @@ def lower(candidate: DirectCandidate, node: Node, graph: Graph, target: Target) 
         "groups": (problem.group_in_c, problem.group_out_c) if problem.groups > 1 else (0, 0),
         **_workspace_params(candidate.workspace),
         "decoded_rows": plan.band,
-        **ahead.params,
+        **prefetch.params,
     }
     return conv_layer(
         candidate,
@@ -116,7 +116,7 @@ def lower(candidate: DirectCandidate, node: Node, graph: Graph, target: Target) 
         params=params,
         headers=(
             *("ec_decode.h", "ec_strips.h", "ec_window.h"),
-            *((HEADER,) if ahead else ()),
+            *((HEADER,) if prefetch else ()),
             "ec_conv_direct.h",
         ),
         filters=(
@@ -125,7 +125,7 @@ def lower(candidate: DirectCandidate, node: Node, graph: Graph, target: Target) 
         ),
         aliases=residual_overwritten(node, graph),
         divides=problem.divides,
-        fetches=ahead.lines,
+        fetches=prefetch.lines,
         plan={
             "mr": plan.largest_rows,
             "nr": plan.vectors * lanes,
@@ -151,7 +151,7 @@ def _workspace_params(sizes: Mapping[str, int]) -> dict[str, Param]:
 def _lines(
     problem: ConvProblem, plan: DirectPlan, target: Target, vectors: int, cut: tuple[Segment, ...]
 ) -> int:
-    """Cache lines of filters that each strip fetches ahead, where channels come in chunks."""
+    """Cache lines of filters that each strip prefetches, where channels come in chunks."""
     if not plan.channels or not cut or not target.line_bytes:
         return 0
     filters = plan.channels * math.prod(problem.kernel) * vectors * target.lanes

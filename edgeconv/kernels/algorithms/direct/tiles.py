@@ -9,7 +9,7 @@ from functools import lru_cache
 
 from edgeconv.ir.encoding import FLOAT32
 from edgeconv.ir.layout import CHANNELS_LAST
-from edgeconv.kernels.algorithms.ahead import Ahead
+from edgeconv.kernels.algorithms.prefetch import PrefetchDistances
 from edgeconv.kernels.algorithms.problem import ConvProblem
 from edgeconv.kernels.algorithms.strips import Segment
 from edgeconv.target.cache import ASSUMED
@@ -43,8 +43,8 @@ class DirectPlan:
     decoded to memory before those rows meet them, a tile and pass at a time, rather than in
     registers for each strip.  ``band``: so many rows of the input are decoded to memory before the
     filters pass over them, 0 where micro-kernels decode them.  ``channels`` of the input meet a
-    tile of filters at a time while the next filters are fetched, 0 where none are.  ``ahead``: what
-    is fetched ahead by distances, None where the board says how far.
+    tile of filters at a time while the next filters are fetched, 0 where none are.  ``prefetch``:
+    what is prefetched in software, None where the board says how far.
     """
 
     vectors: int
@@ -59,7 +59,7 @@ class DirectPlan:
     in_blocks: bool = False
     band: int = 0
     channels: int = 0
-    ahead: Ahead | None = None
+    prefetch: PrefetchDistances | None = None
 
     @property
     def largest_rows(self) -> int:

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from edgeconv.ir.encoding import FLOAT32
-from edgeconv.ir.work import Crossing
+from edgeconv.ir.work import CacheTraffic
 from edgeconv.kernels.algorithms.direct.footprint import Input, Output, brought_again
 from edgeconv.kernels.algorithms.direct.plan import workspace
 from edgeconv.kernels.algorithms.direct.tiles import DirectPlan, filter_tiles
@@ -27,8 +27,8 @@ from edgeconv.target.targets import Target
 FLOAT_BYTES = 4  # of a bias, whatever the rest is stored as
 
 
-def traffic(problem: ConvProblem, plan: DirectPlan, target: Target) -> tuple[Crossing, ...]:
-    """What crosses behind each of the target's caches, nearest first, for the whole batch."""
+def traffic(problem: ConvProblem, plan: DirectPlan, target: Target) -> tuple[CacheTraffic, ...]:
+    """Cache traffic behind each of the target's caches, nearest first, for the whole batch."""
     kinds = _tile_kinds(problem, plan, target)
     found = []
     read = replace(problem, in_as=FLOAT32) if plan.band else problem
@@ -45,7 +45,7 @@ def traffic(problem: ConvProblem, plan: DirectPlan, target: Target) -> tuple[Cro
             output=Output.of(problem, plan, target, cache.line),
             tiles=tuple(kinds.items()),
         )
-        found.append(nest.crossing())
+        found.append(nest.level_traffic())
     return tuple(found)
 
 
@@ -103,7 +103,7 @@ class _Nest:
         taps = tile.channels * math.prod(self.problem.kernel)
         return float(taps * filters * self.problem.filter_bytes)
 
-    def crossing(self) -> Crossing:
+    def level_traffic(self) -> CacheTraffic:
         """What crosses behind the cache for the whole batch."""
         batch, parts = self.problem.batch, [(_TileTraffic(self, t), n) for t, n in self.tiles]
         rounds = batch * self.chunks
@@ -128,7 +128,7 @@ class _Nest:
             packed += again + self.band + (rounds - 1) * evicted
             written += rounds * evicted
             again = 0.0
-        return Crossing(
+        return CacheTraffic(
             level=self.cache.level,
             input=batch * self._image(parts) + again,
             packed=packed,

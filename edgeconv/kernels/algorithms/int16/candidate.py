@@ -10,13 +10,13 @@ from edgeconv.ir.encoding import FLOAT32
 from edgeconv.ir.work import Work
 from edgeconv.kernels.algorithms.axis import axes_of
 from edgeconv.kernels.algorithms.candidate import ConvCandidate
-from edgeconv.kernels.algorithms.integer.cycles import FOURS_BLOCK, of_core, real_cycles_of
+from edgeconv.kernels.algorithms.integer.cycles import BLOCK_1X4, of_core, real_cycles_of
 from edgeconv.kernels.algorithms.integer.packing import padded
 from edgeconv.kernels.algorithms.problem import ConvProblem
 from edgeconv.target.micro_kernel import Lies, MicroKernel
 from edgeconv.target.targets import DSP, DUAL_ISSUE, HELIUM, THUMB_1, Target
 
-PIXELS, FILTERS, QUAD = 3, 2, 4  # of a tile without vectors, and numbers that lie side by side
+PIXELS, FILTERS, K_BLOCK = 3, 2, 4  # of a tile without vectors, and numbers that lie side by side
 FOUR, EIGHT = 4, 8  # filters of a tile with Helium, and numbers
 _BYTES = 2
 # Slots of a result: products of 64 bits, offset, shift and bounds, one by one with vectors too;
@@ -32,7 +32,7 @@ class _Loops:
     """Cycles of a core without vectors.  ``block``: of the products of a tile of filters by the
     pixels of a panel, of as many numbers as lie side by side; ``tile``: what such a tile of sums
     takes besides, its results included.  Of a ``window`` that is gathered, of each ``piece`` of it
-    that lies together, of every ``quad`` that is copied at once and of every other ``number``.
+    that lies together, of every ``k_block`` that is copied at once and of every other ``number``.
     Of a depthwise layer a ``product``, and ``result`` for what is around.  ``residual``: of a
     result that one is added to.  Of filters with zero points ``summed``, of four numbers that are
     added up, and ``around``, of a sum that this counts in.  ``beside``: of a product of a depthwise
@@ -42,7 +42,7 @@ class _Loops:
     tile: float
     window: float
     piece: float
-    quad: float
+    k_block: float
     number: float
     product: float
     result: float
@@ -60,7 +60,7 @@ _NARROW = _Loops(208, 1720, 400, 66, 145, 42, 14.5, 240, 150)
 _THUMB_2 = _Loops(81, 470, 175, 83, 21, 23, 6, 27, 24)
 _SINGLE = _Loops(31, 320, 180, 84, 20, 22, 9.5, 36, 42, beside=3.5)
 _DUAL = _Loops(18, 220, 95, 63, 14, 16, 6.5, 24, 38, beside=2.5)
-_HELIUM = _Loops(FOURS_BLOCK, 228, 60, 85, 2, 8, 3, 47, 38)
+_HELIUM = _Loops(BLOCK_1X4, 228, 60, 85, 2, 8, 3, 47, 38)
 _PORTABLE = _Loops(96, 162, 0, 0, 12, 3, 6, 36, 24)
 
 
@@ -116,7 +116,7 @@ def _results(problem: ConvProblem) -> float:
 
 def _plain(problem: ConvProblem, target: Target) -> ConvCandidate[Int16Plan]:
     helium, pixels = HELIUM in target.features, math.prod(problem.out_size)
-    block, together = (EIGHT, FOUR) if helium else (QUAD, FILTERS)
+    block, together = (EIGHT, FOUR) if helium else (K_BLOCK, FILTERS)
     numbers = padded(numbers_of(problem), block)
     alone = helium or pixels < PIXELS
     plan = Int16Plan("dense" if alone else "convolve", numbers, problem.chunk // block * block)
@@ -128,7 +128,7 @@ def _plain(problem: ConvProblem, target: Target) -> ConvCandidate[Int16Plan]:
         cycles = strips * tiles * (numbers / block * loops.block / 2 + loops.tile / PIXELS)
     if problem.asymmetric:
         results = strips * tiles * together * (1 if alone else PIXELS)
-        cycles += pixels * problem.groups * problem.batch * (numbers / QUAD * loops.summed)
+        cycles += pixels * problem.groups * problem.batch * (numbers / K_BLOCK * loops.summed)
         cycles += results * loops.around
     if alone and is_plain(problem, numbers):
         room = 0
@@ -150,12 +150,13 @@ def _gathered(problem: ConvProblem, block: int, loops: _Loops) -> float:
 
 
 def _pieces(count: int, length: int, block: int, loops: _Loops) -> float:
-    """Those of a window in so many pieces: quads where one begins with a quad, else numbers."""
-    numbers, quads = -(count * length) % block, 0
+    """Those of a window in so many pieces: k-blocks where one begins with a k-block, else
+    numbers."""
+    numbers, k_blocks = -(count * length) % block, 0
     for piece in range(count):
-        whole = length // QUAD if piece * length % QUAD == 0 else 0
-        quads, numbers = quads + whole, numbers + length - QUAD * whole
-    return loops.window + count * loops.piece + quads * loops.quad + numbers * loops.number
+        whole = length // K_BLOCK if piece * length % K_BLOCK == 0 else 0
+        k_blocks, numbers = k_blocks + whole, numbers + length - K_BLOCK * whole
+    return loops.window + count * loops.piece + k_blocks * loops.k_block + numbers * loops.number
 
 
 def is_plain(problem: ConvProblem, numbers: int) -> bool:
@@ -236,6 +237,6 @@ def _found(
             **({"panel": room} if room else {}),
         },
         work=Work(work.slots, work.moves, weights * -(-pixels // plan.pixels), data),
-        crossings=tuple,  # what it moves is taken to be every operand once
+        cache_traffic=tuple,  # what it moves is taken to be every operand once
         compute=WIDE_REAL if problem.wide_real else INT16,
     )

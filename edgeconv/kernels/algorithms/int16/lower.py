@@ -15,7 +15,7 @@ from edgeconv.kernels.algorithms.candidate import ConvCandidate
 from edgeconv.kernels.algorithms.int16.candidate import Int16Plan
 from edgeconv.kernels.algorithms.int16.finish import Finished, finished
 from edgeconv.kernels.algorithms.int16.packing import (
-    in_eights,
+    in_k_blocks_of_eight,
     in_pairs,
     row_order,
     taps_first,
@@ -128,7 +128,7 @@ def _constants(
     if plan.kernel == "depthwise":
         elements = problem.out_c * math.prod(problem.kernel)
         return (_widened(count, elements + elements % 2, words, lambda: taps_first(own())),)
-    arrange = in_eights if HELIUM in target.features else in_pairs
+    arrange = in_k_blocks_of_eight if HELIUM in target.features else in_pairs
     together = 4 if HELIUM in target.features else 2
     each = -(-problem.group_out_c // together) * together
     elements = problem.groups * each * plan.numbers

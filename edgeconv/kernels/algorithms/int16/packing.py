@@ -9,22 +9,22 @@ import numpy.typing as npt
 
 from edgeconv.ir.requantisation.wide import Wide
 from edgeconv.kernels.algorithms.filter_order import FilterOrder
-from edgeconv.kernels.algorithms.int16.candidate import EIGHT, FILTERS, FOUR, QUAD, Int16Plan
+from edgeconv.kernels.algorithms.int16.candidate import EIGHT, FILTERS, FOUR, K_BLOCK, Int16Plan
 from edgeconv.kernels.algorithms.integer.packing import by_group, in_blocks
 
 Floats = npt.NDArray[np.float32]
 Words = npt.NDArray[np.int32]
-_PLACES = [0, 2, 1, 3]  # of a quad's numbers as bytes, which SXTB16 makes pairs of
+_PLACES = [0, 2, 1, 3]  # of a k-block's numbers as bytes, which SXTB16 makes pairs of
 
 
 def in_pairs(weights: Floats, groups: int) -> Floats:
-    """Filters (out_c, in_c, kernel ...) of every group two at a time, quad by quad: of either the
-    numbers 0, 2, 1 and 3, by kernel row, column and channel.  Zeros fill up."""
-    flat = in_blocks(by_group(weights, groups, FILTERS), FILTERS, QUAD)
-    return np.ascontiguousarray(flat.reshape(-1, QUAD)[:, _PLACES]).reshape(-1)
+    """Filters (out_c, in_c, kernel ...) of every group two at a time, k-block by k-block: of either
+    the numbers 0, 2, 1 and 3, by kernel row, column and channel.  Zeros fill up."""
+    flat = in_blocks(by_group(weights, groups, FILTERS), FILTERS, K_BLOCK)
+    return np.ascontiguousarray(flat.reshape(-1, K_BLOCK)[:, _PLACES]).reshape(-1)
 
 
-def in_eights(weights: Floats, groups: int) -> Floats:
+def in_k_blocks_of_eight(weights: Floats, groups: int) -> Floats:
     """The same four at a time, of each eight numbers in their order."""
     return in_blocks(by_group(weights, groups, FOUR), FOUR, EIGHT)
 

@@ -109,7 +109,7 @@ def wide_product_candidate(node: Node, graph: Graph, target: Target) -> Candidat
         algorithm="int16",
         workspace={"operand": starts + packed + row},
         work=work,
-        crossings=tuple,  # what it moves is taken to be every operand once
+        cache_traffic=tuple,  # what it moves is taken to be every operand once
         compute=COMPUTE,
     )
 

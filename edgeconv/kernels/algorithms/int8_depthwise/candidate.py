@@ -61,7 +61,7 @@ def candidates(problem: ConvProblem, target: Target) -> tuple[ConvCandidate[Dept
         plan=plan,
         workspace={"panel": plan.panel_bytes},
         work=work,
-        crossings=tuple,  # what it moves is taken to be every operand once
+        cache_traffic=tuple,  # what it moves is taken to be every operand once
     )
     return (found,)
 

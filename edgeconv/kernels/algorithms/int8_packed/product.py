@@ -185,7 +185,7 @@ def _every(each: RowsCandidate, product: Product, workspace: int, target: Target
         algorithm=each.algorithm,
         workspace={"operand": workspace},
         work=replace(work, slots=work.slots + slots),
-        crossings=tuple,  # what it moves is taken to be every operand once
+        cache_traffic=tuple,  # what it moves is taken to be every operand once
         compute=each.compute,
     )
 

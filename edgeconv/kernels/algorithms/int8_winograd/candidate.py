@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from edgeconv.ir.candidate import INTEGERS
-from edgeconv.ir.minimal_filter import Nested
+from edgeconv.ir.winograd_form import Nested
 from edgeconv.kernels.algorithms.int8_packed.candidate import requantise_slots
 from edgeconv.kernels.algorithms.int8_winograd.forms import FORMS, fits, shift_of
 from edgeconv.kernels.algorithms.problem import ConvProblem
@@ -37,7 +37,7 @@ def in_words(
     """``problem`` with words of channels, as ``kernel`` takes them at once, in place of channels;
     in these forms."""
     words = problem.groups * -(-problem.group_in_c // kernel.k)
-    return replace(problem, in_c=words, minimal_filters=forms)
+    return replace(problem, in_c=words, winograd_forms=forms)
 
 
 def _rows(target: Target) -> tuple[MicroKernel, ...]:

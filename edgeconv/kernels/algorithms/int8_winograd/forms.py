@@ -1,4 +1,4 @@
-"""Minimal filtering algorithms in whole numbers, of int8 in int16: forms, matrices, filters.
+"""Winograd's algorithms in whole numbers, of int8 in int16: forms, matrices, filters.
 
 With a number L, the ``scale``, and a power of two for each product, the ``weights`` w, the matrices
 of F(m, r) (``winograd.toom_cook``) become
@@ -21,8 +21,8 @@ import numpy as np
 import numpy.typing as npt
 
 from edgeconv.ir.encoding import INT8
-from edgeconv.ir.minimal_filter import MinimalFilter, Nested, minimal_filter
 from edgeconv.ir.straight_line import Elements, Matrix, Routine
+from edgeconv.ir.winograd_form import Nested, WinogradForm, winograd_form
 from edgeconv.kernels.algorithms.winograd.equations import routine
 from edgeconv.kernels.algorithms.winograd.toom_cook import Matrices, is_convolution, matrices
 
@@ -34,7 +34,7 @@ _LARGEST = 2**15 - 1
 class WholeForm:
     """``filtering`` in whole numbers: its scale, and the weight of each product."""
 
-    filtering: MinimalFilter
+    filtering: WinogradForm
     scale: int
     weights: tuple[int, ...]
 
@@ -43,15 +43,15 @@ class WholeForm:
 WHOLE = {
     entry.filtering: entry
     for entry in (
-        WholeForm(minimal_filter(2, 3, (0, 1, -1)), 2, (1, 1, 1, 1)),
-        WholeForm(minimal_filter(4, 3, (0, 1, -1, 2, -2)), 24, (1, 1, 1, 1, 1, 8)),
+        WholeForm(winograd_form(2, 3, (0, 1, -1)), 2, (1, 1, 1, 1)),
+        WholeForm(winograd_form(4, 3, (0, 1, -1, 2, -2)), 24, (1, 1, 1, 1, 1, 8)),
     )
 }
 FORMS = tuple(Nested(form, form) for form in WHOLE)
 
 
 @lru_cache(maxsize=64)
-def whole_matrices(form: MinimalFilter) -> Matrices:
+def whole_matrices(form: WinogradForm) -> Matrices:
     """Those of ``form``, without fractions, proven to make ``scale`` times a convolution."""
     whole, plain = WHOLE[form], matrices(form)
     filters = tuple(
@@ -70,7 +70,7 @@ def whole_matrices(form: MinimalFilter) -> Matrices:
 
 
 @lru_cache(maxsize=64)
-def routine_of(form: MinimalFilter, side: str) -> Routine:
+def routine_of(form: WinogradForm, side: str) -> Routine:
     """The transformation of the ``side`` "input" or "output" of ``form``."""
     found, points = whole_matrices(form), ", ".join(map(str, form.points))
     if side == "input":

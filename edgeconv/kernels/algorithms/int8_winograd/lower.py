@@ -6,9 +6,9 @@ import numpy as np
 
 from edgeconv.ir.choice import Layer
 from edgeconv.ir.graph import Graph, Node
-from edgeconv.ir.minimal_filter import Nested
 from edgeconv.ir.requantisation import Form
-from edgeconv.ir.requantisation.twice import Twice
+from edgeconv.ir.requantisation.double_rounding import Twice
+from edgeconv.ir.winograd_form import Nested
 from edgeconv.kernels.algorithms.int8_packed.lower import channel_words, room_for
 from edgeconv.kernels.algorithms.int8_winograd.candidate import in_words
 from edgeconv.kernels.algorithms.int8_winograd.forms import (

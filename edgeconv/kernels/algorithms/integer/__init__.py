@@ -21,14 +21,14 @@ from edgeconv.kernels.algorithms.problem import ConvProblem
 from edgeconv.kernels.lowering.options import Stored, channels_last_only
 from edgeconv.target.targets import Target
 
-Found = ConvCandidate[IntegerPlan] | ConvCandidate[RealPlan]
+IntegerCandidate = ConvCandidate[IntegerPlan] | ConvCandidate[RealPlan]
 
 
-def _candidates(problem: ConvProblem, target: Target) -> tuple[Found, ...]:
+def _candidates(problem: ConvProblem, target: Target) -> tuple[IntegerCandidate, ...]:
     return candidates(problem, target) or real_candidates(problem, target)
 
 
-def _lower(candidate: Found, node: Node, graph: Graph, target: Target) -> Layer:
+def _lower(candidate: IntegerCandidate, node: Node, graph: Graph, target: Target) -> Layer:
     if isinstance(candidate.plan, RealPlan):
         return lower_real(replace(candidate, plan=candidate.plan), node, graph, target)
     return lower(replace(candidate, plan=candidate.plan), node, graph, target)

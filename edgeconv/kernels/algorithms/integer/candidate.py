@@ -12,23 +12,23 @@ from edgeconv.ir.candidate import INTEGERS
 from edgeconv.ir.work import Work
 from edgeconv.kernels.algorithms.axis import axes_of
 from edgeconv.kernels.algorithms.candidate import ConvCandidate
-from edgeconv.kernels.algorithms.integer.beside import is_column, taken
+from edgeconv.kernels.algorithms.integer.adjacent_windows import is_column, taken
 from edgeconv.kernels.algorithms.integer.cycles import (
-    EIGHTS_AROUND,
-    EIGHTS_COLUMN,
-    EIGHTS_LAST,
-    EIGHTS_ROW,
-    EIGHTS_TAP,
-    EIGHTS_TAPS,
-    EIGHTS_WINDOW,
-    FOURS_AROUND,
-    FOURS_BLOCK,
-    FOURS_EDGE,
-    FOURS_LAST,
-    FOURS_PIXEL,
-    FOURS_RESULTS,
-    FOURS_ROW,
-    FOURS_SUMMED,
+    AROUND_1X4,
+    AROUND_1X8,
+    BLOCK_1X4,
+    COLUMN_1X8,
+    EDGE_1X4,
+    LAST_1X4,
+    LAST_1X8,
+    PIXEL_1X4,
+    RESULTS_1X4,
+    ROW_1X4,
+    ROW_1X8,
+    SUMMED_1X4,
+    TAP_1X8,
+    TAPS_1X8,
+    WINDOW_1X8,
     Cycles,
     Summed,
     Windows,
@@ -36,35 +36,35 @@ from edgeconv.kernels.algorithms.integer.cycles import (
     helium_besides,
     plain_cycles_of,
 )
+from edgeconv.kernels.algorithms.integer.depthwise_2x2 import Depthwise2x2, depthwise_2x2
 from edgeconv.kernels.algorithms.integer.kernels import (
     CONVOLVE,
-    CONVOLVE_FOURS,
+    CONVOLVE_1X4,
     DENSE,
+    DENSE_1X4,
+    DENSE_1X4_AROUND,
     DENSE_AROUND,
-    DENSE_FOURS,
-    DENSE_FOURS_AROUND,
     DEPTHWISE,
+    DEPTHWISE_1X8,
     DEPTHWISE_3X3,
-    DEPTHWISE_3X3_EIGHTS,
-    DEPTHWISE_EIGHTS,
+    DEPTHWISE_3X3_1X8,
     IntegerKernel,
 )
 from edgeconv.kernels.algorithms.integer.packing import (
+    CHANNELS_1X8,
     DEPTHWISE_CHANNELS,
-    EIGHTS_CHANNELS,
     FOUR,
-    QUAD,
+    K_BLOCK,
     SIXTEEN,
     sums_in,
     words_of,
 )
-from edgeconv.kernels.algorithms.integer.two_rows import TwoRows, two_rows
 from edgeconv.kernels.algorithms.problem import ConvProblem
 from edgeconv.target.targets import DSP, HELIUM, Target
 
 PIXELS = 3  # of a panel
 ROWS = PIXELS  # that wait for a residual: no pixel is left over, whatever their width
-_PANEL_BYTES = 2 * PIXELS * QUAD  # of a quad
+_PANEL_BYTES = 2 * PIXELS * K_BLOCK  # of a k-block
 NUMBERS_BYTES = 8  # of a pixel and four or eight channels of a depthwise layer
 
 
@@ -73,7 +73,7 @@ class IntegerPlan:
     """``two``: of a depthwise layer by pairs of rows."""
 
     kernel: IntegerKernel
-    two: TwoRows | None = None
+    two: Depthwise2x2 | None = None
 
     def reads_again(self, problem: ConvProblem) -> bool:
         """Pixels are read where they lie, once for every four filters: no window is copied."""
@@ -105,7 +105,7 @@ def image_candidates(
     if problem.groups > 1 and problem.group_in_c == 1:
         if helium:
             return (_helium_depthwise(problem),)
-        ways = _fewer_bytes_later(_by_two_rows(problem, target), _depthwise(problem, target))
+        ways = _fewer_bytes_later(_by_2x2(problem, target), _depthwise(problem, target))
         return ways if target.workspaces else ways[-1:]
     if problem.groups > 1 and problem.finish.residual_as is not None:
         return ()
@@ -149,14 +149,14 @@ def helium_dense(problem: ConvProblem) -> ConvCandidate[IntegerPlan]:
     fours, blocks = -(-problem.out_c // FOUR), -(-window // SIXTEEN)
     added = problem.finish.residual_as is not None
     row = problem.out_size[2] * problem.out_c
-    plan = IntegerPlan(CONVOLVE_FOURS.with_residual(added=added))
+    plan = IntegerPlan(CONVOLVE_1X4.with_residual(added=added))
     copied, copying = windows_copied(problem)
     more = helium_besides(problem.sum_facts.scaling)
     cycles = pixels * (
-        fours * (FOURS_BLOCK * blocks + FOURS_RESULTS + more + (FOURS_AROUND if around else 0.0))
-        + FOURS_PIXEL
-        + (summing(problem, SIXTEEN, FOURS_SUMMED) if around else 0.0)
-        + (FOURS_LAST if problem.out_c % FOUR else 0.0)
+        fours * (BLOCK_1X4 * blocks + RESULTS_1X4 + more + (AROUND_1X4 if around else 0.0))
+        + PIXEL_1X4
+        + (summing(problem, SIXTEEN, SUMMED_1X4) if around else 0.0)
+        + (LAST_1X4 if problem.out_c % FOUR else 0.0)
         + copying
     )
     cycles += 6.0 * problem.batch * problem.out_size[1] * row if added else 0.0
@@ -165,7 +165,7 @@ def helium_dense(problem: ConvProblem) -> ConvCandidate[IntegerPlan]:
         problem,
         plan,
         {
-            "window": panel_quads(problem, window) * QUAD if copied or added else 0,
+            "window": panel_k_blocks(problem, window) * K_BLOCK if copied or added else 0,
             "rows": row if added else 0,
         },
         (cycles, passes, float(pixels * fours * window)),
@@ -177,24 +177,24 @@ def windows_copied(problem: ConvProblem) -> tuple[bool, float]:
     if problem.kernel == (1, 1, 1) and not any(problem.pads):
         return False, 0.0
     within = _within(problem)
-    return True, problem.kernel[1] * (within * FOURS_ROW + (1 - within) * FOURS_EDGE)
+    return True, problem.kernel[1] * (within * ROW_1X4 + (1 - within) * EDGE_1X4)
 
 
 def _helium_depthwise(problem: ConvProblem) -> ConvCandidate[IntegerPlan]:
     """Eight channels at a time."""
     each = taken(problem, in_pairs=False)
-    eights, taps = -(-problem.out_c // EIGHTS_CHANNELS), math.prod(problem.kernel)
+    eights, taps = -(-problem.out_c // CHANNELS_1X8), math.prod(problem.kernel)
     windows = float(problem.batch * math.prod(problem.out_size) * eights)
     if _is_3x3(problem) and not problem.asymmetric:
-        kernel, window, number = DEPTHWISE_3X3_EIGHTS, EIGHTS_WINDOW, EIGHTS_COLUMN / 3
+        kernel, window, number = DEPTHWISE_3X3_1X8, WINDOW_1X8, COLUMN_1X8 / 3
     else:
-        kernel, number = DEPTHWISE_EIGHTS, EIGHTS_ROW
-        window = EIGHTS_TAPS + EIGHTS_TAP * taps
+        kernel, number = DEPTHWISE_1X8, ROW_1X8
+        window = TAPS_1X8 + TAP_1X8 * taps
     window += 2 * helium_besides(problem.sum_facts.scaling)
     batches = problem.batch * each.batches * eights
-    cycles = windows * window + batches * (number * each.lone + EIGHTS_AROUND)
-    cycles += EIGHTS_LAST * windows / eights if problem.out_c % EIGHTS_CHANNELS else 0.0
-    constants = windows * _bytes_of_words(EIGHTS_CHANNELS, taps)
+    cycles = windows * window + batches * (number * each.lone + AROUND_1X8)
+    cycles += LAST_1X8 * windows / eights if problem.out_c % CHANNELS_1X8 else 0.0
+    constants = windows * _bytes_of_words(CHANNELS_1X8, taps)
     return _found_depthwise(problem, kernel, (cycles, constants, 8.0 * taps * windows))
 
 
@@ -202,12 +202,12 @@ def _dense(problem: ConvProblem, target: Target, *, apart: bool) -> ConvCandidat
     """``apart``: between the channels of two pixels lie others."""
     core = cycles_of(target, problem.sum_facts.scaling)
     numbers = problem.in_c * math.prod(problem.kernel)
-    quads = panel_quads(problem, numbers)
+    k_blocks = panel_k_blocks(problem, numbers)
     pixels, pairs = problem.batch * math.prod(problem.out_size), -(-problem.out_c // 2)
     panels, _ = panels_of(problem)
-    cycles = panels * pairs * (quads * core.tile + core.tile_results)
+    cycles = panels * pairs * (k_blocks * core.tile + core.tile_results)
     cycles += packing_cycles(problem, core, apart=apart)
-    window = quads * QUAD
+    window = k_blocks * K_BLOCK
     passes = panels * 2 * pairs * (window + 8)  # bytes of filters and their words
     added = problem.finish.residual_as is not None
     row = problem.out_size[2] * problem.out_c
@@ -216,7 +216,7 @@ def _dense(problem: ConvProblem, target: Target, *, apart: bool) -> ConvCandidat
         problem,
         IntegerPlan(CONVOLVE.with_residual(added=added)),
         {
-            "panel": quads * _PANEL_BYTES,
+            "panel": k_blocks * _PANEL_BYTES,
             "rows": min(ROWS, problem.out_size[1]) * row if added else 0,
         },
         (cycles, float(passes), 3.0 * pixels * window),
@@ -249,18 +249,18 @@ def panels_of(problem: ConvProblem) -> tuple[int, int]:
     return rows * -(-together // PIXELS), rows * together
 
 
-def panel_quads(problem: ConvProblem, numbers: int) -> int:
-    """Quads of a window of so many ``numbers`` in a panel, its sums behind it."""
-    return -(-(numbers + (sums_in(numbers) if problem.asymmetric else 0)) // QUAD)
+def panel_k_blocks(problem: ConvProblem, numbers: int) -> int:
+    """K-blocks of a window of so many ``numbers`` in a panel, its sums behind it."""
+    return -(-(numbers + (sums_in(numbers) if problem.asymmetric else 0)) // K_BLOCK)
 
 
 def packing_cycles(problem: ConvProblem, core: Cycles, *, apart: bool) -> float:
     """What it takes to bring all windows to panels; ``apart``: between the channels of two pixels
     lie others."""
     _, packed = panels_of(problem)
-    quads = panel_quads(problem, problem.in_c * math.prod(problem.kernel))
+    k_blocks = panel_k_blocks(problem, problem.in_c * math.prod(problem.kernel))
     # Of an input that is a ring of rows most windows are taken row by row.
-    whole = apart or problem.in_ring or problem.in_c % QUAD == 0
+    whole = apart or problem.in_ring or problem.in_c % K_BLOCK == 0
     windows = (None if whole else core.few) or core.windows
     in_threes = 0.0 if apart or problem.in_ring else _in_threes(problem)
     among = core.threes if whole else core.few_threes
@@ -268,8 +268,8 @@ def packing_cycles(problem: ConvProblem, core: Cycles, *, apart: bool) -> float:
         around = gathering(problem, among, apart=apart, in_threes=in_threes)
     else:
         around = gathering(problem, windows, apart=apart)
-    each = quads * core.widened + around
-    each += summing(problem, QUAD, core.summed) if problem.asymmetric else 0.0
+    each = k_blocks * core.widened + around
+    each += summing(problem, K_BLOCK, core.summed) if problem.asymmetric else 0.0
     return packed * each
 
 
@@ -285,14 +285,14 @@ def gathering(
     """What a window takes beside a load and a store of each of its numbers, the mean over all, of
     which some are packed three at a time."""
     channels, (height, width) = problem.in_c, problem.kernel[1:]
-    if problem.is_pointwise and channels % QUAD == 0:
+    if problem.is_pointwise and channels % K_BLOCK == 0:
         return windows.pixel
     beside = apart or problem.dilations[2] > 1  # pixels are taken one by one
     within = 0.0 if beside else _within(problem)
-    beyond = width * channels % QUAD
+    beyond = width * channels % K_BLOCK
     row = windows.row + beyond * windows.beyond
     edge_row = height * (windows.edge_row + beyond * windows.beyond)
-    if channels % QUAD:  # columns outside are told pixel by pixel, rows outside as such
+    if channels % K_BLOCK:  # columns outside are told pixel by pixel, rows outside as such
         columns = 0.0 if beside else axes_of(problem)[2].within
         pixels = height * width * (windows.edge_tap + channels * windows.edge_number)
         over = (columns - within) * edge_row + (1 - columns) * pixels
@@ -349,15 +349,15 @@ def _depthwise(problem: ConvProblem, target: Target) -> ConvCandidate[IntegerPla
     return _found_depthwise(problem, kernel, (cycles, constants, 8.0 * taps * windows))
 
 
-def _by_two_rows(problem: ConvProblem, target: Target) -> ConvCandidate[IntegerPlan] | None:
+def _by_2x2(problem: ConvProblem, target: Target) -> ConvCandidate[IntegerPlan] | None:
     """Two rows of the output at a time, where a core multiplies pairs."""
     if DSP not in target.features or problem.finish.residual_as is not None:
         return None
-    two = two_rows(problem)
+    two = depthwise_2x2(problem)
     if two is None:
         return None
     taps = math.prod(problem.kernel)
-    outside = problem.in_c if two.kernel.is_turned else problem.in_size[2] * problem.in_c
+    outside = problem.in_c if two.kernel.is_transposed else problem.in_size[2] * problem.in_c
     workspace = {
         "columns": two.panel_bytes,
         "outside": outside if leaves(two.problem) else 0,
@@ -406,7 +406,7 @@ def dense_candidate(problem: ConvProblem, target: Target) -> ConvCandidate[Integ
     """That of a fully connected layer: row by row, which needs no panel, or as an image of as many
     pixels, whichever is faster."""
     if HELIUM in target.features:
-        kernel = DENSE_FOURS_AROUND if problem.asymmetric else DENSE_FOURS
+        kernel = DENSE_1X4_AROUND if problem.asymmetric else DENSE_1X4
         return replace(helium_dense(problem), plan=IntegerPlan(kernel), workspace={})
     rows = _by_rows(problem, target)
     ways = _fewer_bytes_later(rows, _dense(problem, target, apart=False))
@@ -418,13 +418,13 @@ def _by_rows(problem: ConvProblem, target: Target) -> ConvCandidate[IntegerPlan]
     scaling = problem.sum_facts.scaling
     if problem.asymmetric:
         return _dense_around(problem, target)
-    whole = problem.in_c % QUAD == 0
+    whole = problem.in_c % K_BLOCK == 0
     core = cycles_of(target, scaling) if whole else plain_cycles_of(target, scaling)
-    rows, fours = rows_of(problem), -(-problem.out_c // QUAD)
-    quads = -(-problem.in_c // QUAD)
-    cycles = rows * fours * (quads * core.dot + core.dot_results)
-    passes = float(rows * fours * QUAD * (quads * QUAD + 8))
-    return _found(problem, IntegerPlan(DENSE), {}, (cycles, passes, passes / QUAD))
+    rows, fours = rows_of(problem), -(-problem.out_c // K_BLOCK)
+    k_blocks = -(-problem.in_c // K_BLOCK)
+    cycles = rows * fours * (k_blocks * core.dot + core.dot_results)
+    passes = float(rows * fours * K_BLOCK * (k_blocks * K_BLOCK + 8))
+    return _found(problem, IntegerPlan(DENSE), {}, (cycles, passes, passes / K_BLOCK))
 
 
 def rows_of(problem: ConvProblem) -> int:
@@ -436,10 +436,10 @@ def _dense_around(problem: ConvProblem, target: Target) -> ConvCandidate[Integer
     """The same of filters with zero points: sums are made in registers, results of them in C."""
     core = cycles_of(target)
     rows, fours = rows_of(problem), -(-problem.out_c // FOUR)
-    quads = -(-problem.in_c // QUAD)
-    cycles = rows * fours * (quads * core.dot_sum + core.dot_around)
-    cycles += rows * summing(problem, QUAD, core.summed)
-    passes = float(rows * fours * FOUR * (quads * QUAD + 12))
+    k_blocks = -(-problem.in_c // K_BLOCK)
+    cycles = rows * fours * (k_blocks * core.dot_sum + core.dot_around)
+    cycles += rows * summing(problem, K_BLOCK, core.summed)
+    passes = float(rows * fours * FOUR * (k_blocks * K_BLOCK + 12))
     return _found(problem, IntegerPlan(DENSE_AROUND), {}, (cycles, passes, passes / FOUR))
 
 
@@ -458,6 +458,6 @@ def _found(
         workspace=workspace,
         # A move takes a cycle, and bytes are among what takes them.
         work=Work(slots=0.0, moves=cycles, weight_bytes=constants, data_bytes=data),
-        crossings=tuple,  # what it moves is taken to be every operand once
+        cache_traffic=tuple,  # what it moves is taken to be every operand once
         compute=INTEGERS,
     )

@@ -41,8 +41,9 @@ def of_core(target: Target, rows: Mapping[str, Row], other: Row) -> Row:
 class Windows:
     """What it takes beside a load and a store of every number to bring windows to where they are
     multiplied.  ``pixel``: of one whose channels are its window.  Of another window: ``whole``,
-    each ``row`` of it, and each number ``beyond`` whole quads of a row.  Of those that reach over
-    an edge: ``edge_row``, or where pixels are no whole quads ``edge_tap`` and ``edge_number``.
+    each ``row`` of it, and each number ``beyond`` whole k-blocks of a row.  Of those that reach
+    over an edge: ``edge_row``, or where pixels are no whole k-blocks ``edge_tap`` and
+    ``edge_number``.
     """
 
     pixel: float = 0.0
@@ -60,7 +61,7 @@ class Windows:
 @dataclass(frozen=True, slots=True)
 class Summed:
     """What it takes to sum the numbers of a window, by which zero points of filters count:
-    ``each`` quad of them, of Helium 16, and what is around."""
+    ``each`` k-block of them, of Helium 16, and what is around."""
 
     each: float = 0.0
     whole: float = 0.0
@@ -79,10 +80,10 @@ class Cycles:
     ``pair_column`` and ``lone_column`` of the numbers of these that are packed.  ``row_of_four``
     and ``row_of_taps``: of four channels of a row of either; ``rows_of_taps``: of some rows of a
     tensor of one column.  ``few``: of windows whose channels
-    are no whole quads, where they take something else; ``threes`` and ``few_threes``: the same of
-    layers some of whose windows are packed three at a time, where that is done.
-    Of filters with zero points: ``summed``; of a fully connected layer ``dot_sum`` and
-    ``dot_around`` in place of ``dot`` and ``dot_results``.
+    are no whole k-blocks, where they take something else; ``threes`` and ``few_threes``: the same
+    of layers some of whose windows are packed three at a time, where that is done.  Of filters with
+    zero points: ``summed``; of a fully connected layer ``dot_sum`` and ``dot_around`` in place of
+    ``dot`` and ``dot_results``.
     """
 
     tile: float
@@ -163,11 +164,11 @@ _PORTABLE = Cycles(
 # pixel's column that is copied.  Of other depthwise kernels: the results, a tap, a pixel of a row
 # that is copied; of either a row of eight channels, and a window of fewer.  What is around the
 # loops is counted, an instruction a cycle.
-FOURS_BLOCK, FOURS_RESULTS, FOURS_PIXEL, FOURS_LAST = 10.0, 22.0, 90.0, 50.0
-FOURS_ROW, FOURS_EDGE = 45.0, 85.0
-EIGHTS_WINDOW, EIGHTS_COLUMN = 98.0, 12.0
-FOURS_SUMMED, FOURS_AROUND = Summed(4.0, 20.0), 6.0  # of filters with zero points
-EIGHTS_TAPS, EIGHTS_TAP, EIGHTS_ROW, EIGHTS_AROUND, EIGHTS_LAST = 40.0, 9.0, 6.0, 140.0, 100.0
+BLOCK_1X4, RESULTS_1X4, PIXEL_1X4, LAST_1X4 = 10.0, 22.0, 90.0, 50.0
+ROW_1X4, EDGE_1X4 = 45.0, 85.0
+WINDOW_1X8, COLUMN_1X8 = 98.0, 12.0
+SUMMED_1X4, AROUND_1X4 = Summed(4.0, 20.0), 6.0  # of filters with zero points
+TAPS_1X8, TAP_1X8, ROW_1X8, AROUND_1X8, LAST_1X8 = 40.0, 9.0, 6.0, 140.0, 100.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,36 +272,36 @@ def _kind(target: Target) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class TwoCycles:
-    """Of depthwise layers by pairs of rows (ec_int8_two.h), for four channels of a lattice.  Of a
+class Cycles2x2:
+    """Of depthwise layers by pairs of rows (ec_int8_2x2.h), for four channels of a lattice.  Of a
     kernel of 3x3: ``four``; ``column`` of four rows that is packed; of one channel ``channel``, and
-    ``window`` of two columns and rows.  Of another: ``any_four``; ``pair`` of rows of a column that
-    is packed, and ``pairs`` of those of all columns; ``call`` of the windows of two rows; of two
-    channels of a window ``half``, and ``tap`` of a pair; ``turn`` of a row of an image.
+    ``window`` of two columns and rows.  Of another: ``any_kernel``; ``pair`` of rows of a column
+    that is packed, and ``pairs`` of those of all columns; ``call`` of the windows of two rows; of
+    two channels of a window ``half``, and ``tap`` of a pair; ``transposed`` of a row of an image.
     """
 
     four: float
     column: float
     channel: float
     window: float
-    any_four: float
+    any_kernel: float
     pair: float
     pairs: float
     call: float
     half: float
     tap: float
-    turn: float
+    transposed: float
 
 
 # 32 instructions, four of them loads and eight stores; 55, four of them LDRD and one LDM of three;
 # 17, two of them STRD; 36; 6, LDRD and LDM of four among them, with an eighth of the loop's end.
-_TWO_SINGLE = TwoCycles(169, 38, 45, 69.5, 80, 24, 45, 110, 50, 12.4, 1200)
-_TWO_DUAL = TwoCycles(95, 27, 20, 53, 50, 15, 28, 65, 32, 6.3, 700)
+_SINGLE_ISSUE_2X2 = Cycles2x2(169, 38, 45, 69.5, 80, 24, 45, 110, 50, 12.4, 1200)
+_DUAL_ISSUE_2X2 = Cycles2x2(95, 27, 20, 53, 50, 15, 28, 65, 32, 6.3, 700)
 
 
-def two_cycles_of(target: Target) -> TwoCycles:
+def cycles_2x2_of(target: Target) -> Cycles2x2:
     """Those of the core with DSP that ``target`` is."""
-    return _TWO_DUAL if DUAL_ISSUE in target.features else _TWO_SINGLE
+    return _DUAL_ISSUE_2X2 if DUAL_ISSUE in target.features else _SINGLE_ISSUE_2X2
 
 
 def besides_of(target: Target, scaling: str) -> Besides:

@@ -10,7 +10,7 @@ class IntegerKernel:
     """``name``: of its function, behind ec_int8_.  ``headers``: its own, and ``adds`` those of the
     same that adds a residual, where there is one.  ``helium``: it computes with Helium's vectors.
     ``is_dense``: it computes row by row.  Of a depthwise layer: ``is_3x3``: with a kernel of nine
-    numbers, and ``is_turned``: with rows and columns exchanged."""
+    numbers, and ``is_transposed``: with rows and columns exchanged."""
 
     name: str
     headers: tuple[str, ...]
@@ -19,7 +19,7 @@ class IntegerKernel:
     is_dense: bool = False
     is_depthwise: bool = False
     is_3x3: bool = False
-    is_turned: bool = False
+    is_transposed: bool = False
 
     def with_residual(self, *, added: bool) -> IntegerKernel:
         """The one for a layer to whose results a residual is ``added``, or is not."""
@@ -29,21 +29,21 @@ class IntegerKernel:
 
 
 _IMAGES = ("ec_int8_channels.h", "ec_window.h", "ec_int8_panel.h")
-_FOURS, _COLUMNS = (*_IMAGES, "ec_int8_fours.h"), (*_IMAGES, "ec_int8_rows.h")
-_TWO = (*_COLUMNS, "ec_int8_depthwise.h", "ec_int8_two.h", "ec_int8_depthwise_two.h")
+_HEADERS_1X4, _COLUMNS = (*_IMAGES, "ec_int8_1x4.h"), (*_IMAGES, "ec_int8_rows.h")
+_HEADERS_2X2 = (*_COLUMNS, "ec_int8_depthwise.h", "ec_int8_2x2.h", "ec_int8_depthwise_2x2.h")
 _SUMS = ("ec_int8_add.h", "ec_int8_residual.h")
 _TILES = ("ec_int8_tile.h", *_SUMS)
 
 CONVOLVE = IntegerKernel("convolve", (*_IMAGES, "ec_int8_tile.h"), _SUMS)
-CONVOLVE_FOURS = IntegerKernel(
-    *("convolve_fours", _FOURS, (*_TILES, "ec_int8_residual_fours.h")), helium=True
+CONVOLVE_1X4 = IntegerKernel(
+    *("convolve_1x4", _HEADERS_1X4, (*_TILES, "ec_int8_residual_1x4.h")), helium=True
 )
 DENSE = IntegerKernel("dense", ("ec_int8_channels.h", "ec_int8_dot.h"), is_dense=True)
 DENSE_AROUND = IntegerKernel(
     "dense_around", (*_IMAGES, "ec_int8_sums.h", "ec_int8_dense_around.h"), is_dense=True
 )
-DENSE_FOURS = IntegerKernel("dense_fours", _FOURS, helium=True, is_dense=True)
-DENSE_FOURS_AROUND = replace(DENSE_FOURS, name="dense_fours_around")
+DENSE_1X4 = IntegerKernel("dense_1x4", _HEADERS_1X4, helium=True, is_dense=True)
+DENSE_1X4_AROUND = replace(DENSE_1X4, name="dense_1x4_around")
 DEPTHWISE = IntegerKernel(
     *("depthwise", (*_COLUMNS, "ec_int8_depthwise.h")),
     adds=(*_TILES, "ec_int8_residual_depthwise.h"),
@@ -52,17 +52,19 @@ DEPTHWISE = IntegerKernel(
 DEPTHWISE_3X3 = IntegerKernel(
     "depthwise_3x3", (*_COLUMNS, "ec_int8_depthwise_3x3.h"), is_depthwise=True, is_3x3=True
 )
-DEPTHWISE_EIGHTS = IntegerKernel(
-    *("depthwise_eights", (*_COLUMNS, "ec_int8_eights.h")),
-    adds=(*_TILES, "ec_int8_residual_eights.h"),
+DEPTHWISE_1X8 = IntegerKernel(
+    *("depthwise_1x8", (*_COLUMNS, "ec_int8_depthwise_1x8.h")),
+    adds=(*_TILES, "ec_int8_residual_1x8.h"),
     helium=True,
     is_depthwise=True,
 )
-_EIGHTS_3X3 = (*_COLUMNS, "ec_int8_eights_3x3.h")
-DEPTHWISE_3X3_EIGHTS = replace(
-    DEPTHWISE_3X3, name="depthwise_3x3_eights", headers=_EIGHTS_3X3, helium=True
+_HEADERS_3X3_1X8 = (*_COLUMNS, "ec_int8_depthwise_3x3_1x8.h")
+DEPTHWISE_3X3_1X8 = replace(
+    DEPTHWISE_3X3, name="depthwise_3x3_1x8", headers=_HEADERS_3X3_1X8, helium=True
 )
-DEPTHWISE_TWO = IntegerKernel("depthwise_two", _TWO, is_depthwise=True)
-DEPTHWISE_TWO_TURNED = replace(DEPTHWISE_TWO, name="depthwise_two_turned", is_turned=True)
-_TWO_3X3 = (*_COLUMNS, "ec_int8_two.h", "ec_int8_depthwise_two_3x3.h")
-DEPTHWISE_TWO_3X3 = replace(DEPTHWISE_3X3, name="depthwise_two_3x3", headers=_TWO_3X3)
+DEPTHWISE_2X2 = IntegerKernel("depthwise_2x2", _HEADERS_2X2, is_depthwise=True)
+DEPTHWISE_2X2_TRANSPOSED = replace(
+    DEPTHWISE_2X2, name="depthwise_2x2_transposed", is_transposed=True
+)
+_HEADERS_3X3_2X2 = (*_COLUMNS, "ec_int8_2x2.h", "ec_int8_depthwise_3x3_2x2.h")
+DEPTHWISE_3X3_2X2 = replace(DEPTHWISE_3X3, name="depthwise_3x3_2x2", headers=_HEADERS_3X3_2X2)

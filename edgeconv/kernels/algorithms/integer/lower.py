@@ -15,27 +15,27 @@ from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.requantisation import Form
 from edgeconv.kernels.algorithms.candidate import ConvCandidate
 from edgeconv.kernels.algorithms.integer.candidate import ROWS, IntegerPlan, rows_of
+from edgeconv.kernels.algorithms.integer.depthwise_2x2 import Depthwise2x2
 from edgeconv.kernels.algorithms.integer.overlap import overlapping
 from edgeconv.kernels.algorithms.integer.packing import (
+    CHANNELS_1X8,
     DEPTHWISE_CHANNELS,
-    EIGHTS_CHANNELS,
     FOUR,
-    QUAD,
+    K_BLOCK,
     SIXTEEN,
     by_group,
     channel_words,
     depthwise_words,
-    eights_words,
-    in_quads,
+    in_k_blocks,
     in_sixteens,
     padded,
     sums_in,
     taps_words,
-    two_3x3_words,
-    two_words,
+    words_1x8,
+    words_2x2,
+    words_3x3_2x2,
     words_of,
 )
-from edgeconv.kernels.algorithms.integer.two_rows import TwoRows
 from edgeconv.kernels.algorithms.packing import filters_blob
 from edgeconv.kernels.algorithms.problem import ConvProblem
 from edgeconv.kernels.algorithms.scaling import scaled_form, scaling_of
@@ -85,8 +85,8 @@ def lower(candidate: ConvCandidate[IntegerPlan], node: Node, graph: Graph, targe
 def _lower_rows(candidate: ConvCandidate[IntegerPlan], node: Node, graph: Graph) -> Layer:
     """The same of what is computed row by row."""
     problem, form = candidate.problem, scaled_form(node, graph)
-    by_fours = partial(filters_in_quads, together=FOUR)
-    filters = (filters_in_sixteens if candidate.plan.kernel.helium else by_fours)(node, graph)
+    by_1x4 = partial(filters_in_k_blocks, together=FOUR)
+    filters = (filters_in_sixteens if candidate.plan.kernel.helium else by_1x4)(node, graph)
     blobs = (filters, _channels(form, FOUR, by_sum=by_sum_of(node, graph)))
     params: dict[str, Param] = {
         "rows": rows_of(problem),
@@ -157,7 +157,7 @@ def _constants(plan: IntegerPlan, node: Node, graph: Graph, form: Form) -> tuple
     if plan.kernel.helium:
         words = _channels(form, FOUR, groups, by_sum_of(node, graph))
         return filters_in_sixteens(node, graph, groups), words
-    filters = filters_in_quads(node, graph, PAIR, groups, in_panel=True)
+    filters = filters_in_k_blocks(node, graph, PAIR, groups, in_panel=True)
     return filters, _channels(form, PAIR, groups)
 
 
@@ -182,26 +182,26 @@ def _depthwise(plan: IntegerPlan, node: Node, graph: Graph, form: Form) -> Blob:
     if plan.kernel.helium:
         wide = is_asymmetric(node.storage)
         element = np.int16 if wide else np.int8
-        own = words_of(EIGHTS_CHANNELS, (1 + wide) * filters[0].size, each)
-        count = -(-len(filters) // EIGHTS_CHANNELS) * own
-        return _words(count, lambda: eights_words(filters, form, element))
+        own = words_of(CHANNELS_1X8, (1 + wide) * filters[0].size, each)
+        count = -(-len(filters) // CHANNELS_1X8) * own
+        return _words(count, lambda: words_1x8(filters, form, element))
     if plan.two is not None:
-        return _by_two_rows(plan.two, filters, form)
+        return _by_2x2(plan.two, filters, form)
     pack = depthwise_words if plan.kernel.is_3x3 else taps_words
     own = words_of(DEPTHWISE_CHANNELS, filters[0].size, each)
     return _words(-(-len(filters) // DEPTHWISE_CHANNELS) * own, lambda: pack(filters, form))
 
 
-def _by_two_rows(two: TwoRows, filters: Integers, form: Form) -> Blob:
+def _by_2x2(two: Depthwise2x2, filters: Integers, form: Form) -> Blob:
     """The same of pairs of rows."""
-    if two.kernel.is_turned:
+    if two.kernel.is_transposed:
         filters = filters.transpose(0, 1, 3, 2)
     each, (height, width) = len(form.words), filters.shape[2:]
     fours = -(-len(filters) // DEPTHWISE_CHANNELS)
     if two.kernel.is_3x3:
-        return _words(4 * fours * (6 + each), lambda: two_3x3_words(filters, form))
+        return _words(4 * fours * (6 + each), lambda: words_3x3_2x2(filters, form))
     taps = width * (height // 2 + 1)
-    return _words(2 * fours * (2 * each + 4 * taps), lambda: two_words(filters, form))
+    return _words(2 * fours * (2 * each + 4 * taps), lambda: words_2x2(filters, form))
 
 
 def _group(candidate: ConvCandidate[IntegerPlan], blobs: Sequence[Blob]) -> dict[str, Param]:
@@ -247,10 +247,10 @@ def _added(node: Node, graph: Graph) -> tuple[int, ...]:
     return pair.by_a, pair.by_b, pair.offset, pair.right, pair.low, pair.high, pair.ties
 
 
-def filters_in_quads(
+def filters_in_k_blocks(
     node: Node, graph: Graph, together: int, groups: int = 1, *, in_panel: bool = False
 ) -> Blob:
-    """Those of a Conv or Dense node, so many ``together``, as `in_quads`; ``in_panel``: windows
+    """Those of a Conv or Dense node, so many ``together``, as `in_k_blocks`; ``in_panel``: windows
     have their sums behind them, where filters have zero points."""
     out_c, *window = graph[node.inputs[1]].shape
     numbers, zeros = math.prod(window), None
@@ -260,12 +260,12 @@ def filters_in_quads(
         numbers += zeros.shape[1]
 
     def arranged(weights: Floats, behind: Floats | None = None) -> Floats:
-        return in_quads(by_group(weights, groups, together), together, behind)
+        return in_k_blocks(by_group(weights, groups, together), together, behind)
 
     def without(weights: Floats) -> Floats:
         return arranged(weights, None if zeros is None else np.zeros_like(zeros))
 
-    elements = groups * padded(out_c // groups, together) * padded(numbers, QUAD)
+    elements = groups * padded(out_c // groups, together) * padded(numbers, K_BLOCK)
     return filters_blob(node, graph, elements, lambda w: arranged(w, zeros), without)
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from edgeconv.ir.choice import Alias
 from edgeconv.ir.graph import Node
 from edgeconv.kernels.algorithms.candidate import ConvCandidate
-from edgeconv.kernels.algorithms.integer.beside import (
+from edgeconv.kernels.algorithms.integer.adjacent_windows import (
     ROWS_TOGETHER,
     is_column,
     is_tall,
@@ -32,7 +32,7 @@ def overlapping(candidate: ConvCandidate[IntegerPlan], node: Node) -> tuple[Alia
 
     def bytes_apart() -> int | None:
         two = candidate.plan.two
-        if two is not None and not two.kernel.is_turned:
+        if two is not None and not two.kernel.is_transposed:
             return in_tiles(problem, two.block * problem.out_size[2], again=True)
         together = _rows_together(candidate)
         if together:

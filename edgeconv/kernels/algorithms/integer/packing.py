@@ -10,11 +10,11 @@ import numpy.typing as npt
 Floats = npt.NDArray[np.float32]
 Words = npt.NDArray[np.int32]
 Number = TypeVar("Number", bound=np.generic)
-QUAD = 4  # numbers of a filter that lie side by side
+K_BLOCK = 4  # numbers of a filter that lie side by side
 DEPTHWISE_CHANNELS = 4  # of a depthwise layer that are computed together
 FOUR, SIXTEEN = 4, 16  # filters that Helium sums together, and their numbers that lie side by side
-EIGHTS_CHANNELS = 8  # of its depthwise layers
-SUMMED = 252  # int8 whose sum int16 holds, in quads: EC_INT8_QUADS_SUMMED of ec_int8_panel.h
+CHANNELS_1X8 = 8  # of its depthwise layers
+SUMMED = 252  # int8 whose sum int16 holds, in k-blocks: EC_INT8_K_BLOCKS_SUMMED of ec_int8_panel.h
 _COLUMN = 12  # int16 of a column of three rows and four channels
 _PLACES = [0, 2, 1, 3]  # the order in which SXTB16 takes channels apart
 
@@ -54,23 +54,23 @@ def sums_in(numbers: int) -> int:
     return -(-numbers // SUMMED)
 
 
-def in_quads(weights: Floats, together: int, behind: Floats | None = None) -> Floats:
+def in_k_blocks(weights: Floats, together: int, behind: Floats | None = None) -> Floats:
     """Filters of shape (out_c, in_c, kernel_h, kernel_w), or (out_c, in_c), `together` at a time.
 
-    Quad by quad, of each filter four numbers.  Of a kernel come, row by row, columns and channels
-    as far as they make whole quads, then what is left of each row, then those ``behind``, of shape
-    (out_c, number).  Zeros fill up.
+    K-block by k-block, of each filter four numbers.  Of a kernel come, row by row, columns and
+    channels as far as they make whole k-blocks, then what is left of each row, then those
+    ``behind``, of shape (out_c, number).  Zeros fill up.
     """
     images = weights.reshape(*weights.shape[:2], -1, weights.shape[-1] if weights.ndim > 2 else 1)
     out_c = len(images)
     rows = images.transpose(0, 2, 3, 1).reshape(out_c, images.shape[2], -1)
-    side = rows.shape[2] // QUAD * QUAD
+    side = rows.shape[2] // K_BLOCK * K_BLOCK
     parts = [rows[:, :, :side].reshape(out_c, -1), rows[:, :, side:].reshape(out_c, -1)]
     parts += [] if behind is None else [behind]
     flat = np.concatenate(parts, axis=1)
-    missing = -out_c % together, -flat.shape[1] % QUAD
+    missing = -out_c % together, -flat.shape[1] % K_BLOCK
     whole = np.pad(flat, ((0, missing[0]), (0, missing[1])))
-    tiles = whole.reshape(-1, together, whole.shape[1] // QUAD, QUAD)
+    tiles = whole.reshape(-1, together, whole.shape[1] // K_BLOCK, K_BLOCK)
     return np.ascontiguousarray(tiles.transpose(0, 2, 1, 3)).reshape(-1)
 
 
@@ -125,7 +125,7 @@ def depthwise_words(filters: npt.NDArray[np.int64], form: Worded | None = None) 
     return _around(np.ascontiguousarray(window.astype("<i2")).view("<i4"), form)
 
 
-def two_words(filters: npt.NDArray[np.int64], form: Worded) -> Words:
+def words_2x2(filters: npt.NDArray[np.int64], form: Worded) -> Words:
     """Of every four channels, for 0 and 2, then 1 and 3: the starts; for every pair of rows of a
     window, column by column, filters of shape (channels, 1, kernel_h, kernel_w) as int16 under a
     window that begins with the first of a pair, then under one that begins with the second; the
@@ -143,7 +143,7 @@ def two_words(filters: npt.NDArray[np.int64], form: Worded) -> Words:
     return np.concatenate(parts, axis=2).reshape(-1).astype(np.int32)
 
 
-def two_3x3_words(filters: npt.NDArray[np.int64], form: Worded) -> Words:
+def words_3x3_2x2(filters: npt.NDArray[np.int64], form: Worded) -> Words:
     """Of every channel filters of shape (channels, 1, 3, 3) as int16, column by column those of
     rows 0 and 1, then 1 and 2; then its start and what else the form has, for whole fours."""
     columns = by_group(filters, 1, DEPTHWISE_CHANNELS)[:, 0].transpose(0, 2, 1)
@@ -154,7 +154,7 @@ def two_3x3_words(filters: npt.NDArray[np.int64], form: Worded) -> Words:
 
 
 def _by_four(form: Worded) -> Words:
-    """By four channels the words of these, of shape (fours, words, channel)."""
+    """By four channels the words of these, of shape (blocks, words, channel)."""
     return channel_words(form, DEPTHWISE_CHANNELS).reshape(-1, len(form.words), DEPTHWISE_CHANNELS)
 
 
@@ -184,17 +184,17 @@ def in_blocks(weights: Floats, together: int, block: int) -> Floats:
     return np.ascontiguousarray(tiles.transpose(0, 2, 1, 3)).reshape(-1)
 
 
-def eights_words(
+def words_1x8(
     filters: npt.NDArray[np.int64], form: Worded, stored: type[np.signedinteger[Any]] = np.int8
 ) -> Words:
     """Of every eight channels the starts of the even ones, then of the odd ones, what else the form
     has likewise, and the filters, of shape (channels, 1, kernel_h, kernel_w), ``stored`` as bytes
     or int16: column by column."""
-    missing = -len(filters) % EIGHTS_CHANNELS
-    taps = by_group(filters, 1, EIGHTS_CHANNELS).reshape(-1, EIGHTS_CHANNELS, *filters.shape[2:])
+    missing = -len(filters) % CHANNELS_1X8
+    taps = by_group(filters, 1, CHANNELS_1X8).reshape(-1, CHANNELS_1X8, *filters.shape[2:])
     columns = taps.transpose(0, 3, 2, 1).astype(np.dtype(stored).newbyteorder("<"))
     bytes_ = np.ascontiguousarray(columns).reshape(len(columns), -1).view("<i4")
     each = len(form.words)
     ends = np.pad(np.stack(form.words), ((0, 0), (0, missing)))
-    lanes = ends.reshape(each, -1, EIGHTS_CHANNELS // 2, 2).transpose(1, 0, 3, 2)
+    lanes = ends.reshape(each, -1, CHANNELS_1X8 // 2, 2).transpose(1, 0, 3, 2)
     return np.concatenate([lanes.reshape(len(columns), -1), bytes_], axis=1).reshape(-1)

@@ -15,7 +15,7 @@ from edgeconv.kernels.algorithms.candidate import ConvCandidate
 from edgeconv.kernels.algorithms.integer import candidate as whole
 from edgeconv.kernels.algorithms.integer.cycles import pack_cycles
 from edgeconv.kernels.algorithms.integer.lower import PAIR, sums_behind, zero_points_header
-from edgeconv.kernels.algorithms.integer.packing import FOUR, QUAD, SIXTEEN, padded
+from edgeconv.kernels.algorithms.integer.packing import FOUR, K_BLOCK, SIXTEEN, padded
 from edgeconv.kernels.algorithms.integer.real import with_results
 from edgeconv.kernels.algorithms.integer.real_candidate import RealPlan, product_candidate
 from edgeconv.kernels.algorithms.problem import ConvProblem
@@ -34,11 +34,11 @@ from edgeconv.target.targets import HELIUM, Target
 
 _WORD = 4  # bytes
 _AROUND = 100.0  # cycles of a product beside what is packed and multiplied
-_Found = ConvCandidate[whole.IntegerPlan] | ConvCandidate[RealPlan]
+_IntegerCandidate = ConvCandidate[whole.IntegerPlan] | ConvCandidate[RealPlan]
 _IMAGES = ("ec_nest.h", "ec_int8_channels.h", "ec_window.h", "ec_int8_panel.h")
 
 
-def product_candidates(node: Node, graph: Graph, target: Target) -> tuple[_Found, ...]:
+def product_candidates(node: Node, graph: Graph, target: Target) -> tuple[_IntegerCandidate, ...]:
     """That of one of the products of a MatMul node, where nothing is vectorised."""
     problem = product_problem(node, graph)
     if problem is None or target.lanes > 1 or not problem.macs:
@@ -56,7 +56,7 @@ def lower_product(node: Node, graph: Graph, target: Target) -> Layer:
     params, room = _params(problem, node, graph, helium=helium)
     places, words = _places(each.workspace_bytes, params, product, room, real=real)
     candidate = _every(each, product, words * _WORD, call)
-    kernel = ("ec_int8_fours.h",) if helium else () if real else ("ec_int8_tile.h",)
+    kernel = ("ec_int8_1x4.h",) if helium else () if real else ("ec_int8_tile.h",)
     sums = ("ec_int8_sums.h", "ec_int8_real.h") if real else ()
     own = (*_IMAGES, *kernel, *sums, "ec_int8_product.h")
     return Layer(
@@ -68,7 +68,7 @@ def lower_product(node: Node, graph: Graph, target: Target) -> Layer:
             **params,
             **places,
             "real": real,
-            "kernel_function": "convolve_fours" if helium else "convolve",
+            "kernel_function": "convolve_1x4" if helium else "convolve",
             "window_type": "int8_t" if helium else "int16_t",
             "a_row": product.a.row,
             "out_row": product.out.row,
@@ -94,7 +94,7 @@ def _params(
     """The operand that is packed, and how sums become the result; columns, with those that make
     whole ones of what lies together."""
     a, b = (graph[name].storage.zero[0] for name in node.inputs)
-    together, block = (FOUR, SIXTEEN) if helium else (PAIR, QUAD)
+    together, block = (FOUR, SIXTEEN) if helium else (PAIR, K_BLOCK)
     params: dict[str, Param] = {
         "together": together,
         "block": block,
@@ -137,7 +137,7 @@ def _places(
     return places, end
 
 
-def _every(each: _Found, product: Product, workspace: int, call: Call) -> Candidate:
+def _every(each: _IntegerCandidate, product: Product, workspace: int, call: Call) -> Candidate:
     """``each`` of the stack, and what it takes to pack operands."""
     work = each.work.times(product.count)
     packed = pack_cycles(call.target)
@@ -149,7 +149,7 @@ def _every(each: _Found, product: Product, workspace: int, call: Call) -> Candid
         algorithm=each.algorithm,
         workspace={"operand": workspace},
         work=work,
-        crossings=tuple,  # what it moves is taken to be every operand once
+        cache_traffic=tuple,  # what it moves is taken to be every operand once
         compute=each.compute,
     )
 

@@ -25,7 +25,7 @@ from edgeconv.kernels.algorithms.integer.lower import (
     C_TYPES,
     PAIR,
     by_sum_of,
-    filters_in_quads,
+    filters_in_k_blocks,
     filters_in_sixteens,
     strides_of,
     sums_behind,
@@ -35,7 +35,7 @@ from edgeconv.kernels.algorithms.integer.lower import (
 from edgeconv.kernels.algorithms.integer.packing import DEPTHWISE_CHANNELS, FOUR, padded
 from edgeconv.kernels.algorithms.integer.real_candidate import (
     CONVOLVE,
-    CONVOLVE_FOURS,
+    CONVOLVE_1X4,
     DENSE,
     DENSE_SIXTEENS,
     DEPTHWISE_3X3,
@@ -141,7 +141,7 @@ def _is_finite(node: Node, graph: Graph, *, run_time: bool) -> bool:
 
 
 def _headers(plan: RealPlan, node: Node, *, run_time: bool) -> tuple[str, ...]:
-    fours = ("ec_int8_fours.h",) if plan == CONVOLVE_FOURS else ()
+    fours = ("ec_int8_1x4.h",) if plan == CONVOLVE_1X4 else ()
     columns = ("ec_int8_real_depthwise.h",) if plan.in_columns else ()
     own = (*_IMAGES, *(_COLUMNS if plan.in_columns else ()), *fours, *_KERNEL, *columns)
     own = (*own, *(("ec_run_time_scale.h",) if run_time else ()))
@@ -171,8 +171,8 @@ def _filters(plan: RealPlan, node: Node, graph: Graph) -> Blob:
     if plan.sixteens:
         return filters_in_sixteens(node, graph, groups)
     if plan == DENSE:
-        return filters_in_quads(node, graph, FOUR, groups)
-    return filters_in_quads(node, graph, PAIR, groups, in_panel=True)
+        return filters_in_k_blocks(node, graph, FOUR, groups)
+    return filters_in_k_blocks(node, graph, PAIR, groups, in_panel=True)
 
 
 def taps_first(weights: Floats) -> Floats:

@@ -11,7 +11,7 @@ from edgeconv.ir.filters import DYNAMIC
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.work import Work
 from edgeconv.kernels.algorithms.candidate import ConvCandidate
-from edgeconv.kernels.algorithms.integer.beside import ROWS_TOGETHER, is_column, taken
+from edgeconv.kernels.algorithms.integer.adjacent_windows import ROWS_TOGETHER, is_column, taken
 from edgeconv.kernels.algorithms.integer.candidate import (
     NUMBERS_BYTES,
     PIXELS,
@@ -19,22 +19,22 @@ from edgeconv.kernels.algorithms.integer.candidate import (
     is_image,
     leaves,
     packing_cycles,
-    panel_quads,
+    panel_k_blocks,
     panels_of,
     rows_of,
     summing,
     windows_copied,
 )
 from edgeconv.kernels.algorithms.integer.cycles import (
-    FOURS_BLOCK,
-    FOURS_SUMMED,
+    BLOCK_1X4,
+    SUMMED_1X4,
     cycles_of,
     real_cycles_of,
 )
 from edgeconv.kernels.algorithms.integer.packing import (
     DEPTHWISE_CHANNELS,
     FOUR,
-    QUAD,
+    K_BLOCK,
     SIXTEEN,
     padded,
 )
@@ -58,7 +58,7 @@ class RealPlan:
     in_columns: bool = False
 
 
-CONVOLVE, CONVOLVE_FOURS = RealPlan("convolve"), RealPlan("convolve_fours", sixteens=True)
+CONVOLVE, CONVOLVE_1X4 = RealPlan("convolve"), RealPlan("convolve_1x4", sixteens=True)
 DENSE, DENSE_SIXTEENS = RealPlan("dense"), RealPlan("dense", sixteens=True)
 DEPTHWISE = RealPlan("depthwise", is_depthwise=True)
 DEPTHWISE_3X3 = RealPlan("depthwise_3x3", is_depthwise=True, in_columns=True)
@@ -113,10 +113,10 @@ def _by_rows(problem: ConvProblem, target: Target) -> ConvCandidate[RealPlan]:
     sixteens = HELIUM in target.features
     core, real = cycles_of(target), real_cycles_of(target)
     rows, fours = rows_of(problem), -(-problem.out_c // FOUR)
-    block, step = (SIXTEEN, FOURS_BLOCK) if sixteens else (QUAD, core.dot)
+    block, step = (SIXTEEN, BLOCK_1X4) if sixteens else (K_BLOCK, core.dot)
     cycles = rows * fours * (-(-problem.in_c // block) * step + real.four)
     if problem.asymmetric:
-        summed = FOURS_SUMMED if sixteens else core.summed
+        summed = SUMMED_1X4 if sixteens else core.summed
         cycles += rows * (summing(problem, block, summed) + fours * real.around)
     return _found(problem, DENSE_SIXTEENS if sixteens else DENSE, {}, cycles)
 
@@ -145,16 +145,16 @@ def _dense(problem: ConvProblem, target: Target) -> ConvCandidate[RealPlan]:
     if HELIUM in target.features:
         fours, blocks = -(-group_c // FOUR), -(-numbers // SIXTEEN)
         copied, copying = windows_copied(group)
-        cycles = pixels * (fours * (FOURS_BLOCK * blocks + real.four) + copying)
+        cycles = pixels * (fours * (BLOCK_1X4 * blocks + real.four) + copying)
         if group.asymmetric:
-            cycles += pixels * (summing(group, SIXTEEN, FOURS_SUMMED) + fours * real.around)
-        room = {"window": padded(numbers, QUAD)} if copied else {}
-        plan = CONVOLVE_FOURS
+            cycles += pixels * (summing(group, SIXTEEN, SUMMED_1X4) + fours * real.around)
+        room = {"window": padded(numbers, K_BLOCK)} if copied else {}
+        plan = CONVOLVE_1X4
     else:
-        quads, (panels, _) = panel_quads(group, numbers), panels_of(group)
-        cycles = panels * -(-group_c // 2) * (quads * core.tile + real.tile)
+        k_blocks, (panels, _) = panel_k_blocks(group, numbers), panels_of(group)
+        cycles = panels * -(-group_c // 2) * (k_blocks * core.tile + real.tile)
         cycles += packing_cycles(group, core, apart=problem.groups > 1)
-        room, plan = {"panel": 2 * PIXELS * QUAD * quads}, CONVOLVE
+        room, plan = {"panel": 2 * PIXELS * K_BLOCK * k_blocks}, CONVOLVE
     return _found(problem, plan, room, problem.groups * cycles)
 
 
@@ -206,7 +206,7 @@ def _found(
         plan=plan,
         workspace=room,
         work=Work(0.0, cycles, passes + 3.0 * WORD * problem.out_c * pixels, data),
-        crossings=tuple,  # what it moves is taken to be every operand once
+        cache_traffic=tuple,  # what it moves is taken to be every operand once
         compute=REAL,
     )
 

@@ -25,5 +25,5 @@ def rows_candidate(
         plan=plan,
         workspace={"panels": plan.bytes},
         work=work,
-        crossings=partial(traffic, problem, plan, target),
+        cache_traffic=partial(traffic, problem, plan, target),
     )

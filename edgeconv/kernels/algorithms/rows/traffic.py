@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from edgeconv.ir.work import Crossing
+from edgeconv.ir.work import CacheTraffic
 from edgeconv.kernels.algorithms.axis import axes_of
 from edgeconv.kernels.algorithms.problem import ConvProblem
 from edgeconv.kernels.algorithms.rows.plan import WORD_BYTES, RowsPlan
@@ -13,15 +13,15 @@ from edgeconv.target.cache import Cache
 from edgeconv.target.targets import Target
 
 
-def traffic(problem: ConvProblem, plan: RowsPlan, target: Target) -> tuple[Crossing, ...]:
-    """What crosses behind each of the target's caches, nearest first, for the whole batch."""
+def traffic(problem: ConvProblem, plan: RowsPlan, target: Target) -> tuple[CacheTraffic, ...]:
+    """Cache traffic behind each of the target's caches, nearest first, for the whole batch."""
     return tuple(
-        _crossing(problem, plan, target.lanes, cache)
+        _cache_traffic(problem, plan, target.lanes, cache)
         for cache in sorted(target.caches, key=lambda cache: cache.level)
     )
 
 
-def _crossing(problem: ConvProblem, plan: RowsPlan, lanes: int, cache: Cache) -> Crossing:
+def _cache_traffic(problem: ConvProblem, plan: RowsPlan, lanes: int, cache: Cache) -> CacheTraffic:
     """Images and groups in turn; in each, panel by panel, under which all tiles of filters pass."""
     order = plan.order(problem, lanes)
     rounds = problem.batch * problem.groups
@@ -42,7 +42,7 @@ def _crossing(problem: ConvProblem, plan: RowsPlan, lanes: int, cache: Cache) ->
     streamed = rounds * chunks * (strips - 1) * tile_lost * filters
     read = math.prod(axis.all_read for axis in axes_of(problem)) * problem.in_c
     halo = max(0.0, _packed_elements(problem, chunks, plan.panel.rows) - read)
-    return Crossing(
+    return CacheTraffic(
         level=cache.level,
         input=problem.batch * problem.in_bytes * (read + panel_lost * halo),
         packed=rounds * chunks * panel * (1 + panel_lost * len(order.widths)) - panel,

@@ -61,8 +61,8 @@ def predicted_cycles(problem: ConvProblem, target: Target, plan: SconvPlan) -> f
     """Slots of computing and packing, and every line that crosses behind a cache at the price of
     the level that it comes from."""
     levels, one = Levels.of_target(target), Shape.of(problem)
-    crossings = traffic(plan.slicing, one, target.caches, problem.groups, problem.batch)
-    lines = (crossing.total / levels.line for crossing in crossings)
+    cache_traffic = traffic(plan.slicing, one, target.caches, problem.groups, problem.batch)
+    lines = (level_traffic.total / levels.line for level_traffic in cache_traffic)
     return plan.cost + sum(levels.price(index) * count for index, count in enumerate(lines, 1))
 
 

@@ -45,7 +45,7 @@ def candidates(problem: ConvProblem, target: Target) -> tuple[SconvCandidate, ..
         work=_work(problem, plan, target),
         # Group by group and image by image, as the kernel goes.
         summed_apart=plan.slicing.nc,
-        crossings=partial(
+        cache_traffic=partial(
             traffic,
             plan.slicing,
             Shape.of(problem),

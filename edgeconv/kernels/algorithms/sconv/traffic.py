@@ -13,7 +13,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from edgeconv.ir.work import Crossing
+from edgeconv.ir.work import CacheTraffic
 from edgeconv.kernels.algorithms.sconv.search import ceil_div
 from edgeconv.kernels.algorithms.sconv.shape import Shape
 from edgeconv.kernels.algorithms.sconv.slicing import Slicing
@@ -22,16 +22,18 @@ from edgeconv.target.cache import Cache
 
 def traffic(
     slicing: Slicing, shape: Shape, caches: Sequence[Cache], groups: int = 1, batch: int = 1
-) -> tuple[Crossing, ...]:
-    """What crosses behind each of ``caches``, nearest first, for ``groups`` such convolutions of
+) -> tuple[CacheTraffic, ...]:
+    """Cache traffic behind each of ``caches``, nearest first, for ``groups`` such convolutions of
     each of ``batch`` images, one after the other in the same packed tiles."""
     return tuple(
-        _crossing(slicing, shape, cache, groups, batch)
+        _cache_traffic(slicing, shape, cache, groups, batch)
         for cache in sorted(caches, key=lambda c: c.level)
     )
 
 
-def _crossing(slicing: Slicing, shape: Shape, cache: Cache, groups: int, batch: int) -> Crossing:
+def _cache_traffic(
+    slicing: Slicing, shape: Shape, cache: Cache, groups: int, batch: int
+) -> CacheTraffic:
     full = slicing.channel_sets - 1
     sets = [(full, _Set(slicing, shape, cache, slicing.nc))] if full else []
     sets.append((1, _Set(slicing, shape, cache, slicing.last_nc)))
@@ -48,7 +50,7 @@ def _crossing(slicing: Slicing, shape: Shape, cache: Cache, groups: int, batch: 
     # Tiles come in as they are stored, and are decoded to where the micro-kernel finds them near.
     stored = shape.filter_element / shape.element_bytes
     images = 1 + (batch - 1) * (image > cache.size)
-    return Crossing(
+    return CacheTraffic(
         level=cache.level,
         input=rounds * sum(times * s.input() for times, s in sets),
         packed=cold

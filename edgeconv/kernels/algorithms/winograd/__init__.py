@@ -3,7 +3,7 @@ strides as the sum of several without.
 
 Fewer products than a direct convolution has, of filters and inputs that are transformed; the error
 is larger, so that a node is computed so only in the forms that are asked of it
-(`Request.minimal_filters`).
+(`Request.winograd_forms`).
 """
 
 from __future__ import annotations

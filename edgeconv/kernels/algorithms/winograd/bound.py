@@ -14,7 +14,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from edgeconv.ir.minimal_filter import MinimalFilter, Nested
+from edgeconv.ir.winograd_form import Nested, WinogradForm
 from edgeconv.kernels.algorithms.winograd.plan import routine_of
 from edgeconv.kernels.algorithms.winograd.toom_cook import Doubles, doubles, matrices
 
@@ -55,14 +55,14 @@ def error_bound(form: Nested, weights: Floats, largest: float) -> float:
     return float(n * UNIT / (1 - n * UNIT) * sums.max())
 
 
-def _amplified(form: MinimalFilter) -> float:
+def _amplified(form: WinogradForm) -> float:
     if form.is_plain:
         return 1.0
     outputs, inputs, filters = _magnitudes(form)
     return float((outputs @ (filters * inputs.sum(axis=1)[:, None])).max())
 
 
-def _magnitudes(form: MinimalFilter) -> tuple[Doubles, Doubles, Doubles]:
+def _magnitudes(form: WinogradForm) -> tuple[Doubles, Doubles, Doubles]:
     """Of outputs, inputs and filters."""
     filters = np.abs(doubles(matrices(form).of_filter))
     if form.is_plain:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 
 from edgeconv.ir.encoding import FLOAT32
-from edgeconv.ir.work import Crossing, Work
+from edgeconv.ir.work import CacheTraffic, Work
 from edgeconv.kernels.algorithms.axis import axes_of
 from edgeconv.kernels.algorithms.candidate import ConvCandidate
 from edgeconv.kernels.algorithms.problem import ConvProblem
@@ -51,7 +51,7 @@ def candidates(problem: ConvProblem, target: Target) -> tuple[WinogradCandidate,
     """The cheapest plan, in a form that the problem allows, and others of less workspace: it needs
     one."""
     able = applies(problem) and whole_vectors(problem, target.lanes)
-    if not problem.minimal_filters or not target.workspaces or not able:
+    if not problem.winograd_forms or not target.workspaces or not able:
         return ()
     divided = Divided(each_group(problem))
     plans = make_plans(divided.unit, target, divided.phases)
@@ -71,7 +71,7 @@ def candidate_of(problem: ConvProblem, plan: WinogradPlan, target: Target) -> Wi
             "phases": FLOAT_BYTES * divided.floats(lanes),
         },
         work=_work(divided, plan, target),
-        crossings=partial(_traffic, divided, plan, target, problem.groups),
+        cache_traffic=partial(_traffic, divided, plan, target, problem.groups),
     )
 
 
@@ -115,16 +115,16 @@ def _work(divided: Divided, plan: WinogradPlan, target: Target) -> Work:
 
 def _traffic(
     divided: Divided, plan: WinogradPlan, target: Target, groups: int
-) -> tuple[Crossing, ...]:
-    """What crosses behind each of the target's caches, nearest first, for the whole batch, of which
-    so many ``groups`` have filters of their own."""
+) -> tuple[CacheTraffic, ...]:
+    """Cache traffic behind each of the target's caches, nearest first, for the whole batch, of
+    which so many ``groups`` have filters of their own."""
     caches = sorted(target.caches, key=lambda cache: cache.level)
-    return tuple(_crossing(divided, plan, target.lanes, cache, groups) for cache in caches)
+    return tuple(_cache_traffic(divided, plan, target.lanes, cache, groups) for cache in caches)
 
 
-def _crossing(
+def _cache_traffic(
     divided: Divided, plan: WinogradPlan, lanes: int, cache: Cache, groups: int
-) -> Crossing:
+) -> CacheTraffic:
     """Strip by strip, under which all filters pass, tile by tile of the micro-kernel."""
     image, problem = divided.own, divided.unit
     strips = problem.batch * plan.strips
@@ -143,7 +143,7 @@ def _crossing(
     sums_moved = strips * many * sums * sums_lost
     phases = FLOAT_BYTES * divided.floats(lanes)
     moved = sums_moved + phases * lost(cache, Runs(1, phases))
-    return Crossing(
+    return CacheTraffic(
         level=cache.level,
         input=problem.in_bytes * plan.kernel.k * image.batch * image.in_c * _read(image),
         packed=strips * panel * (1 + panel_lost * many) - panel + moved,

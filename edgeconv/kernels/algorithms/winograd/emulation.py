@@ -12,8 +12,8 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from edgeconv.ir.minimal_filter import Nested
 from edgeconv.ir.straight_line import Routine
+from edgeconv.ir.winograd_form import Nested
 from edgeconv.kernels.algorithms.winograd.phases import of_filters, of_images
 from edgeconv.kernels.algorithms.winograd.plan import routine_of
 from edgeconv.kernels.algorithms.winograd.toom_cook import doubles, matrices

@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from edgeconv.ir.minimal_filter import Nested, plain
 from edgeconv.ir.straight_line import Routine
+from edgeconv.ir.winograd_form import Nested, plain
 from edgeconv.kernels.algorithms.winograd.plan import routine_of
 from edgeconv.kernels.algorithms.winograd.toom_cook import matrices, nested
 

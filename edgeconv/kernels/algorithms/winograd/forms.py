@@ -9,7 +9,7 @@ from itertools import product
 import numpy as np
 import numpy.typing as npt
 
-from edgeconv.ir.minimal_filter import MinimalFilter, Nested, minimal_filter, plain
+from edgeconv.ir.winograd_form import Nested, WinogradForm, plain, winograd_form
 from edgeconv.kernels.algorithms.winograd.error import Trial, filters_tried
 from edgeconv.kernels.algorithms.winograd.phases import of_filters, phases_of
 
@@ -70,8 +70,8 @@ def described(form: Nested) -> dict[str, str]:
     return {"form": str(form), "points": "; ".join(points)}
 
 
-def _with_points(outputs: int, taps: int) -> list[MinimalFilter]:
-    return [minimal_filter(outputs, taps, points) for points in POINTS[outputs + taps - 1]]
+def _with_points(outputs: int, taps: int) -> list[WinogradForm]:
+    return [winograd_form(outputs, taps, points) for points in POINTS[outputs + taps - 1]]
 
 
 def accurate(weights: Floats, most: float, strides: Sequence[int] = (1, 1)) -> tuple[Nested, ...]:

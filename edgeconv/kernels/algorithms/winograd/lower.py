@@ -7,19 +7,19 @@ import numpy.typing as npt
 
 from edgeconv.ir.choice import Layer, Param
 from edgeconv.ir.graph import Graph, Node
-from edgeconv.ir.minimal_filter import Nested
 from edgeconv.ir.straight_line import Routine
-from edgeconv.kernels.algorithms.ahead import HEADER
+from edgeconv.ir.winograd_form import Nested
 from edgeconv.kernels.algorithms.candidate import ConvCandidate
 from edgeconv.kernels.algorithms.filter_order import FilterOrder
 from edgeconv.kernels.algorithms.layer import conv_layer
 from edgeconv.kernels.algorithms.packing import weights_of
+from edgeconv.kernels.algorithms.prefetch import HEADER
 from edgeconv.kernels.algorithms.problem import ConvProblem, Geometry
 from edgeconv.kernels.algorithms.winograd.candidate import WinogradCandidate
-from edgeconv.kernels.algorithms.winograd.distances import ahead_of
 from edgeconv.kernels.algorithms.winograd.forms import described, error_of
 from edgeconv.kernels.algorithms.winograd.phases import Divided, of_filters
 from edgeconv.kernels.algorithms.winograd.plan import WinogradPlan, each_group, routine_of
+from edgeconv.kernels.algorithms.winograd.prefetch import prefetch_distances
 from edgeconv.kernels.algorithms.winograd.toom_cook import matrices, nested
 from edgeconv.kernels.lowering.calls import residual_overwritten
 from edgeconv.kernels.lowering.work import Call
@@ -159,7 +159,7 @@ def lower(candidate: WinogradCandidate, node: Node, graph: Graph, target: Target
     copies = ("ec_phases.h",) if divided.strided else ()
     more = {"phases": f"{phases[0]}x{phases[1]}"} if divided.strided else {}
     routines = {side: _routines(form, side) for side in ("input", "output")}
-    ahead = ahead_of(unit, plan, target)
+    prefetch = prefetch_distances(unit, plan, target)
 
     def pack(weights: Floats) -> Floats:
         two = weights.reshape(problem.out_c, problem.group_in_c, *problem.kernel[1:])
@@ -175,7 +175,7 @@ def lower(candidate: WinogradCandidate, node: Node, graph: Graph, target: Target
         "winograd",
         params={
             **loops(problem, unit, image, plan, target),
-            **ahead.params,
+            **prefetch.params,
             "inputs": tuple(each.enumerator if each else "0" for each in routines["input"]),
             "outputs": tuple(each.enumerator if each else "0" for each in routines["output"]),
             "residual": bool(residual),
@@ -188,7 +188,7 @@ def lower(candidate: WinogradCandidate, node: Node, graph: Graph, target: Target
             *copies,
             *((plan.kernel.header,) if plan.kernel.header else ()),
             "ec_micro_kernel.h",
-            *((HEADER,) if ahead.tiles else ()),
+            *((HEADER,) if prefetch.tiles else ()),
             "ec_winograd_spec.h",
             "ec_winograd.h",
         ),
@@ -196,6 +196,6 @@ def lower(candidate: WinogradCandidate, node: Node, graph: Graph, target: Target
         pointers=("filters", "panel"),
         routines=tuple(each for side in routines.values() for each in side if each),
         aliases=residual_overwritten(node, graph),
-        fetches=ahead.lines,
+        fetches=prefetch.lines,
         plan=displayed(plan, lanes, **more),
     )

@@ -9,8 +9,8 @@ from functools import lru_cache
 from itertools import product
 from typing import NamedTuple
 
-from edgeconv.ir.minimal_filter import MinimalFilter, Nested
 from edgeconv.ir.straight_line import Routine
+from edgeconv.ir.winograd_form import Nested, WinogradForm
 from edgeconv.kernels.algorithms.problem import ConvProblem
 from edgeconv.kernels.algorithms.winograd.equations import routine
 from edgeconv.kernels.algorithms.winograd.phases import PLAIN, Both
@@ -26,7 +26,7 @@ FLOAT_BYTES = 4
 # filters.
 STRIP_OF_L2, STRIP_OF_FILTERS = 3 / 4, 1 / 4
 # How much longer than a stream from the same cache a panel takes, of which positions far from each
-# other are read in turn, too short for what fetches ahead.  Fitted on Zen 4: with 256 and 512
+# other are read in turn, too short for what prefetches.  Fitted on Zen 4: with 256 and 512
 # channels on 28x28, panels of 1.6 and 3.3 MB, and with 288 on 35x35 at stride 2, of 2 MB, times are
 # those of 30 to 60 GB/s, where a stream from L3 has 100.
 SHORT_RUNS = 2.0
@@ -42,7 +42,7 @@ TILE_SLOTS = 24
 
 
 @lru_cache(maxsize=1024)
-def routine_of(form: MinimalFilter, side: str) -> Routine:
+def routine_of(form: WinogradForm, side: str) -> Routine:
     """The transformation of the ``side`` "input" or "output" of ``form``."""
     found = matrices(form)
     points = ", ".join(map(str, form.points))
@@ -134,7 +134,7 @@ class WinogradPlan:
         return self.panel_floats + self.sums_floats(lanes)
 
     def fetches(self, problem: ConvProblem, target: Target) -> bool:
-        """Whether filters are fetched ahead: on a core that wants it, where they come from behind
+        """Whether filters are prefetched: on a core that wants it, where they come from behind
         the second cache, in no more time than they are multiplied.  Where they take longer nothing
         hides them, and what fetches them costs time of its own: that only cores do who gain by it
         all the same, where filters come from memory for most strips; from the second strip on the
@@ -187,7 +187,7 @@ def make_plans(
     """
     rows = kernels or target.float_rows
     priced = []
-    for form, row in product(problem.minimal_filters, rows):
+    for form, row in product(problem.winograd_forms, rows):
         transforms = Transforms.of(form)
         for plan in _plans(problem, target, row, form, phases):
             priced.append(with_cost(problem, plan, target, transforms))

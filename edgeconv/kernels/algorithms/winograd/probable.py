@@ -17,8 +17,8 @@ from functools import lru_cache
 
 import numpy as np
 
-from edgeconv.ir.minimal_filter import MinimalFilter, Nested, plain
 from edgeconv.ir.straight_line import Routine
+from edgeconv.ir.winograd_form import Nested, WinogradForm, plain
 from edgeconv.kernels.algorithms.winograd.bound import UNIT
 from edgeconv.kernels.algorithms.winograd.plan import routine_of
 from edgeconv.kernels.algorithms.winograd.toom_cook import Doubles, doubles, matrices
@@ -59,7 +59,7 @@ class _Way:
     products: Doubles
 
     @staticmethod
-    def of(form: MinimalFilter) -> _Way:
+    def of(form: WinogradForm) -> _Way:
         made = matrices(form)
         inputs, filters = doubles(made.of_input), doubles(made.of_filter)
         before, after = (

@@ -1,4 +1,4 @@
-"""The matrices of a minimal filtering algorithm F(m, r) of Winograd, by Toom-Cook, in rationals.
+"""The matrices of a Winograd algorithm F(m, r) of Winograd, by Toom-Cook, in rationals.
 
 m outputs of a filter of r taps come of a = m + r - 1 inputs by as many products:
 
@@ -22,8 +22,8 @@ import numpy as np
 import numpy.typing as npt
 
 from edgeconv.base.errors import EdgeconvError
-from edgeconv.ir.minimal_filter import MinimalFilter
 from edgeconv.ir.straight_line import Matrix
+from edgeconv.ir.winograd_form import WinogradForm
 
 Doubles = npt.NDArray[np.float64]
 
@@ -39,7 +39,7 @@ class Matrices:
 
 
 @lru_cache(maxsize=1024)
-def matrices(form: MinimalFilter) -> Matrices:
+def matrices(form: WinogradForm) -> Matrices:
     """Those of ``form``, proven to be a convolution.
 
     Raises EdgeconvError where sizes and points make no such form.
@@ -47,7 +47,7 @@ def matrices(form: MinimalFilter) -> Matrices:
     able = len(form.points) == len(set(form.points)) == form.products - 1
     if min(form.outputs, form.taps) < 1 or not (able or form.is_plain):
         raise EdgeconvError(
-            "no minimal filtering algorithm",
+            "no Winograd algorithm",
             got=f"{form} at {', '.join(map(str, form.points))}",
             rule="as many points, all different, as outputs and taps less two",
         )
@@ -86,7 +86,7 @@ def _plain(taps: int) -> Matrices:
     return Matrices(one, one, ((Fraction(1),) * taps,))
 
 
-def _toom_cook(form: MinimalFilter) -> Matrices:
+def _toom_cook(form: WinogradForm) -> Matrices:
     """What interpolation divides by stands in G, which is multiplied in float64 when compiling, so
     that the rows of B^T are polynomials whose last coefficient is one."""
     points, zero, one = form.points, Fraction(0), Fraction(1)
@@ -112,7 +112,7 @@ def _expanded(roots: Sequence[Fraction], length: int) -> tuple[Fraction, ...]:
     return (*found, *(Fraction(0),) * (length - len(found)))
 
 
-def is_convolution(form: MinimalFilter, found: Matrices, scale: Fraction = Fraction(1)) -> bool:
+def is_convolution(form: WinogradForm, found: Matrices, scale: Fraction = Fraction(1)) -> bool:
     """Whether y_i has the product g_k d_j ``scale`` times where j = i + k, and otherwise not at
     all: y is bilinear in g and d, so that this is the identity for all filters and inputs."""
     for i, k in np.ndindex(form.outputs, form.taps):

@@ -38,10 +38,10 @@ EC_INLINE void ec_bf16_mac(ec_bf16_sums *tile, const void *a, ptrdiff_t a_row, p
                            const void *b, int depth, int mr, int nv)
 {
     const int nr = nv * EC_VL * 4; /* bytes */
-    const int ahead = EC_MMA_AHEAD * (mr / 4 + nv) <= 28 ? EC_MMA_AHEAD : EC_MMA_AHEAD - 1;
-    const int alone = depth < 2 * ahead - 1 ? depth : (depth - (ahead - 1)) % ahead;
+    const int stages = EC_MMA_STAGES * (mr / 4 + nv) <= 28 ? EC_MMA_STAGES : EC_MMA_STAGES - 1;
+    const int alone = depth < 2 * stages - 1 ? depth : (depth - (stages - 1)) % stages;
     const unsigned char *x = a, *w = b;
-    ec_mma_operands loaded[EC_MMA_AHEAD];
+    ec_mma_operands loaded[EC_MMA_STAGES];
     (void)a_row; /* packed */
     EC_NO_UNROLL
     for (int k = 0; k < alone; k++, x += a_k, w += nr) {
@@ -51,19 +51,19 @@ EC_INLINE void ec_bf16_mac(ec_bf16_sums *tile, const void *a, ptrdiff_t a_row, p
     if (alone == depth)
         return;
     EC_UNROLL
-    for (int i = 0; i < ahead - 1; i++)
+    for (int i = 0; i < stages - 1; i++)
         ec_bf16_operands(&loaded[i], x + i * a_k, w + i * nr, mr, nv);
     EC_NO_UNROLL
-    for (int k = depth - alone; k >= ahead; k -= ahead, x += ahead * a_k, w += ahead * nr) {
+    for (int k = depth - alone; k >= stages; k -= stages, x += stages * a_k, w += stages * nr) {
         EC_UNROLL
-        for (int i = 0; i < ahead; i++) {
-            const int next = i + ahead - 1;
-            ec_bf16_operands(&loaded[next % ahead], x + next * a_k, w + next * nr, mr, nv);
+        for (int i = 0; i < stages; i++) {
+            const int next = i + stages - 1;
+            ec_bf16_operands(&loaded[next % stages], x + next * a_k, w + next * nr, mr, nv);
             ec_bf16_add(tile, &loaded[i], mr, nv);
         }
     }
     EC_UNROLL
-    for (int i = 0; i < ahead - 1; i++) {
+    for (int i = 0; i < stages - 1; i++) {
         ec_bf16_operands(&loaded[i], x + i * a_k, w + i * nr, mr, nv);
         ec_bf16_add(tile, &loaded[i], mr, nv);
     }

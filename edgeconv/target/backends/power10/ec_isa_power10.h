@@ -219,7 +219,7 @@ EC_INLINE void ec_f32_add(ec_f32_sums *tile, ec_mma_operands *loaded, int mr, in
     EC_IN_ORDER();
 }
 
-#define EC_MMA_AHEAD 4 /* steps whose operands are in registers, at most */
+#define EC_MMA_STAGES 4 /* steps whose operands are in registers, at most */
 
 /* A step takes four cycles, a load six: operands are loaded some steps ahead, as many as the 32
    registers beside the accumulators hold.  A round of the loop is that many steps, so that each finds
@@ -230,9 +230,9 @@ EC_INLINE void ec_f32_mac(ec_f32_sums *tile, const void *a, ptrdiff_t a_row, ptr
 {
     const float *x = a, *y = b;
     const int nr = nv * EC_VL;
-    const int ahead = EC_MMA_AHEAD * (mr / 4 + nv) <= 28 ? EC_MMA_AHEAD : EC_MMA_AHEAD - 1;
-    const int alone = depth < 2 * ahead - 1 ? depth : (depth - (ahead - 1)) % ahead;
-    ec_mma_operands loaded[EC_MMA_AHEAD];
+    const int stages = EC_MMA_STAGES * (mr / 4 + nv) <= 28 ? EC_MMA_STAGES : EC_MMA_STAGES - 1;
+    const int alone = depth < 2 * stages - 1 ? depth : (depth - (stages - 1)) % stages;
+    ec_mma_operands loaded[EC_MMA_STAGES];
     (void)a_row, (void)a_k; /* packed */
     EC_NO_UNROLL
     for (int k = 0; k < alone; k++, x += mr, y += nr) {
@@ -242,19 +242,19 @@ EC_INLINE void ec_f32_mac(ec_f32_sums *tile, const void *a, ptrdiff_t a_row, ptr
     if (alone == depth)
         return;
     EC_UNROLL
-    for (int i = 0; i < ahead - 1; i++)
+    for (int i = 0; i < stages - 1; i++)
         ec_f32_operands(&loaded[i], x + i * mr, y + i * nr, mr, nv);
     EC_NO_UNROLL
-    for (int k = depth - alone; k >= ahead; k -= ahead, x += ahead * mr, y += ahead * nr) {
+    for (int k = depth - alone; k >= stages; k -= stages, x += stages * mr, y += stages * nr) {
         EC_UNROLL
-        for (int i = 0; i < ahead; i++) {
-            const int next = i + ahead - 1;
-            ec_f32_operands(&loaded[next % ahead], x + next * mr, y + next * nr, mr, nv);
+        for (int i = 0; i < stages; i++) {
+            const int next = i + stages - 1;
+            ec_f32_operands(&loaded[next % stages], x + next * mr, y + next * nr, mr, nv);
             ec_f32_add(tile, &loaded[i], mr, nv);
         }
     }
     EC_UNROLL
-    for (int i = 0; i < ahead - 1; i++) {
+    for (int i = 0; i < stages - 1; i++) {
         ec_f32_operands(&loaded[i], x + i * mr, y + i * nr, mr, nv);
         ec_f32_add(tile, &loaded[i], mr, nv);
     }

@@ -5,9 +5,9 @@
 
 #include "ec_int8_dsp.h"
 
-/* See ec_int16_sums, of three pixels: `quads` > 0.  Sums are in r2 to r4 and r5 to r7, see EC_INT8_QUAD. */
+/* See ec_int16_sums, of three pixels: `k_blocks` > 0.  Sums are in r2 to r4 and r5 to r7, see EC_INT8_K_BLOCK. */
 EC_NAKED void ec_int16_sums_dsp(const int16_t *panel __attribute__((unused)),
-                                const int8_t *filters __attribute__((unused)), int quads __attribute__((unused)),
+                                const int8_t *filters __attribute__((unused)), int k_blocks __attribute__((unused)),
                                 int32_t *sums __attribute__((unused)))
 {
     __asm__ volatile(
@@ -16,7 +16,7 @@ EC_NAKED void ec_int16_sums_dsp(const int16_t *panel __attribute__((unused)),
         "add r12, r0, r12, lsl #3\n" /* the panel's end */
         "push {r12}\n"
         "rsb r2, r2, #0\n"
-        "and r2, r2, #3\n" /* quads of the first pass that are left out */
+        "and r2, r2, #3\n" /* k-blocks of the first pass that are left out */
         "add r2, r2, r2, lsl #2\n"
         "adr r3, 2f\n"
         "add r12, r3, r2, lsl #4\n"
@@ -29,7 +29,7 @@ EC_NAKED void ec_int16_sums_dsp(const int16_t *panel __attribute__((unused)),
         "mov pc, r12\n"
         ".balign 4\n"
         "2:\n"
-        EC_INT8_QUAD EC_INT8_QUAD EC_INT8_QUAD EC_INT8_QUAD
+        EC_INT8_K_BLOCK EC_INT8_K_BLOCK EC_INT8_K_BLOCK EC_INT8_K_BLOCK
         "ldr r12, [sp]\n"
         "cmp r0, r12\n"
         "bne 2b\n"
@@ -41,7 +41,7 @@ EC_NAKED void ec_int16_sums_dsp(const int16_t *panel __attribute__((unused)),
 
 /* Sums of one pixel, at any address of an int16, which LDRD does not load from. */
 EC_NAKED void ec_int16_dot_dsp(const int16_t *pixel __attribute__((unused)),
-                               const int8_t *filters __attribute__((unused)), int quads __attribute__((unused)),
+                               const int8_t *filters __attribute__((unused)), int k_blocks __attribute__((unused)),
                                int32_t *sums __attribute__((unused)))
 {
     __asm__ volatile(

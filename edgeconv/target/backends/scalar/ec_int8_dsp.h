@@ -26,7 +26,7 @@
     "smlad " second ", r12, r11, " second "\n"                                                    \
     "smlad " first ", lr, r8, " first "\n"                                                        \
     "smlad " second ", lr, r9, " second "\n"
-#define EC_INT8_QUAD                                                                              \
+#define EC_INT8_K_BLOCK                                                                           \
     "ldrd r8, r9, [r1], #8\n"                                                                     \
     "ldrd r12, lr, [r0], #8\n"                                                                    \
     "sxtb16 r10, r8\n"                                                                            \
@@ -38,6 +38,6 @@
     "smlad r2, lr, r8, r2\n"                                                                      \
     "smlad r5, lr, r9, r5\n"                                                                      \
     EC_INT8_PIXEL("r3", "r6") EC_INT8_PIXEL("r4", "r7")
-enum { EC_INT8_QUAD_BYTES = 20 * 4, EC_INT8_QUADS = 4 };
+enum { EC_INT8_K_BLOCK_BYTES = 20 * 4, EC_INT8_K_BLOCKS = 4 };
 
 #endif

@@ -19,13 +19,13 @@ typedef struct ec_int8_dot_job {
     "sxtb16 " filter ", " filter ", ror #8\n"                                                     \
     "smlad " sum ", r11, r10, " sum "\n"                                                          \
     "smlad " sum ", r12, " filter ", " sum "\n"
-#define EC_INT8_DOT_QUAD                                                                          \
+#define EC_INT8_DOT_K_BLOCK                                                                       \
     "ldr.w r11, [r0], #4\n"                                                                       \
     "ldmia.w r1!, {r6-r9}\n"                                                                      \
     "sxtb16 r12, r11, ror #8\n"                                                                   \
     "sxtb16 r11, r11\n"                                                                           \
     EC_INT8_DOT("r2", "r6") EC_INT8_DOT("r3", "r7") EC_INT8_DOT("r4", "r8") EC_INT8_DOT("r5", "r9")
-enum { EC_INT8_DOT_BYTES = 20 * 4, EC_INT8_DOT_QUADS = 4 };
+enum { EC_INT8_DOT_BYTES = 20 * 4, EC_INT8_DOT_K_BLOCKS = 4 };
 
 EC_NAKED void ec_int8_dot_dsp(const ec_int8_dot_job *job __attribute__((unused)))
 {
@@ -47,7 +47,7 @@ EC_NAKED void ec_int8_dot_dsp(const ec_int8_dot_job *job __attribute__((unused))
         "mov pc, r12\n"
         ".balign 4\n"
         "2:\n"
-        EC_INT8_DOT_QUAD EC_INT8_DOT_QUAD EC_INT8_DOT_QUAD EC_INT8_DOT_QUAD
+        EC_INT8_DOT_K_BLOCK EC_INT8_DOT_K_BLOCK EC_INT8_DOT_K_BLOCK EC_INT8_DOT_K_BLOCK
         "cmp r0, lr\n"
         "bne 2b\n"
         "ldr r12, [sp, #8]\n"

@@ -15,7 +15,7 @@ typedef struct ec_int8_tile_sums_job {
     const int8_t *filters;
 } ec_int8_tile_sums_job;
 
-/* Sums are in r2 to r4 and r5 to r7, see EC_INT8_QUAD. */
+/* Sums are in r2 to r4 and r5 to r7, see EC_INT8_K_BLOCK. */
 EC_NAKED void ec_int8_tile_sums_dsp(const ec_int8_tile_sums_job *job __attribute__((unused)))
 {
     __asm__ volatile(
@@ -38,7 +38,7 @@ EC_NAKED void ec_int8_tile_sums_dsp(const ec_int8_tile_sums_job *job __attribute
         "mov pc, r12\n"
         ".balign 4\n"
         "2:\n"
-        EC_INT8_QUAD EC_INT8_QUAD EC_INT8_QUAD EC_INT8_QUAD
+        EC_INT8_K_BLOCK EC_INT8_K_BLOCK EC_INT8_K_BLOCK EC_INT8_K_BLOCK
         "ldr r12, [sp, #4]\n"
         "cmp r0, r12\n"
         "bne 2b\n"
@@ -51,14 +51,14 @@ EC_NAKED void ec_int8_tile_sums_dsp(const ec_int8_tile_sums_job *job __attribute
         "pop {r4-r11, pc}\n");
 }
 
-/* See ec_int8_dot_sums: `quads` > 0 of four numbers.  r0 input, r1 filters, r2 quads, r4 to r7 sums. */
+/* See ec_int8_dot_sums: `k_blocks` > 0 of four numbers.  r0 input, r1 filters, r2 k-blocks, r4 to r7 sums. */
 #define EC_INT8_SUM(sum, filter)                                                                  \
     "sxtb16 r3, " filter "\n"                                                                     \
     "smlad " sum ", r12, r3, " sum "\n"                                                           \
     "sxtb16 " filter ", " filter ", ror #8\n"                                                     \
     "smlad " sum ", lr, " filter ", " sum "\n"
 EC_NAKED void ec_int8_dot_sums_dsp(const int8_t *in __attribute__((unused)),
-                                   const int8_t *filters __attribute__((unused)), int quads __attribute__((unused)),
+                                   const int8_t *filters __attribute__((unused)), int k_blocks __attribute__((unused)),
                                    int32_t *sums __attribute__((unused)))
 {
     __asm__ volatile(

@@ -44,7 +44,7 @@ EC_NAKED void ec_int8_tile_dsp(const ec_int8_tile_job *job __attribute__((unused
         "mov pc, r12\n"
         ".balign 4\n"
         "2:\n"
-        EC_INT8_QUAD EC_INT8_QUAD EC_INT8_QUAD EC_INT8_QUAD
+        EC_INT8_K_BLOCK EC_INT8_K_BLOCK EC_INT8_K_BLOCK EC_INT8_K_BLOCK
         "ldr r12, [sp, #4]\n"
         "cmp r0, r12\n"
         "bne 2b\n"
@@ -73,10 +73,10 @@ EC_NAKED void ec_int8_tile_dsp(const ec_int8_tile_job *job __attribute__((unused
         "pop {r4-r11, pc}\n");
 }
 
-/* See ec_int8_widen_rows.  Of each of `rows` > 0 rows `quads` > 0 times four bytes to pairs of int16,
+/* See ec_int8_widen_rows.  Of each of `rows` > 0 rows `k_blocks` > 0 times four bytes to pairs of int16,
    24 bytes apart.  skip: bytes from the end of what a row reads to the next row. */
 EC_NAKED void ec_int8_widen_dsp(const int8_t *from __attribute__((unused)),
-                                int16_t *panel __attribute__((unused)), int quads __attribute__((unused)),
+                                int16_t *panel __attribute__((unused)), int k_blocks __attribute__((unused)),
                                 ptrdiff_t skip __attribute__((unused)), int rows __attribute__((unused)))
 {
     __asm__ volatile(
@@ -111,9 +111,9 @@ EC_NAKED void ec_int8_widen_dsp(const int8_t *from __attribute__((unused)),
         "pop {r4-r8, pc}\n");
 }
 
-/* See ec_int8_widen_three: `quads` and `rows` > 0.  skip: bytes from the end of what a row reads to the next row. */
+/* See ec_int8_widen_three: `k_blocks` and `rows` > 0.  skip: bytes from the end of what a row reads to the next row. */
 EC_NAKED void ec_int8_widen_three_dsp(const int8_t *from __attribute__((unused)),
-                                      int16_t *panel __attribute__((unused)), int quads __attribute__((unused)),
+                                      int16_t *panel __attribute__((unused)), int k_blocks __attribute__((unused)),
                                       ptrdiff_t apart __attribute__((unused)), int rows __attribute__((unused)),
                                       ptrdiff_t skip __attribute__((unused)))
 {

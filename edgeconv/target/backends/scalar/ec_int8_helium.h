@@ -26,7 +26,7 @@ EC_INLINE void ec_int8_copy_helium(int8_t *to, const int8_t *from, int n)
 }
 
 /* Eight bytes of each of `n` > 0 pixels, `pixel` bytes from one to the next, to places `apart`. */
-EC_INLINE void ec_int8_copy_eights_helium(int8_t *to, ptrdiff_t apart, const int8_t *from, ptrdiff_t pixel, int n)
+EC_INLINE void ec_int8_copy_1x8_helium(int8_t *to, ptrdiff_t apart, const int8_t *from, ptrdiff_t pixel, int n)
 {
     __asm__ volatile("dls lr, %[n]\n"
             "1:\n"
@@ -50,8 +50,8 @@ EC_INLINE void ec_int8_add_helium(ec_int8_result result, int32_t by_a, int32_t b
     vstrbq_s32(out, vmaxq_s32(vminq_s32(whole, vdupq_n_s32(result.high)), vdupq_n_s32(result.low)));
 }
 
-/* See ec_int8_fours. */
-typedef struct ec_int8_fours_job {
+/* See ec_int8_1x4. */
+typedef struct ec_int8_1x4_job {
     const int8_t *filters;
     int n;
     const int32_t *channels;
@@ -62,7 +62,7 @@ typedef struct ec_int8_fours_job {
     int32_t sum;
     const int32_t *by_sum;
 #endif
-} ec_int8_fours_job;
+} ec_int8_1x4_job;
 
 /* enter: what is brought to the stack, of the job at r0; with_sums: sums in q0 are changed; leave: takes it from there. */
 #define EC_INT8_EACH_FOUR(enter, with_sums, leave)                                                \
@@ -103,13 +103,13 @@ typedef struct ec_int8_fours_job {
     "vpop {d12-d15}\n"                                                                            \
     "pop {r4-r11, pc}\n"
 
-EC_NAKED void ec_int8_fours_helium(const ec_int8_fours_job *job __attribute__((unused)))
+EC_NAKED void ec_int8_1x4_helium(const ec_int8_1x4_job *job __attribute__((unused)))
 {
     __asm__ volatile(EC_INT8_EACH_FOUR("", "", ""));
 }
 
 #ifdef EC_ZERO_POINTS
-EC_NAKED void ec_int8_fours_around_helium(const ec_int8_fours_job *job __attribute__((unused)))
+EC_NAKED void ec_int8_1x4_around_helium(const ec_int8_1x4_job *job __attribute__((unused)))
 {
     __asm__ volatile(EC_INT8_EACH_FOUR(
         "ldrd r2, r4, [r0, #40]\n"
@@ -122,14 +122,14 @@ EC_NAKED void ec_int8_fours_around_helium(const ec_int8_fours_job *job __attribu
 }
 #endif
 
-/* See ec_int8_eights_3x3. */
-typedef struct ec_int8_eights_3x3_job {
+/* See ec_int8_3x3_1x8. */
+typedef struct ec_int8_3x3_1x8_job {
     const int8_t *panel;
     const int32_t *channels;
     int8_t *out, *out_end;
     int32_t offset, left, low, high;
     ptrdiff_t out_pixel, panel_skip;
-} ec_int8_eights_3x3_job;
+} ec_int8_3x3_1x8_job;
 
 #define EC_INT8_TAP(at)                                                                           \
     "vldrb.s16 q2, [r0, #" at "]\n"                                                               \
@@ -139,7 +139,7 @@ typedef struct ec_int8_eights_3x3_job {
     "vadd.i32 q0, q0, q4\n"                                                                       \
     "vadd.i32 q1, q1, q2\n"
 
-EC_NAKED void ec_int8_eights_3x3_helium(const ec_int8_eights_3x3_job *job __attribute__((unused)))
+EC_NAKED void ec_int8_3x3_1x8_helium(const ec_int8_3x3_1x8_job *job __attribute__((unused)))
 {
     __asm__ volatile(
         "push {r4-r11, lr}\n"
@@ -151,7 +151,7 @@ EC_NAKED void ec_int8_eights_3x3_helium(const ec_int8_eights_3x3_job *job __attr
         "ldrd r10, r11, [r0, #16]\n"
         "ldrd r3, r4, [r0, #8]\n"
         "ldrd r0, r1, [r0]\n"
-        "add r2, r1, " EC_INT8_EIGHTS_FILTERS "\n"
+        "add r2, r1, " EC_INT8_1X8_FILTERS "\n"
         "1:\n"
         "vldrw.32 q0, [r1]\n"
         "vldrw.32 q1, [r1, #16]\n"
@@ -169,15 +169,15 @@ EC_NAKED void ec_int8_eights_3x3_helium(const ec_int8_eights_3x3_job *job __attr
         "pop {r4-r11, pc}\n");
 }
 
-/* See ec_int8_eights. */
-typedef struct ec_int8_eights_job {
+/* See ec_int8_1x8. */
+typedef struct ec_int8_1x8_job {
     const int8_t *panel;
     const int32_t *channels;
     int8_t *out, *out_end;
     int32_t offset, left, low, high;
     ptrdiff_t out_pixel, panel_skip;
     int taps;
-} ec_int8_eights_job;
+} ec_int8_1x8_job;
 
 #define EC_INT8_EACH_WINDOW(filter)                                                                \
     "push {r4-r11, lr}\n"                                                                         \
@@ -193,7 +193,7 @@ typedef struct ec_int8_eights_job {
     "1:\n" /* a window */                                                                         \
     "vldrw.32 q0, [r1]\n"                                                                         \
     "vldrw.32 q1, [r1, #16]\n"                                                                    \
-    "add r2, r1, " EC_INT8_EIGHTS_FILTERS "\n"                                                    \
+    "add r2, r1, " EC_INT8_1X8_FILTERS "\n"                                                       \
     "mov r7, r0\n"                                                                                \
     "dls lr, r12\n"                                                                               \
     "2:\n"                                                                                        \
@@ -215,13 +215,13 @@ typedef struct ec_int8_eights_job {
     "vpop {d8-d15}\n"                                                                             \
     "pop {r4-r11, pc}\n"
 
-EC_NAKED void ec_int8_eights_helium(const ec_int8_eights_job *job __attribute__((unused)))
+EC_NAKED void ec_int8_1x8_helium(const ec_int8_1x8_job *job __attribute__((unused)))
 {
     __asm__ volatile(EC_INT8_EACH_WINDOW("vldrb.s16 q3, [r2], #8\n"));
 }
 
 #ifdef EC_ZERO_POINTS
-EC_NAKED void ec_int8_wide_eights_helium(const ec_int8_eights_job *job __attribute__((unused)))
+EC_NAKED void ec_int8_wide_1x8_helium(const ec_int8_1x8_job *job __attribute__((unused)))
 {
     __asm__ volatile(EC_INT8_EACH_WINDOW("vldrh.u16 q3, [r2], #16\n"));
 }

@@ -4,8 +4,8 @@
 
 #include <arm_mve.h>
 
-/* See ec_int8_fours_sums: of n > 0 numbers; what is beyond them is not read of the input. */
-EC_INLINE void ec_int8_fours_sums_helium(const int8_t *in, int n, const int8_t *filters, int32_t *sums)
+/* See ec_int8_1x4_sums: of n > 0 numbers; what is beyond them is not read of the input. */
+EC_INLINE void ec_int8_1x4_sums_helium(const int8_t *in, int n, const int8_t *filters, int32_t *sums)
 {
     register int32_t a __asm__("r2") = 0, b __asm__("r4") = 0, c __asm__("r6") = 0, d __asm__("r8") = 0;
     __asm__ volatile("dlstp.8 lr, %[n]\n"

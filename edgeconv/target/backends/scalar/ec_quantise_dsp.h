@@ -3,7 +3,7 @@
 #ifndef EC_QUANTISE_DSP_H
 #define EC_QUANTISE_DSP_H
 
-#define EC_QUANTISE_EIGHTS
+#define EC_QUANTISE_BY_EIGHT
 
 /* Four sums as float32, of each of which the lowest byte is what is behind the point and the next one the integer less 128,
    to a word of these integers; `near`: of each a byte that is not 0 where it is next to a middle. */

@@ -1,0 +1,83 @@
+"""Steps as ``name_run`` has them: a call, or a loop in which several layers stream rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Generic, TypeVar
+
+from edgeconv.ir.choice import Choice
+from edgeconv.ir.step import Divides, Step, starts
+
+Call = TypeVar("Call")
+
+
+@dataclass(frozen=True, slots=True)
+class RingResult:
+    """A result of which memory holds a ring: ``rows`` in all, ``ring`` at a time.
+
+    ``made``, ``need``: the C variables that count the rows so far, and those that the round needs;
+    ``needed`` is the expression of the latter, which may exceed ``rows``.
+    """
+
+    rows: int
+    ring: int
+    made: str
+    need: str
+    needed: str
+
+
+@dataclass(frozen=True, slots=True)
+class StepCalls(Generic[Call]):
+    """The ``calls`` of a step.
+
+    Where there are several, ``stream_rows`` of the ``rows`` of the last result are made at a time,
+    and ``between`` are the results of all others.  ``shares``: by worker that shares them the rows
+    of the last result, [from, to), then of each other the first row that he needs; behind those of
+    all the same of a worker for everything.
+    """
+
+    calls: tuple[Call, ...]
+    stream_rows: int = 0
+    rows: int = 0
+    between: tuple[RingResult, ...] = ()
+    shares: tuple[tuple[int, ...], ...] = ()
+
+
+def row_variables(step: Step, position: int) -> list[tuple[str, ...]]:
+    """By layer of a step, the first of which is at ``position``: the C expressions of the rows that
+    a call computes; none for a layer that computes all at once."""
+    if not step.stream_rows:
+        return [()]
+    others = range(position, position + len(step.layers) - 1)
+    return [*((f"made_{at}", "to") for at in others), ("y", "y1")]
+
+
+def step_calls_of(
+    choice: Choice, step: Step, calls: Sequence[Call], position: int
+) -> StepCalls[Call]:
+    """``calls`` of the layers of ``step``, the first of which is at ``position``."""
+    if not step.stream_rows:
+        return StepCalls(tuple(calls))
+    layers = [choice.layers[index] for index in step.layers]
+    divides = [layer.divides for layer in layers if layer.divides]
+    rings = [choice.graph[layer.node.output].ring for layer in layers]
+    needs = [f"need_{position + i}" for i in range(len(layers) - 1)] + ["y1"]
+    between = tuple(
+        RingResult(
+            maker.rows, rings[i], f"made_{position + i}", needs[i], _read(reader, needs[i + 1])
+        )
+        for i, (maker, reader) in enumerate(pairwise(divides))
+    )
+    shares = tuple((*share[:2], *starts(divides, share.row0)[:-1]) for share in step.shares)
+    if shares:
+        shares = (*shares, (0, divides[-1].rows, *starts(divides, 0)[:-1]))
+    return StepCalls(tuple(calls), step.stream_rows, divides[-1].rows, between, shares)
+
+
+def _read(reader: Divides, rows: str) -> str:
+    """`Divides.end_read` in C."""
+    scaled = f"{rows} * {reader.stride}" if reader.stride > 1 else rows
+    beyond = reader.end_read(1) - reader.stride
+    return f"{scaled} {'-' if beyond < 0 else '+'} {abs(beyond)}" if beyond else scaled

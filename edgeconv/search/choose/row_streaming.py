@@ -1,0 +1,172 @@
+"""Layers that stream rows, so that memory holds some rows of what lies between them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import chain, pairwise
+
+from edgeconv.ir.choice import Alias, Choice, Layer, tensor_bytes
+from edgeconv.ir.graph import Graph
+from edgeconv.ir.step import Share, Step, least_rings, overlap
+from edgeconv.search.choose.select import lowered
+from edgeconv.target.targets import Target
+
+
+def joins(choice: Choice) -> Iterator[tuple[int, int, str]]:
+    """Neighbouring steps that can be one: the first layer, how many there are, and what lies
+    between the two steps."""
+    reads = readers(choice)
+    for step, after in pairwise(choice.steps):
+        maker, reader = choice.layers[step.layers[-1]], choice.layers[after.layers[0]]
+        name = maker.node.output
+        if reader.node.inputs[0] == name and not obstacle(maker, reader, reads[name]):
+            yield step.layers[0], len(step.layers) + len(after.layers), name
+
+
+def readers(choice: Choice) -> Counter[str]:
+    """How often each tensor is read, by the caller too."""
+    reads = Counter(chain.from_iterable(layer.node.reads() for layer in choice.layers))
+    reads.update(choice.graph.outputs)
+    return reads
+
+
+def obstacle(maker: Layer, reader: Layer, reads: int) -> str:
+    """Why ``reader`` cannot stream rows from ``maker``, whose result is read so often; "" where it
+    can."""
+    for layer in (maker, reader):
+        if not layer.divides:
+            return f"{layer.algorithm} computes all rows of {layer.node.name} at once"
+    if reads > 1:
+        return "more than one reads what lies between"
+    if maker.node.epilogue.residual:
+        return f"what {maker.node.name} adds lies in memory as a whole, its result would not"
+    return ""
+
+
+def one_by_one(choice: Choice, target: Target) -> Choice:
+    """``choice`` with every layer a step of its own."""
+    whole = {name: replace(t, ring=0) for name, t in choice.graph.tensors.items() if t.ring}
+    if not whole:
+        return choice
+    graph = choice.graph.with_tensors(whole)
+    inside = set(chain.from_iterable(step.layers for step in choice.steps if step.stream_rows))
+    layers = (
+        lowered(layer.node, graph, target) if i in inside else layer
+        for i, layer in enumerate(choice.layers)
+    )
+    steps = (
+        [Step((i,)) for i in step.layers] if step.stream_rows else [step] for step in choice.steps
+    )
+    return replace(
+        choice, graph=graph, layers=tuple(layers), steps=tuple(chain.from_iterable(steps))
+    )
+
+
+def stream_rows_of(
+    choice: Choice,
+    target: Target,
+    first: int,
+    count: int,
+    stream_rows: int,
+    shares: Sequence[Share] = (),
+) -> Choice | None:
+    """``choice`` with ``count`` layers from ``first`` on as one step of ``stream_rows`` rows per
+    round, its last rows shared by workers.
+
+    Each must read the one before (`joins`).  None where one of them computes all rows at once, or
+    a kernel for rings other sums, and where workers would not be `apart`.
+    """
+    numbers = range(first, first + count)
+    own = [choice.layers[i] for i in numbers]
+    divides = [layer.divides for layer in own if layer.divides]
+    if len(divides) < count:
+        return None
+    stream_rows = min(stream_rows, divides[-1].rows)
+    each = (least_rings(divides, stream_rows, share) for share in (None, *shares))
+    rings = [max(rows) for rows in zip(*each, strict=True)]
+    held = {
+        layer.node.output: replace(choice.graph[layer.node.output], ring=rows)
+        for layer, rows in zip(own, rings, strict=False)
+    }
+    graph = choice.graph.with_tensors(held)
+    made = [lowered(layer.node, graph, target) for layer in own]
+    # What a worker has read another one may have yet to read.
+    over = () if shares else _overlapping(made, stream_rows, choice.graph)
+    aliases = (*_overwritten(made), *over)
+    made = [replace(layer, aliases=aliases if layer is made[-1] else ()) for layer in made]
+    if any(_sums(new) != _sums(old) for new, old in zip(made, own, strict=True)):
+        return None
+    if shares and not apart(made):
+        return None
+    layers = (*choice.layers[:first], *made, *choice.layers[first + count :])
+    alone = {i: Step((i,)) for i in range(len(layers))}
+    alone |= {step.layers[0]: step for step in choice.steps if not step.stream_rows}
+    others = (step for step in choice.steps if step.stream_rows and step.layers[0] not in numbers)
+    several = {step.layers[0]: step for step in others}
+    several[first] = Step(tuple(numbers), stream_rows, max(1, len(shares)), tuple(shares))
+    inside = set(chain.from_iterable(step.layers for step in several.values()))
+    steps = tuple(several.get(i, alone[i]) for i in alone if i in several or i not in inside)
+    return replace(choice, graph=graph, layers=layers, steps=steps)
+
+
+def streamed_like(choice: Choice, target: Target, other: Choice) -> Choice:
+    """``choice``, whose layers are steps of their own, with the steps that layers of the same names
+    have in ``other``, where they can be these; layers between them are in the step too."""
+    index = {layer.node.name: i for i, layer in enumerate(choice.layers)}
+    joined = {first + 1 for first, _, _ in joins(choice)}  # to the one before
+    for step in other.steps:
+        names = (other.layers[i].node.name for i in step.layers)
+        found = [index[name] for name in names if name in index]
+        numbers = range(min(found, default=0), max(found, default=0) + 1)
+        if step.stream_rows and len(numbers) > 1 and joined.issuperset(numbers[1:]):
+            choice = (
+                stream_rows_of(choice, target, numbers[0], len(numbers), step.stream_rows) or choice
+            )
+    return choice
+
+
+def apart(layers: Sequence[Layer]) -> bool:
+    """Whether workers can stream rows with ``layers``: the workspaces of two of them may share
+    bytes, which one worker would need for the one and another for the other."""
+    return sum(bool(layer.workspace_bytes) for layer in layers) <= 1
+
+
+def _overwritten(own: Sequence[Layer]) -> tuple[Alias, ...]:
+    """What the last of the layers ``own`` of a step may overwrite of what the step reads.
+
+    What only that one reads, and not as its first input, is the residual: rows that it also writes.
+    All else a later round reads again.
+    """
+    reads = Counter(chain.from_iterable(layer.node.reads() for layer in own))
+    return tuple(
+        alias
+        for alias in own[-1].aliases
+        if not (alias.exact or alias.overlaps)
+        and reads[alias.input] == 1
+        and alias.input != own[-1].node.inputs[0]
+    )
+
+
+def _overlapping(own: Sequence[Layer], stream_rows: int, graph: Graph) -> tuple[Alias, ...]:
+    """The result of the step of layers ``own`` over its input, behind rows that were read.
+
+    For kernels that may write over what they have read on their own, too.
+    """
+    source, result = own[0].node.inputs[0], own[-1].node.output
+    able = any(alias.overlaps for alias in own[0].aliases)
+    able = able and any(alias.overlaps for alias in own[-1].aliases)
+    reads = Counter(chain.from_iterable(layer.node.reads() for layer in own))
+    added = own[-1].node.epilogue.residual == source
+    if not able or reads[source] > 1 + added:
+        return ()
+    rows = [tensor_bytes(graph[name]) // graph[name].shape[-2] for name in (source, result)]
+    divides = [layer.divides for layer in own if layer.divides]
+    apart = overlap(divides, stream_rows, *rows, added=added)
+    return (Alias(source, source, result, apart),) if apart < tensor_bytes(graph[result]) else ()
+
+
+def _sums(layer: Layer) -> tuple[str, int]:
+    """What decides in which order a kernel adds up."""
+    return layer.algorithm, layer.candidate.summed_apart if layer.candidate else 0

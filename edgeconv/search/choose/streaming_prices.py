@@ -1,0 +1,166 @@
+"""What layers take one after the other, and what they take in turns."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from edgeconv.ir.choice import ArgKind, Choice, Layer, tensor_bytes
+from edgeconv.ir.graph import Graph, Node, Tensor
+from edgeconv.ir.step import Divides, Share, calls, least_rings
+from edgeconv.search.choose.select import lowered
+from edgeconv.target.price import Machine
+from edgeconv.target.price.operands import Touched, Use, between_neighbours
+from edgeconv.target.price.price import Price
+from edgeconv.target.price.row_streaming import StreamedLayer, prices
+from edgeconv.target.price.sharing import crowded
+from edgeconv.target.targets import Target
+
+
+class SomeRows:
+    """Kernel calls for some rows of a layer, as they stream rows; none is planned twice."""
+
+    def __init__(self, graph: Graph, target: Target) -> None:
+        self._graph, self._target = graph, target
+        self._empty = replace(graph, nodes=(), tensors={}, inputs=(), outputs=())
+        self._known: dict[tuple[str, int, bool, bool], tuple[Layer, tuple[Use, ...]]] = {}
+
+    def of(
+        self, layer: Layer, rows: int, *, from_ring: bool, to_ring: bool
+    ) -> tuple[Layer, tuple[Use, ...]]:
+        """The call that computes so many ``rows`` of ``layer``, and its operands.  Their first
+        input is a ring with ``from_ring``, their result with ``to_ring``."""
+        key = layer.node.name, rows, from_ring, to_ring
+        if key not in self._known:
+            assert layer.divides
+            node, tensors = self._of_rows(layer.node, layer.divides, rows, from_ring, to_ring)
+            graph = replace(self._empty, nodes=(node,), tensors=tensors)
+            made = lowered(node, graph, self._target)
+            self._known[key] = made, between_neighbours(made, tensors, 0)
+        return self._known[key]
+
+    def _of_rows(
+        self, node: Node, divides: Divides, rows: int, from_ring: bool, to_ring: bool
+    ) -> tuple[Node, dict[str, Tensor]]:
+        """``node`` as one of an image that is so small, without a border above and below."""
+        read = (rows - 1) * divides.stride + divides.reach
+        names = dict.fromkeys(name for name in (*node.reads(), *node.outputs) if name)
+        tensors = {name: self._graph[name] for name in names}
+        heights = {node.inputs[0]: (read, from_ring), node.output: (rows, to_ring)}
+        if residual := node.epilogue.residual:
+            heights[residual] = rows, False
+        for name, (height, ring) in heights.items():
+            shape = tensors[name].shape
+            shape = (*shape[:-2], height, shape[-1])
+            tensors[name] = replace(tensors[name], shape=shape, ring=height if ring else 0)
+        if "pads" not in node.attrs:  # a change of layout
+            return node, tensors
+        rank = len(tensors[node.output].shape) - 2
+        pads = list(node.attrs["pads"])
+        pads[rank - 2] = pads[-2] = 0
+        return replace(node, attrs={**node.attrs, "pads": tuple(pads)}), tensors
+
+
+def priced(
+    choice: Choice,
+    numbers: Sequence[int],
+    stream_rows: int,
+    whole: Sequence[Sequence[Use]],
+    some_rows: SomeRows,
+    machine: Machine,
+    share: Share | None = None,
+) -> list[Price]:
+    """What each of the layers ``numbers`` of ``choice`` takes where they are a step of
+    ``stream_rows`` rows per round, all of it or a worker's ``share``.  ``whole``: their operands as
+    they are when the step begins."""
+    layers = [choice.layers[i] for i in numbers]
+    divides = [layer.divides for layer in layers if layer.divides]
+    made = [*calls(divides, least_rings(divides, stream_rows, share), stream_rows, share)]
+    count = Counter(call.number for call in made)
+    total: Counter[int] = Counter()
+    for number, row0, row1 in made:
+        total[number] += row1 - row0
+    found = []
+    for i, (layer, own, operands) in enumerate(zip(layers, divides, whole, strict=True)):
+        rows = -(-total[i] // max(1, count[i])) or 1  # none where a share reads padding alone
+        call, each = some_rows.of(layer, rows, from_ring=i > 0, to_ring=i < len(layers) - 1)
+        read = (rows - 1) * own.stride + own.reach
+        fresh = min(1.0, rows * own.stride / read)
+        found.append(StreamedLayer(call, each, total[i] / rows, fresh, tuple(operands)))
+    return prices(found, machine)
+
+
+def slowest(
+    choice: Choice,
+    numbers: Sequence[int],
+    stream_rows: int,
+    whole: Sequence[Sequence[Use]],
+    some_rows: SomeRows,
+    machine: Machine,
+    shares: Sequence[Share],
+) -> tuple[float, list[Price]]:
+    """Seconds of a step that workers share, from handing it out to the last one's end, and what
+    each layer takes the slowest worker."""
+    team = machine.team
+    assert team
+    own = crowded(machine, team, len(shares))
+    found = []
+    for share, speed in zip(shares, team.speeds, strict=False):
+        each = priced(choice, numbers, stream_rows, whole, some_rows, own, share)
+        found.append((sum(price.seconds for price in each) / speed, each))
+    seconds, each = max(found, key=lambda worker: worker[0])
+    return seconds + team.fork_join, each
+
+
+def streamed_prices(
+    choice: Choice, operands: Mapping[int, Sequence[Use]], machine: Machine, target: Target
+) -> dict[int, Price]:
+    """By layer that streams rows what it takes; ``operands`` by layer, as they are when its step
+    begins."""
+    some_rows = SomeRows(choice.graph, target)
+    found: dict[int, Price] = {}
+    for step in choice.steps:
+        if step.stream_rows:
+            whole = [operands[i] for i in step.layers]
+            each = priced(choice, step.layers, step.stream_rows, whole, some_rows, machine)
+            if step.shares and machine.team:
+                args = choice, step.layers, step.stream_rows, whole, some_rows, machine, step.shares
+                _, each = slowest(*args)
+                each[-1] = _handed_out(each[-1], machine.team.fork_join)
+            found.update(zip(step.layers, each, strict=True))
+    return found
+
+
+def _handed_out(price: Price, seconds: float) -> Price:
+    """With what it takes to hand out the step."""
+    duration = replace(price.duration, overhead=price.duration.overhead + seconds)
+    return replace(price, duration=duration)
+
+
+def around(choice: Choice, numbers: Sequence[int], constants: int) -> list[tuple[Use, ...]]:
+    """The operands of the layers of a step whose place in memory is not known yet, as
+    `between_neighbours` has them of one layer: what is a ring counts for nothing."""
+    layers = [choice.layers[i] for i in numbers]
+    rings = {layer.node.output for layer in layers[:-1]}
+    weights = sum(blob.bytes for layer in layers for blob in layer.blobs)
+    names = {name for layer in layers for name in _held(layer)} - rings
+    distance = weights + sum(tensor_bytes(choice.graph[name]) for name in names)
+    found = []
+    for layer in layers:
+        uses = between_neighbours(layer, choice.graph.tensors, max(constants, distance))
+        found.append(tuple(_aged(use, distance) for use in uses))
+    return found
+
+
+def _held(layer: Layer) -> Iterator[str]:
+    """Tensors that a layer reads and writes."""
+    for arg in layer.args:
+        if arg.kind in (ArgKind.INPUT, ArgKind.OUTPUT):
+            yield arg.ref
+
+
+def _aged(use: Use, distance: int) -> Use:
+    if use.kind is ArgKind.WEIGHTS:
+        return use
+    return replace(use, ages=(Touched(use.bytes, distance),))

@@ -1,0 +1,151 @@
+/* Loops of ec_int8_depthwise_3x3_2x2.h for cores with DSP.  Needs ec_int8_dsp.h. */
+#ifndef EC_INT8_DSP_3X3_2X2_H
+#define EC_INT8_DSP_3X3_2X2_H
+
+/* See ec_int8_2x2_columns_3x3: of four channels. */
+typedef struct ec_int8_2x2_columns_job {
+    const int8_t *row[4];
+    ptrdiff_t at;
+    int16_t *panel;
+    ptrdiff_t pixel, end;
+} ec_int8_2x2_columns_job;
+
+/* Of rows in registers a and b the pairs, to r5, from `first` on. */
+#define EC_INT8_2X2_ROWS_OF_COLUMN(a, b, first, second, third, fourth)                            \
+    "ldr r7, [" a ", r4]\n"                                                                       \
+    "ldr r8, [" b ", r4]\n"                                                                       \
+    "sxtb16 r9, r7\n"                                                                             \
+    "sxtb16 r10, r8\n"                                                                            \
+    "sxtb16 r7, r7, ror #8\n"                                                                     \
+    "sxtb16 r8, r8, ror #8\n"                                                                     \
+    "pkhbt r11, r9, r10, lsl #16\n"                                                               \
+    "pkhtb r9, r10, r9, asr #16\n"                                                                \
+    "pkhbt r10, r7, r8, lsl #16\n"                                                                \
+    "pkhtb r7, r8, r7, asr #16\n"                                                                 \
+    "str r11, [r5, #" first "]\n"                                                                 \
+    "str r10, [r5, #" second "]\n"                                                                \
+    "str r9, [r5, #" third "]\n"                                                                  \
+    "str r7, [r5, #" fourth "]\n"
+
+EC_NAKED void ec_int8_2x2_columns_dsp(const ec_int8_2x2_columns_job *job __attribute__((unused)))
+{
+    __asm__ volatile(
+        "push {r4-r11, lr}\n"
+        "ldr r12, [r0, #28]\n"
+        "ldm r0, {r0-r6}\n"
+        "1:\n"
+        EC_INT8_2X2_ROWS_OF_COLUMN("r0", "r1", "0", "8", "16", "24")
+        EC_INT8_2X2_ROWS_OF_COLUMN("r2", "r3", "4", "12", "20", "28")
+        "add r4, r4, r6\n"
+        "add r5, r5, #32\n"
+        "cmp r4, r12\n"
+        "bne 1b\n"
+        "pop {r4-r11, pc}\n");
+}
+
+/* See ec_int8_2x2_windows_3x3: of four channels.  last: where the results of the last column lie; if a column is left
+   over, it is computed with the one before once more. */
+typedef struct ec_int8_3x3_2x2_job {
+    const int16_t *panel;
+    const int32_t *words;
+    int8_t *out;
+    const int8_t *last;
+    ptrdiff_t pixel, second;
+    int32_t offset, right;
+} ec_int8_3x3_2x2_job;
+
+/* r2 to r7 filters of three columns; r8, r9 a column of the panel, at r0; r10, r11 sums of both rows, r12, lr those of the
+   next column.  `from`: of the first ones. */
+#define EC_INT8_2X2_OF_COLUMN(first, second, from_first, from_second, pair, next)                 \
+    "smlad " first ", r8, " pair ", " from_first "\n"                                             \
+    "smlatb " second ", r8, " pair ", " from_second "\n"                                          \
+    "smlabt " first ", r9, " next ", " first "\n"                                                 \
+    "smlad " second ", r9, " next ", " second "\n"
+#define EC_INT8_2X2_LEFT(pair, next) EC_INT8_2X2_OF_COLUMN("r10", "r11", "r10", "r11", pair, next)
+#define EC_INT8_2X2_RIGHT(pair, next) EC_INT8_2X2_OF_COLUMN("r12", "lr", "r12", "lr", pair, next)
+#define EC_INT8_2X2_SCALED(sum) EC_INT8_REQUANTISE_NEXT(sum, "r8", "r9", "r1", "r0", "r7", "sp, #12", "4")
+/* Registers that this writes over where a channel has so many words. */
+#define EC_INT8_2X2_WITH_TIES(instruction) ".if " EC_INT8_BEYOND " > 1\n" instruction " r0, r7, [sp, #56]\n.endif\n"
+
+EC_NAKED void ec_int8_3x3_2x2_dsp(const ec_int8_3x3_2x2_job *job __attribute__((unused)))
+{
+    __asm__ volatile(
+        "push {r4-r11, lr}\n"
+        "ldm r0, {r0-r7}\n"
+        "sub sp, sp, #68\n" /* 0 right, 4 multiplier, 8 offset, 12 what else a channel has, 20 start, 24 out, 28 second,
+                               32 pixel, 36 last, 40 panel, 44 words, 48 out of the channel, 52 channels left, 56 what is kept */
+        "str r7, [sp]\n"
+        "str r6, [sp, #8]\n"
+        "str r5, [sp, #28]\n"
+        "str r4, [sp, #32]\n"
+        "strd r2, r3, [sp, #48]\n"
+        "str r3, [sp, #36]\n"
+        "mov r8, #4\n"
+        "str r8, [sp, #52]\n"
+        "1:\n" /* a channel: r0 panel, r1 words, r2 out */
+        "str r2, [sp, #24]\n"
+        "ldm r1!, {r2-r9}\n"
+        "str r8, [sp, #20]\n"
+        "str r9, [sp, #4]\n"
+        ".if " EC_INT8_BEYOND " > 0\n"
+        "ldr r8, [r1], #4\n"
+        "str r8, [sp, #12]\n"
+        ".endif\n"
+        ".if " EC_INT8_BEYOND " > 1\n"
+        "ldr r8, [r1], #4\n"
+        "str r8, [sp, #16]\n"
+        ".endif\n"
+        "strd r0, r1, [sp, #40]\n"
+        "2:\n" /* two columns */
+        "ldr r1, [sp, #20]\n"
+        "ldrd r8, r9, [r0], #32\n"
+        EC_INT8_2X2_OF_COLUMN("r10", "r11", "r1", "r1", "r2", "r3")
+        "ldrd r8, r9, [r0], #32\n"
+        EC_INT8_2X2_OF_COLUMN("r12", "lr", "r1", "r1", "r2", "r3")
+        EC_INT8_2X2_LEFT("r4", "r5")
+        "ldrd r8, r9, [r0], #32\n"
+        EC_INT8_2X2_RIGHT("r4", "r5")
+        EC_INT8_2X2_LEFT("r6", "r7")
+        "ldrd r8, r9, [r0], #-32\n"
+        EC_INT8_2X2_RIGHT("r6", "r7")
+        EC_INT8_2X2_WITH_TIES("strd")
+        "ldm sp, {r1, r8, r9}\n"
+        EC_INT8_BESIDES("r9", "r0", "sp, #12", "4")
+        EC_INT8_2X2_SCALED("r10")
+        EC_INT8_2X2_SCALED("r11")
+        EC_INT8_2X2_SCALED("r12")
+        EC_INT8_2X2_SCALED("lr")
+        EC_INT8_2X2_WITH_TIES("ldrd")
+        "ldrd r8, r9, [sp, #24]\n"
+        "ldr r1, [sp, #32]\n"
+        "add r9, r9, r8\n"
+        "strb lr, [r9, r1]\n"
+        "strb r12, [r8, r1]\n"
+        "strb r11, [r9]\n"
+        "strb r10, [r8]\n"
+        "ldr r9, [sp, #36]\n"
+        "add r8, r8, r1, lsl #1\n"
+        "str r8, [sp, #24]\n"
+        "cmp r8, r9\n"
+        "blo 2b\n"
+        "bne 3f\n"
+        "sub r8, r8, r1\n"
+        "str r8, [sp, #24]\n"
+        "sub r0, r0, #32\n"
+        "b 2b\n"
+        "3:\n"
+        "ldrd r0, r1, [sp, #40]\n"
+        "ldrd r2, r3, [sp, #48]\n"
+        "ldr r4, [sp, #36]\n"
+        "add r0, r0, #8\n"
+        "add r2, r2, #1\n"
+        "add r4, r4, #1\n"
+        "subs r3, r3, #1\n"
+        "strd r2, r3, [sp, #48]\n"
+        "str r4, [sp, #36]\n"
+        "bne 1b\n"
+        "add sp, sp, #68\n"
+        "pop {r4-r11, pc}\n");
+}
+
+#endif

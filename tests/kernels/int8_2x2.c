@@ -1,0 +1,96 @@
+/* Depthwise kernels of int8 by pairs of rows with whatever a sum is scaled by (ec_int8_scaling_*.h), against sums in int64
+   and that header's function of one sum.  Writes how many results differ, how many were compared, and how many of these lie
+   between the bounds of int8. */
+#include "ec_common.h"
+#include "ec_window.h"
+#include "ec_int8_channels.h"
+#include "ec_int8_panel.h"
+#include "ec_int8_rows.h"
+#include "ec_int8_depthwise.h"
+#include "ec_int8_2x2.h"
+#include "ec_int8_depthwise_2x2.h"
+#include "ec_int8_depthwise_3x3_2x2.h"
+#include "ec_int8_1x4.h"
+#include "int8_layers.h"
+
+#ifndef IN_SHIFTS
+#define IN_SHIFTS 0 /* the second word of a scaling is a shift less one */
+#endif
+
+/* Of channels words[c * EC_INT8_WORDS ...]: the start, the multiplier, an offset or a shift less one, a tie. */
+static int32_t *words_of(const layer *of)
+{
+    const int32_t offset = of->spec.result.offset;
+    int32_t *const all = bytes_of((size_t)(of->spec.out_c * EC_INT8_WORDS) * 4);
+    for (int c = 0; c < of->spec.out_c; c++) {
+        const int32_t words[4] = {of->start[c], of->multiplier[c], IN_SHIFTS ? of->spec.result.right + draw(-1, 3) : offset, draw(2, 33)};
+        for (int i = 0; i < EC_INT8_WORDS; i++)
+            all[c * EC_INT8_WORDS + i] = words[i];
+    }
+    return all;
+}
+
+/* In the order of ec_int8_depthwise_3x3_2x2.h. */
+static int32_t *by_channel(const layer *of, const int32_t *words)
+{
+    int32_t *const all = bytes_of((size_t)((of->spec.out_c + 3) / 4 * 4 * EC_INT8_2X2_CHANNEL) * 4);
+    for (int o = 0; o < of->spec.out_c; o++) {
+        int32_t *const own = all + o * EC_INT8_2X2_CHANNEL;
+        for (int i = 0; i < 12; i++)
+            ((int16_t *)own)[i] = of->filters[(o * 3 + (i % 4 + 1) / 2) * 3 + i / 4];
+        memcpy(own + 6, words + o * EC_INT8_WORDS, EC_INT8_WORDS * 4);
+    }
+    return all;
+}
+
+/* In that of ec_int8_depthwise_2x2.h. */
+static int32_t *by_half(const layer *of, const int32_t *words)
+{
+    const ec_window w = of->spec.window;
+    const int pairs = w.kernel_h / 2 + 1, taps = pairs * w.kernel_w, half = 2 * EC_INT8_WORDS + 4 * taps;
+    int32_t *const all = bytes_of((size_t)((of->spec.out_c + 3) / 4 * 2 * half) * 4);
+    for (int o = 0; o < of->spec.out_c; o++) {
+        int32_t *const own = all + (o / 4 * 2 + o % 2) * half;
+        const int place = o % 4 / 2;
+        own[place] = words[o * EC_INT8_WORDS];
+        for (int i = 1; i < EC_INT8_WORDS; i++)
+            own[4 * taps + 2 * i + place] = words[o * EC_INT8_WORDS + i];
+        for (int k = 0; k < 2 * w.kernel_h * w.kernel_w; k++) {
+            const int second = k % 2, x = k / 2 % w.kernel_w, ky = k / 2 / w.kernel_w, y = ky + second;
+            ((int16_t *)(own + 2 + 4 * (x * pairs + y / 2) + 2 * second + place))[y % 2] =
+                of->filters[(o * w.kernel_h + ky) * w.kernel_w + x];
+        }
+    }
+    return all;
+}
+
+int main(void)
+{
+    for (int i = 0; i < 400; i++) {
+        const int c = draw(1, 12);
+        ec_window w = window_of(i % 2 ? 3 : 0, 1);
+        if (w.dilation_h % w.stride_h || w.dilation_w % w.stride_w)
+            continue;
+        layer l = layer_of(c, c, c, w);
+        if (IN_SHIFTS)
+            l.spec.result.offset = draw(-128, 127);
+        int32_t *const words = words_of(&l);
+        for (int j = 0; j < l.out_bytes; j++) {
+            const int32_t sum = (int32_t)sum_of(&l, c, j / c / w.out_w, j / c % w.out_w, j % c);
+            l.wanted[j] = ec_int8_of_sum(l.spec.result, sum, words + j % c * EC_INT8_WORDS + 1, 1);
+        }
+        int16_t *const workspace = bytes_of((size_t)(2 * ec_int8_2x2_numbers(&w, ec_int8_2x2_rows(&w)) + w.in_w * c));
+        int32_t *const halves = by_half(&l, words), *const channels = i % 2 ? by_channel(&l, words) : NULL;
+        ec_int8_depthwise_2x2(&l.spec, l.in, halves, l.out, workspace, 0, w.out_h);
+        compare(l.out, l.wanted, l.out_bytes);
+        if (i % 2) {
+            for (int j = 0; j < l.out_bytes; j++)
+                l.out[j] = 0;
+            ec_int8_depthwise_3x3_2x2(&l.spec, l.in, channels, l.out, workspace, 0, w.out_h);
+            compare(l.out, l.wanted, l.out_bytes);
+        }
+        free(words), free(halves), free(channels), free(workspace), release(&l);
+    }
+    printf("%ld %ld %ld\n", different, compared, between);
+    return different != 0;
+}
