@@ -12,7 +12,7 @@ import pytest
 
 from edgeconv.model import frontend, passes
 from tests import onnx_models
-from tests.models.in_integers import Found, held_to_file
+from tests.models.in_integers import Outcome, held_to_file
 from tests.quantised_models import Network
 
 OUT_C, IN_C, BLOCK = 6, 10, 4  # the last block is not full
@@ -42,7 +42,7 @@ def network(scales: npt.NDArray[np.float64], dtype: str, *, zeros: bool) -> onnx
     return net.model({"x": ("float32", (3, IN_C))}, {"out": ("float32", (3, OUT_C))})
 
 
-def held(model: onnx.ModelProto, folder: Path) -> Found:
+def held(model: onnx.ModelProto, folder: Path) -> Outcome:
     return held_to_file(onnx_models.save(model, folder / "net.onnx"))
 
 
