@@ -21,6 +21,7 @@ from edgeconv.base.errors import EdgeconvError, UsageError
 from edgeconv.base.names import shortened
 from edgeconv.base.schema import is_whole, missing_key, validator
 from edgeconv.ir.layout import Layout
+from edgeconv.run.build.former_names import renamed
 
 SCHEMA = 1
 MOST = (1 << 63) - 1  # of any whole number
@@ -42,7 +43,7 @@ class Problem:
 
 
 def read(path: Path) -> dict[str, Any]:
-    """The report in ``path``.
+    """The report in ``path``, its keys as they are called now (`former_names`).
 
     Raises EdgeconvError (exit status 2) naming file, JSON path, value and rule where it is none,
     one of another version, or damaged.
@@ -68,6 +69,7 @@ def read(path: Path) -> dict[str, Any]:
             rule=f"this edgeconv reads schema {SCHEMA}",
             hint="compile the model again",
         )
+    report = renamed(report)
     for problem in problems(report):
         raise UsageError(
             "the report is damaged",
