@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+import io
 import re
+import tokenize
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -137,6 +139,89 @@ def test_a_word_not_used_occurs_nowhere(row: tuple[str, ...]) -> None:
         for page in DOCS:
             said = re.findall(rf"\b{word.replace('_', '[ _-]')}s?\b", prose(page))
             assert not said, f"{page.name}: say {row[1]}"
+
+
+def joined(identifier: str) -> str:
+    """The words of an identifier between underscores: ``_row_streaming_``."""
+    spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", identifier).lower()
+    return f"_{spaced.strip('_')}_"
+
+
+def is_called(name: str, ours: str) -> bool:
+    """Whether an identifier has the words of ``ours`` in a row; where that begins with a capital
+    letter as classes do, whether a class has them."""
+    if re.fullmatch(r"_?[A-Z][a-z].*", ours) and not re.match(r"_?[A-Z][a-z]", name):
+        return False
+    return joined(ours) in joined(name)
+
+
+@cache
+def said(path: Path) -> str:
+    """What a file of the package tells its readers, ends of lines and marks of comments aside."""
+    text = path.read_text(encoding="utf-8")
+    if path.suffix == ".py":
+        tokens = tokenize.generate_tokens(io.StringIO(text).readline)
+        kinds = (tokenize.COMMENT, tokenize.STRING)
+        text = " ".join(token.string for token in tokens if token.type in kinds)
+    return re.sub(r"[\s#*\"]+", " ", text)
+
+
+@cache
+def pages() -> tuple[Path, ...]:
+    return (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")))
+
+
+FIELD = table("The field's words")
+
+
+@pytest.mark.parametrize("row", FIELD, ids=lambda row: str(row[0]))
+def test_nothing_is_called_by_a_word_of_our_own(row: tuple[str, ...]) -> None:
+    allowed = tuple(quoted(row[2]))
+    found = {
+        f"{path}: {name} has {ours}"
+        for ours in quoted(row[1])
+        for path, names in identifiers().items()
+        if not (allowed and path.startswith(allowed))
+        for name in names
+        if not name.startswith("__") and is_called(name, ours)
+    }
+    assert not found, f"say {row[0]}"
+
+
+@pytest.mark.parametrize("row", FIELD, ids=lambda row: str(row[0]))
+def test_nothing_is_said_in_words_of_our_own(row: tuple[str, ...]) -> None:
+    for phrase in re.findall(r'"([^"]+)"', row[1]):
+        for page in pages():
+            text = " ".join(field_prose(page).split())
+            assert phrase not in text, f"{page.name}: say {row[0]}"
+        for path in files(".py", ".c", ".h", ".c.j2", ".h.j2"):
+            assert phrase not in said(path), f"{path.relative_to(PACKAGE)}: say {row[0]}"
+
+
+def field_prose(page: Path) -> str:
+    """A page without the table itself."""
+    before, _, behind = page.read_text(encoding="utf-8").partition("\n### The field's words\n")
+    return before + behind.partition("\n### ")[2]
+
+
+@pytest.mark.parametrize(
+    ("name", "ours", "same"),
+    [
+        ("take_turns", "turns", True),
+        ("InTurns", "turns", True),
+        ("_by_turns", "turns", True),
+        ("returns", "turns", False),
+        ("Decided", "Decided", True),
+        ("_Decided", "Decided", True),
+        ("decided", "Decided", False),
+        ("WinogradAhead", "Ahead", True),
+        ("EC_AHEAD_CHANNELS", "EC_AHEAD", True),
+        ("ec_int8_two_rows", "int8_two", True),
+        ("ec_int8_twos", "int8_two", False),
+    ],
+)
+def test_words_of_our_own_are_seen(name: str, ours: str, same: bool) -> None:
+    assert is_called(name, ours) is same
 
 
 def parameters(path: Path) -> Iterator[tuple[str, str]]:
