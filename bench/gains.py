@@ -8,7 +8,7 @@ A model is compiled once per step, each step added to those before it:
     NCHW         every tensor row-major, every layer by what is fastest in that order
     blocked      convolutions in NCHW[x]c, each with conversions around it
     kept         whatever can be in NCHW[x]c is, conversions only where something cannot
-    searched     algorithms and layouts of all layers by price, exactly (docs/algorithms.md)
+    searched     algorithms and layouts of all layers by price, exactly (docs/algorithms/choice.md)
     row streaming  neighbours that stream rows
     Winograd     Winograd's algorithm
     threads      shared by cores

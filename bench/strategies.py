@@ -2,18 +2,16 @@
 
     python bench/strategies.py FILE.tuned [--board zen4] [--peak GFLOPS] [--each]
 
-A strategy is an algorithm and the layout that it reads (docs/algorithms.md says which of a paper's
-strategies that is); of the layouts that it writes the fastest counts.  For each kind of
+A strategy is an algorithm and the layout that it reads (docs/algorithms/choice.md says which of a
+paper's strategies that is); of the layouts that it writes the fastest counts.  For each kind of
 convolution, how many different ones were measured by two strategies or more; for each strategy, of
 how many it was the fastest or within 2 % of it, how many it was measured for, and the median of its
 time over the fastest; what the fastest reaches of the peak, median, least and most (by the
 multiply-adds of a direct convolution, those on padding included, of which Winograd's algorithm does
-without most); how much longer than the fastest the one takes that prediction puts first, median
-and most.  Conversions around a layer are not in it.
-
-``--peak``: of the core; measured here if not given.  ``--each``: a line per convolution before.
-Of the times those count that are measured where the board's programs run, of the version of the
-kernels that most of them are of.
+without most); how much longer than the fastest the one takes that prediction puts first, median and
+most.  Conversions around a layer are not in it.  ``--peak``: of the core; measured here if not
+given.  ``--each``: a line per convolution before. Of the times those count that are measured where
+the board's programs run, of the version of the kernels that most of them are of.
 """
 
 from __future__ import annotations

@@ -55,7 +55,8 @@ def compared(path: Path, graph: Graph) -> str:
     if any(name.endswith("/stated") for node in graph.nodes for name in node.inputs):
         return "sizes that the model states"  # where ONNX Runtime follows the values
     if any(np.isnan(values[n.inputs[0]]).any() for n in graph.nodes if n.op in ("Pool", "Reduce")):
-        return "NaN in a window"  # which ONNX Runtime loses in places, see docs/algorithms.md
+        # ONNX Runtime loses it in places, see docs/algorithms/operators.md.
+        return "NaN in a window"
     if any(_power_beyond(graph, node, values) for node in graph.nodes):
         return "whole powers that overflow"  # modulo 2^64 here, a float64 converted there
     if any(_zero_point_of_floats(node, values) for node in _read(path).graph.node):

@@ -91,7 +91,7 @@ def _variants(algorithm: str, target: Target) -> Iterator[tuple[Target, Request]
 
 def _mixes_groups(spec: Spec, algorithm: str) -> bool:
     """A tile of a direct convolution may read several groups, with zero weights between them: what
-    is not finite in one then reaches the others (docs/algorithms.md)."""
+    is not finite in one then reaches the others (docs/algorithms/operators.md)."""
     finite = np.isfinite(spec.inputs["x"]).all()
     return algorithm == "direct" and spec.attrs["groups"] > 1 and not finite
 

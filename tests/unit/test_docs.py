@@ -20,13 +20,15 @@ PAGES = sorted(
     for pattern in (
         "README.md",
         "SECURITY.md",
-        "docs/*.md",
+        "docs/**/*.md",
         "examples/*/README.md",
         "findings/*.md",
     )
     for path in ROOT.glob(pattern)
 )
 SYNOPSES = ROOT / "docs" / "architecture.md"
+ALGORITHMS = ROOT / "docs" / "algorithms.md"
+TEN_MINUTES = 2000  # words
 
 pytestmark = pytest.mark.skipif(
     not (ROOT / "README.md").is_file(), reason="not run from a source checkout"
@@ -101,6 +103,14 @@ def test_make_targets_exist() -> None:
         for line in code_lines(page):
             if line.startswith("make "):
                 assert line.split()[1] in targets, f"{page.name}: {line}"
+
+
+def test_the_page_on_algorithms_takes_ten_minutes() -> None:
+    """And leads to all of its subjects."""
+    text = ALGORITHMS.read_text(encoding="utf-8")
+    assert len(text.split()) <= TEN_MINUTES
+    subjects = {page.name for page in ALGORITHMS.with_suffix("").glob("*.md")}
+    assert set(re.findall(r"\(algorithms/([\w-]+\.md)", text)) == subjects
 
 
 def anchors(page: Path) -> set[str]:

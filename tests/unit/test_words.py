@@ -16,7 +16,7 @@ from tests import ROOT
 
 PACKAGE = ROOT / "edgeconv"
 PAGE = ROOT / "docs" / "architecture.md"
-DOCS = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
+DOCS = (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")))
 # Values in braces without names: more of them say nothing to who reads the call.
 MOST_POSITIONAL = 3
 
