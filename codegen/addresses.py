@@ -34,7 +34,7 @@ class Bank:
 
 
 class Addresses:
-    """Those of a project whose symbols begin with ``name``.
+    """C addresses of the tensors of a project whose symbols begin with ``name``.
 
     ``renames`` and ``any_layout``: as of ``EmitOptions``.
     """

@@ -269,14 +269,15 @@ class _Emitter:
         return pruned("\n".join(headers), program)
 
     def _scaling(self) -> str:
-        """That of the sums of all layers in integers."""
+        """The scaling of the sums of all layers in integers."""
         found = {layer.scaling for layer in self.choice.layers if layer.scaling}
         if len(found) > 1:
             raise InvariantError(f"sums are scaled in several ways: {', '.join(sorted(found))}")
         return next(iter(found), TWICE if self.choice.graph.requantise == TFLITE else FIXED)
 
     def _scaled(self) -> list[Encoding]:
-        """Those of the results that are stored as int8, in the order of their tensors."""
+        """The scales and zero points of the results that are stored as int8, in the order of their
+        tensors."""
         tensors = self.choice.graph.activations()
         return list(dict.fromkeys(t.storage for t in tensors if t.storage.scale))
 

@@ -39,7 +39,7 @@ _MACRO = re.compile(r"^#define (\w+)\(([^)]*)\) ?(\w*)\n", re.MULTILINE)
 def kinds_of(
     texts: Sequence[str], *, workers: bool, memory_sums: bool = False
 ) -> Mapping[str, bool]:
-    """Of which kinds a program with these headers is: a header of one kind's says so."""
+    """Which kinds a program with these headers is of: a header of one kind's says so."""
     said = {kind: any(_says(text, kind) for text in texts) for kind in _SAID}
     return {WORKERS: workers, MEMORY_SUMS: memory_sums, **said}
 

@@ -107,8 +107,8 @@ def _lines(members: Sequence[str]) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class EpilogueInC:
-    """``residual``: there is one.  ``declaration``: that of the constant epilogue.  The formats are
-    those of residual and result."""
+    """The epilogue of a kernel call in C.  ``residual``: there is one.  ``declaration``: that of
+    the constant epilogue.  The formats are those of residual and result."""
 
     residual: bool
     declaration: str
@@ -123,7 +123,7 @@ class EpilogueInC:
 
 @dataclass(slots=True)
 class Numbers:
-    """Those of one layer, in its C function.
+    """The constants of one layer, in its C function.
 
     ``gathered``: they are parameters; ``passed`` has their names, with the literals that a caller
     passes.  0.0f remains a literal: it stands where nothing is said.

@@ -58,7 +58,7 @@ def _completed(names: Sequence[str], given: Names) -> Names:
 
 
 def _identifiers(names: Iterable[str], taken: Iterable[str] = ()) -> Names:
-    """Those of tensors, each of its own."""
+    """C identifiers of tensors, each of its own."""
     return unique_identifiers(names, taken, identify=_identifier)
 
 

@@ -46,7 +46,7 @@ class Port:
 
     @property
     def order(self) -> str:
-        """Of its elements in memory, in words."""
+        """The order of its elements in memory, in words."""
         layout = self.tensor.layout
         return "row-major" if layout == ROW_MAJOR else str(layout)
 
@@ -141,7 +141,7 @@ class Port:
 
     @property
     def _index(self) -> str:
-        """Of an element, as C."""
+        """The index of an element, as C."""
         block, strides = self.tensor.layout.block, self._strides
         terms = [
             f"(size_t)({i}) * {s}" if s > 1 else f"(size_t)({i})"
@@ -159,7 +159,7 @@ class Port:
         return f"{self.prefix}_AT({', '.join(self._indices)})" if self._is_indexed else ""
 
     def suffixes(self) -> Iterator[str]:
-        """Of all its constants."""
+        """The suffixes of all its constants."""
         yield from (suffix for suffix, _ in (*self.enumerators(), *self.macros()))
 
 

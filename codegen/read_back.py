@@ -68,9 +68,9 @@ def _filters(layer: Layer, choice: Choice, stored: dict[str, PlacedBlob], data: 
 
 
 def _integers(layer: Layer, choice: Choice, stored: dict[str, PlacedBlob], data: Bytes) -> Filters:
-    """Of a layer that computes in integers: what becomes of its sums must be the very words that
-    are proven for the model's bias; no others are like it, so that NaN stands for its bias then.
-    """
+    """Filters and bias of a layer that computes in integers: what becomes of its sums must be the
+    very words that are proven for the model's bias; no others are like it, so that NaN stands for
+    its bias then."""
     node, graph = layer.node, choice.graph
     weights = np.asarray(graph[node.inputs[1]].constant(), np.float32)
     if "filters" in stored:

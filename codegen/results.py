@@ -11,8 +11,9 @@ SELFTEST, THREADS, CHECKS, SCALABLE = "selftest", "threads", "checks", "scalable
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """``said``: by strerror.  ``remark``: in the header, where ``{name}`` and ``{NAME}`` stand for
-    the program's name; "" for none.  ``only``: what a program has that returns it, "" for all."""
+    """A status that functions of the C API return.  ``said``: by strerror.  ``remark``: in the
+    header, where ``{name}`` and ``{NAME}`` stand for the program's name; "" for none.  ``only``:
+    what a program has that returns it, "" for all."""
 
     name: str
     number: int
@@ -81,5 +82,5 @@ _ROWS = (
 
 
 def results(has: Collection[str]) -> list[Result]:
-    """Those of a program that ``has`` these."""
+    """The results of a program that ``has`` these."""
     return [row for row in _ROWS if not row.only or row.only in has]

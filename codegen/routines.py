@@ -14,7 +14,8 @@ from edgeconv.ir.straight_line import Elements, Routine, Terms
 
 @dataclass(frozen=True, slots=True)
 class _Vectors:
-    """Of a type of elements: that of vectors, what picks a routine, and the names of sums.
+    """The C names of a type of elements: that of vectors, what picks a routine, and the names of
+    sums.
 
     ``plus``: a sum and a factor's product, added to it.
     """
@@ -32,7 +33,7 @@ def _literal(factor: Fraction) -> str:
 
 
 def _whole(letter: str, transform: str) -> _Vectors:
-    """Of integers, whose functions begin with ``ec_`` and a letter."""
+    """The vectors of integers, whose functions begin with ``ec_`` and a letter."""
 
     def product(factor: Fraction, name: str) -> str:
         return f"ec_{letter}times({factor}, {name})"

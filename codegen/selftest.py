@@ -27,7 +27,8 @@ SPACINGS = 2  # of a quantised output
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """Of one output: some elements (``places``: which), and how far off each may be."""
+    """The known answer of one output: some elements (``places``: which), and how far off each may
+    be."""
 
     places: tuple[int, ...]
     values: tuple[float, ...]

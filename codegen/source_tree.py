@@ -81,7 +81,8 @@ class SourceTree:
             write(self.image, out)
 
     def _write_c(self, path: Path) -> None:
-        """The same bytes as a C array; staged as binary first, since the header comes last."""
+        """Writes the bytes of the image as a C array; staged as binary first, since the header
+        comes last."""
         binary = path.with_suffix(".staged")
         self._write_binary(binary)
         with binary.open("rb") as source, path.open("w", encoding="ascii", newline="\n") as out:

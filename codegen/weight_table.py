@@ -25,7 +25,8 @@ class WeightRow:
 
 
 class WeightTable:
-    """``enumerators``: those of the offsets, by layer and blob; ``idents``: tensors' names in C."""
+    """The table of constants and the names of its rows.  ``enumerators``: those of the offsets, by
+    layer and blob; ``idents``: tensors' names in C."""
 
     def __init__(
         self, prefix: str, choice: Choice, image: WeightImage, idents: Mapping[str, str]
@@ -59,7 +60,7 @@ class WeightTable:
         )
 
     def _shape(self, layer: Layer, blob: str) -> tuple[int, ...]:
-        """Of the model's own constants; of tables that a kernel makes, nothing."""
+        """The shape of the model's own constants; of tables that a kernel makes, nothing."""
         tensors = self._choice.graph.tensors
         if blob == "filters" and len(layer.node.inputs) > 1:
             return tensors[layer.node.inputs[1]].shape

@@ -56,8 +56,8 @@ _SAME = (
 
 
 class RoundedReference(Closing):
-    """``results_stored``: whether some layer's result is in another format than float32, or its
-    input is rounded before it computes.
+    """The reference with rounded weights of a project.  ``results_stored``: whether some layer's
+    result is in another format than float32, or its input is rounded before it computes.
 
     Raises EdgeconvError: the model is another one than the project was compiled from, its weights
     cannot be read, or it cannot be built here.

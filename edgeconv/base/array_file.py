@@ -58,7 +58,7 @@ class Stated:
 
     @property
     def bytes(self) -> int:
-        """Of the data, unpacked."""
+        """The size of the data, unpacked."""
         return math.prod(self.shape) * self._stored.itemsize
 
 

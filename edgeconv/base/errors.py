@@ -46,7 +46,7 @@ class EdgeconvError(Exception):
         super().__init__(self.one_line())
 
     def with_hint(self, hint: str) -> EdgeconvError:
-        """The same with another way out."""
+        """The error with another way out."""
         return EdgeconvError(
             self.what,
             where=self.where,

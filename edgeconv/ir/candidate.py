@@ -46,5 +46,5 @@ class Candidate:
 
     @property
     def workspace_bytes(self) -> int:
-        """Of all parts."""
+        """Bytes of workspace of all parts."""
         return sum(self.workspace.values())

@@ -35,7 +35,7 @@ class ChannelScales:
     output: tuple[float, ...] = ()
 
     def permuted(self, order: Iterable[int]) -> ChannelScales:
-        """Those of the layer whose output channel ``i`` is what ``order[i]`` was."""
+        """The scales of the layer whose output channel ``i`` is what ``order[i]`` was."""
         places = [int(i) for i in order]
         every = (self.filters, self.bias, self.input, self.output)
         return ChannelScales(*(tuple(each[i] for i in places if each) for each in every))
@@ -54,8 +54,8 @@ class ChannelScales:
 
 
 def scales_of(node: Node, graph: Graph) -> ChannelScales:
-    """Those of a Conv or Dense node whose filters have units; where it has none of its channels'
-    own, what its constants are."""
+    """The scales of a Conv or Dense node whose filters have units; where it has none of its
+    channels' own, what its constants are."""
     found: ChannelScales | None = node.attrs.get(CHANNEL_SCALES)
     if found is not None:
         return found

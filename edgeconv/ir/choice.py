@@ -88,7 +88,7 @@ class Blob:
 
     @property
     def format(self) -> Encoding:
-        """Of its elements."""
+        """The storage format of its elements."""
         if self.dtype == "float32":
             return self.storage
         if self.dtype == "float64":
@@ -237,7 +237,7 @@ class Choice:
         return max((step.workers for step in self.steps), default=1)
 
     def on_one_thread(self) -> Choice:
-        """The same program for one worker."""
+        """The choice of the program for one worker."""
         steps = tuple(replace(step, workers=1, shares=()) for step in self.steps)
         return replace(self, steps=steps)
 

@@ -24,15 +24,16 @@ _ACTIVATIONS = frozenset({"ceil", "floor", "round"})
 
 @dataclass(frozen=True, slots=True)
 class Decisions:
-    """``decided``: every tensor that depends on a decision.  ``read``: the floats that decisions
-    read, and what is read beside something decided; they depend on none."""
+    """The decisions that a network makes of floats.  ``decided``: every tensor that depends on a
+    decision.  ``read``: the floats that decisions read, and what is read beside something decided;
+    they depend on none."""
 
     decided: frozenset[str]
     read: tuple[str, ...]
 
 
 def decisions(graph: Graph) -> Decisions:
-    """Those of ``graph``."""
+    """The decisions of ``graph``."""
     decided: set[str] = set()
     read: dict[str, None] = {}
     for node in graph.nodes:
@@ -57,5 +58,5 @@ def _decides(node: Node, graph: Graph) -> bool:
 
 
 def _is_float(graph: Graph, name: str) -> bool:
-    """Of floats that are computed at run time."""
+    """Whether it is made of floats that are computed at run time."""
     return not graph[name].is_constant and element_type(graph[name].dtype).is_real

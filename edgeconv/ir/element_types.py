@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class ElementType:
-    """``name``: numpy's.  ``c_type``: of an element in memory, ``bytes`` long.  ``enumerator``: its
-    name in ec_elements.h.  ``numbers``: what kernels of `ops/elementwise` read it as: whole
-    (int64_t), natural (uint64_t), single (float) or double."""
+    """A type of elements.  ``name``: numpy's.  ``c_type``: of an element in memory, ``bytes`` long.
+    ``enumerator``: its name in ec_elements.h.  ``numbers``: what kernels of `ops/elementwise` read
+    it as: whole (int64_t), natural (uint64_t), single (float) or double."""
 
     name: str
     c_type: str

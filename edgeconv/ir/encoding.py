@@ -48,11 +48,11 @@ class Encoding:
 
     @property
     def element(self) -> Encoding:
-        """The same without scales: what the bytes of an element are."""
+        """The encoding without scales: what the bytes of an element are."""
         return replace(self, scale=(), zero=(), axis=0)
 
     def scaled(self, units: Iterable[float]) -> Encoding:
-        """The same in units per output channel, of which elements are multiples."""
+        """The encoding in units per output channel, of which elements are multiples."""
         scale = tuple(map(float, units))
         return replace(self, scale=scale, zero=(0,) * len(scale), axis=0)
 

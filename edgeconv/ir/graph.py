@@ -58,14 +58,14 @@ class Tensor:
 
     @property
     def bits(self) -> int:
-        """Of an element in memory."""
+        """Bits of an element in memory."""
         if self.dtype == "float32":
             return self.storage.bits
         return 8 * element_type(self.dtype).bytes
 
     @property
     def element_bytes(self) -> int:
-        """Of an element in memory; ValueError where that is no whole number."""
+        """Bytes of an element in memory; ValueError where that is no whole number."""
         if self.dtype == "float32":
             return self.storage.element_bytes
         return element_type(self.dtype).bytes
@@ -154,8 +154,8 @@ def origins(*nodes: Node) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class DataDependentOutput:
-    """Of the output ``name`` the dimension ``axis`` is data-dependent: as many as the output
-    ``count`` says mean something, zeros are behind them."""
+    """Output ``name``, whose dimension ``axis`` is data-dependent: as many as the output ``count``
+    says mean something, zeros are behind them."""
 
     name: str
     axis: int
@@ -201,5 +201,5 @@ class Graph:
         return (t for t in self.tensors.values() if not t.is_constant)
 
     def with_tensors(self, tensors: Mapping[str, Tensor]) -> Graph:
-        """The same graph with some tensors replaced."""
+        """The graph with some tensors replaced."""
         return replace(self, tensors={**self.tensors, **tensors})

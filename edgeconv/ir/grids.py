@@ -103,8 +103,9 @@ def _joined(graph: Graph, rounded: Mapping[str, Activation]) -> dict[str, Activa
 
 
 def integers_for(known: Activation) -> Encoding | None:
-    """Of eight bits, the lowest multiple as -128; else of 16, the multiples themselves where they
-    fit, or the lowest as -32768.  None where there are more, no 0 among them, or no grid at all."""
+    """The integers that stand for a grid: of eight bits, the lowest multiple as -128; else of 16,
+    the multiples themselves where they fit, or the lowest as -32768.  None where there are more, no
+    0 among them, or no grid at all."""
     if known.kind != "grid" or known.gamma - known.beta > INT16.high - INT16.low:
         return None
     if known.beta != round(known.beta):

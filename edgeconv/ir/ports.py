@@ -23,7 +23,7 @@ _TO_NCHW, _TO_NHWC = (0, 3, 1, 2), (0, 2, 3, 1)
 
 @dataclass(frozen=True, slots=True)
 class PortFacts:
-    """Of one graph input or output.
+    """What is known of one graph input or output.
 
     ``scaling``: number = (stored - zero) * scale, None where the elements are float32 or no single
     QuantizeLinear or DequantizeLinear says it.  ``axes``: "NCHW", "NHWC", or "" where the network
@@ -49,7 +49,7 @@ def free_ports(graph: Graph) -> frozenset[str]:
 
 
 def port_facts(graph: Graph) -> dict[str, PortFacts]:
-    """Of every graph input and output, by name."""
+    """The facts of every graph input and output, by name."""
     consumers, producers, spacings = graph.consumers(), graph.producers(), spacings_of(graph)
     found = {}
     for name in graph.inputs:

@@ -11,7 +11,7 @@ Matrix = tuple[tuple[Fraction, ...], ...]
 
 
 class Elements(Enum):
-    """Of the vectors that a routine computes on."""
+    """The element type of the vectors that a routine computes on."""
 
     FLOAT32 = "float32"
     INT16 = "int16"

@@ -18,7 +18,8 @@ Dimension = tuple[Factor, ...]  # without any: of size 1
 
 @dataclass(frozen=True, slots=True)
 class Strided:
-    """``first``: the number of the first element; ``dimensions``: how the others follow."""
+    """Elements of a tensor as they lie in another one.  ``first``: the number of the first element;
+    ``dimensions``: how the others follow."""
 
     first: int
     dimensions: tuple[Dimension, ...]
@@ -31,7 +32,7 @@ class Strided:
 
     @property
     def shape(self) -> Shape:
-        """Of what lies so."""
+        """The shape of what lies so."""
         return tuple(_size(dimension) for dimension in self.dimensions)
 
     def transposed(self, perm: Sequence[int]) -> Strided:
@@ -118,7 +119,7 @@ def _size(dimension: Dimension) -> int:
 
 
 def _merged(factors: Sequence[Factor]) -> Dimension:
-    """The same without those of size 1 and with neighbours in one where they are one step."""
+    """The dimensions without those of size 1 and with neighbours in one where they are one step."""
     found: list[Factor] = []
     for size, step in factors:
         if size == 1:

@@ -56,7 +56,7 @@ class Nested:
 
     @property
     def outputs(self) -> int:
-        """Of a tile."""
+        """The outputs of a tile."""
         return self.down.outputs * self.across.outputs
 
     @property

@@ -7,11 +7,11 @@ from dataclasses import dataclass, fields
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """``slots``: vector instructions that compute, ``decoding`` those of them that bring numbers
-    from storage formats and back.  ``moves``: loads and stores that take issue slots of their own.
-    ``weight_bytes`` and ``data_bytes`` pass between registers and the nearest memory: those of
-    constants, and those of tensors and workspaces.  ``fetches``: lines that are prefetched, on
-    cores that else wait for them."""
+    """The work of a kernel call.  ``slots``: vector instructions that compute, ``decoding`` those
+    of them that bring numbers from storage formats and back.  ``moves``: loads and stores that take
+    issue slots of their own.  ``weight_bytes`` and ``data_bytes`` pass between registers and the
+    nearest memory: those of constants, and those of tensors and workspaces.  ``fetches``: lines
+    that are prefetched, on cores that else wait for them."""
 
     slots: float
     moves: float
@@ -21,7 +21,7 @@ class Work:
     fetches: float = 0.0
 
     def times(self, by: float) -> Work:
-        """That of so many calls, or of a part of one."""
+        """The work of so many calls, or of a part of one."""
         return Work(*(by * getattr(self, each.name) for each in fields(Work)))
 
 
@@ -43,7 +43,7 @@ class CacheTraffic:
     output_writes: float
 
     def times(self, by: float) -> CacheTraffic:
-        """Those of so many calls."""
+        """The work of so many calls."""
         moved = (getattr(self, each.name) for each in fields(self) if each.name != "level")
         return CacheTraffic(self.level, *(by * each for each in moved))
 

@@ -44,8 +44,8 @@ def with_measured(
     gap: float = 0.0,
     finished: bool = True,
 ) -> Report:
-    """The same of what was ``measured`` in any way; ``gap``: by how much another choice may be
-    better, ``finished``: whether the search for it was."""
+    """The report, with the accuracy of what was ``measured`` in any way; ``gap``: by how much
+    another choice may be better, ``finished``: whether the search for it was."""
     layers = [
         {**layer, "sqnr_db": finite(measured.per_layer.get(layer["output"]))}
         for layer in report["layers"]
@@ -95,7 +95,7 @@ def tried(found: Accuracy, ran: str) -> Group:
 
 
 def accuracy_json(found: Accuracy, ran: str, *, passed: bool) -> dict[str, Any]:
-    """The same as one JSON document."""
+    """What `verify --samples` prints as one JSON document."""
     sqnr = {name: finite(sqnr) for name, sqnr in found.outputs.items()}
     return {"passed": passed, "ran": ran, "sqnr_db": sqnr, **_document(found)}
 

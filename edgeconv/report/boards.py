@@ -48,12 +48,12 @@ def checked(board: Board) -> Group:
 
 
 def checked_json(board: Board) -> dict[str, Any]:
-    """The same as one JSON document."""
+    """What `boards check` prints as one JSON document."""
     return {**board_json(board), "left_out": [asdict(each) for each in left_out(board)]}
 
 
 def board_json(board: Board) -> dict[str, Any]:
-    """The same as one JSON document."""
+    """What `boards show` prints as one JSON document."""
     return {
         "name": board.name,
         "description": board.description,
@@ -89,7 +89,8 @@ def new_board(new: NewBoard) -> Group:
 
 
 def new_board_json(new: NewBoard) -> dict[str, Any]:
-    """The same as one JSON document; speeds are in SI units where the file counts cycles."""
+    """What `boards new` prints as one JSON document; speeds are in SI units where the file counts
+    cycles."""
     measured, memory = new.measured, new.measured.memory
     return {
         "file": str(new.path),
@@ -139,7 +140,7 @@ def diagnosis(checks: Sequence[Check], boards: Sequence[BoardCheck]) -> Group:
 
 
 def diagnosis_json(checks: Sequence[Check], boards: Sequence[BoardCheck]) -> dict[str, Any]:
-    """The same as one JSON document."""
+    """What `doctor` prints as one JSON document."""
     return {
         "tools": [asdict(check) for check in checks],
         "boards": [asdict(board) for board in boards],

@@ -30,7 +30,8 @@ class Row:
 
     @property
     def change(self) -> str:
-        """Of the second against the first, in percent; "" where there is none or it is unknown."""
+        """The change of the second against the first, in percent; "" where there is none or it is
+        unknown."""
         if self.first is None or self.second is None or self.first == self.second:
             return ""
         if not self.first:

@@ -279,7 +279,7 @@ def _layer(layer: Layer, graph: Graph, memory: MemoryMap, predicted: LayerPredic
 
 
 def _in_float32(why: Reason | None) -> Report:
-    """Of a layer that is computed in float32 though the model is quantised."""
+    """The reason of a layer that is computed in float32 though the model is quantised."""
     if why is None:
         return {}
     return {"in_float32": {"reason": why.name, "why": why.why, "way_out": why.way_out}}
@@ -298,7 +298,7 @@ def _integers(choice: Choice) -> Report:
 
 
 def _sharing(step: Step | None) -> Report:
-    """Of a layer that workers share: how many they are, and what each computes."""
+    """The sharing of a layer that workers share: how many they are, and what each computes."""
     if step is None:
         return {}
     shares = [{"rows": list(each[:2]), "items": list(each[2:])} for each in step.shares]

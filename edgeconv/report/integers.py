@@ -11,7 +11,7 @@ from edgeconv.base.errors import EdgeconvError, UsageError
 
 
 def integers_lines(report: Mapping[str, Any]) -> list[str]:
-    """Of a quantised model, how much of it is computed in integers."""
+    """For a quantised model, how much of it is computed in integers."""
     found = report.get("integers")
     if not found or not found["of_macs"]:
         return []

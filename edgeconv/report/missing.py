@@ -66,12 +66,12 @@ def explain_command(report: Report, layer: str) -> str:
 
 
 def unbuilt(report: Report) -> Missing:
-    """Of what is read from the objects: code, constants, data, stack."""
+    """The absence of what is read from the objects: code, constants, data, stack."""
     return Missing("not built yet", compile_command(report, "--build"), "reads it from the objects")
 
 
 def unmeasured(report: Report, *, layers: bool = False) -> Missing:
-    """Of a time of the whole network, or of each of its ``layers``."""
+    """The absence of a time of the whole network, or of each of its ``layers``."""
     if report["program"].get("firmware"):  # an emulator's times say nothing about the board
         counts = "of the flashed image counts a run"
         return Missing("not measured", "firmware_result.cycles", counts)
@@ -81,7 +81,7 @@ def unmeasured(report: Report, *, layers: bool = False) -> Missing:
 
 
 def unmeasured_stack(report: Report) -> Missing:
-    """Of the bytes of stack that a run takes."""
+    """The absence of the bytes of stack that a run takes."""
     if is_emulated(report):
         does = "measures it where an emulator boots the image"
         return Missing("not measured yet", "edgeconv verify DIR", does)
@@ -89,7 +89,7 @@ def unmeasured_stack(report: Report) -> Missing:
 
 
 def unverified(report: Report) -> Missing:
-    """Of the errors of the outputs."""
+    """The absence of the errors of the outputs."""
     if is_emulated(report):
         return Missing("not verified yet", "edgeconv verify DIR", "compares with the model")
     words = ["edgeconv", "compile", report["model"]["file"], "--board", _PORTABLE_BOARD, "--verify"]
@@ -102,7 +102,7 @@ def unverified(report: Report) -> Missing:
 
 
 def unsampled(report: Report) -> Missing:
-    """Of what rounding costs where it was not measured on samples."""
+    """The absence of what rounding costs where it was not measured on samples."""
     does = "measures it on samples of yours"
     if is_emulated(report):
         return Missing("not measured", _ON_SAMPLES, does)
@@ -110,7 +110,7 @@ def unsampled(report: Report) -> Missing:
 
 
 def unlabelled(report: Report) -> Missing:
-    """Of the share of right answers."""
+    """The absence of the share of right answers."""
     state = "not known without right answers"
     does = "counts them where the file has an array called label"
     if is_emulated(report):
@@ -129,11 +129,11 @@ def _not_emulated(report: Report, command: str, does: str) -> Missing:
 
 
 def unpredicted(report: Report, why: str | None = None) -> Missing:
-    """Of what the board's numbers do not suffice for; ``why`` as the report has it."""
+    """The absence of what the board's numbers do not suffice for; ``why`` as the report has it."""
     command = shlex.join(["edgeconv", "boards", "show", report["board"]])
     return Missing(why or "not predicted", command, "shows what the board states")
 
 
 def unmapped(report: Report) -> Missing:
-    """Of what reports of earlier versions do not have."""
+    """The absence of what reports of earlier versions do not have."""
     return Missing("not in this report", compile_command(report), "writes a new one")

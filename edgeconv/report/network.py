@@ -71,7 +71,7 @@ class Network:
 
     @property
     def total_ms(self) -> float:
-        """Of the layers whose time is known."""
+        """The milliseconds of the layers whose time is known."""
         return sum(filter(None, map(self.time_ms, self.layers)))
 
     @property
@@ -90,7 +90,7 @@ class Network:
         return milliseconds
 
     def time_share(self, layer: Layer) -> float | None:
-        """Of ``total_ms``; None where the layer's time is not known."""
+        """The share of ``total_ms``; None where the layer's time is not known."""
         milliseconds = self.time_ms(layer)
         return None if milliseconds is None or not self.total_ms else milliseconds / self.total_ms
 

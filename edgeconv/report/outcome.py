@@ -232,7 +232,7 @@ def _named_wrong(per_layer: PerLayer) -> Iterator[str]:
 
 
 def verification_json(result: Verification) -> dict[str, Any]:
-    """The same as one JSON document; a difference that is not finite is null."""
+    """What `verify` prints as one JSON document; a difference that is not finite is null."""
     first = result.first_difference
     return {
         "passed": result.passed,
@@ -306,7 +306,7 @@ def timing(result: Timing) -> Group:
 
 
 def timing_json(result: Timing) -> dict[str, Any]:
-    """The same as one JSON document."""
+    """What `bench` prints as one JSON document."""
     document = asdict(result)
     if not result.layers:
         del document["layers"]

@@ -56,7 +56,7 @@ def sizes_of(report: Mapping[str, Any]) -> Sizes:
 def placed(
     rows: list[Row], parts: Mapping[str, Mapping[str, int]], kinds: tuple[str, ...]
 ) -> list[Row]:
-    """The same rows as the linker filled the regions: bytes by region and kind of ``parts``."""
+    """The rows as the linker filled the regions: bytes by region and kind of ``parts``."""
     found = []
     for row in rows:
         sizes = {kind: parts[row["name"]].get(kind, 0) for kind in kinds}

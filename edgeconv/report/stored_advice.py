@@ -49,8 +49,8 @@ def filters_in_fewer_bits(network: Network) -> Iterator[Suggestion]:
 
 
 def results_in_fewer_bits(network: Network) -> Iterator[Suggestion]:
-    """The same of what is live at once between layers.  An estimate: some kernels only know
-    float32, and those that know more may take other workspaces."""
+    """What formats would save of what is live at once between layers.  An estimate: some kernels
+    only know float32, and those that know more may take other workspaces."""
     report, missing = network.report, missing_bytes(network.report, "ram")
     outer = {port["name"] for side in ("inputs", "outputs") for port in report[side]}
     inner = {one["output"] for one in network.layers} - outer
@@ -97,7 +97,7 @@ def faster_ways(report: Mapping[str, Any]) -> Iterator[str]:
 
 
 def faster_suggestions(report: Mapping[str, Any]) -> Iterator[Suggestion]:
-    """The same as advice: only what fits."""
+    """Faster formats as advice: only what fits."""
     time = report.get("time", {})
     now = time.get("predicted_ms")
     for other, words in zip(time.get("faster", ()), faster_ways(report), strict=True):

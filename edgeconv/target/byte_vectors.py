@@ -10,7 +10,8 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class ByteVectors:
-    """``name``: of its header, as ``ec_bytes_<name>.h``.  ``count``: int8 in a vector.
+    """Vectors of int8 of an instruction set.  ``name``: of its header, as ``ec_bytes_<name>.h``.
+    ``count``: int8 in a vector.
 
     ``lookup``: slots to look a vector up in a table, its load and store aside, counted.
     ``feature``: what a core must have beyond its ISA.

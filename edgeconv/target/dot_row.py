@@ -13,14 +13,15 @@ WORD_BYTES = 4
 
 @dataclass(frozen=True, slots=True)
 class DotRow:
-    """``name``: of its header, as ``ec_dot_<name>.h``.  ``element``: type of a word's ``rows``
-    elements.  ``shift``: so much more is stored of inputs than they are.  ``pairs``: a vector has
-    the first two elements of all its words, then the last two, and products of two elements are
-    added in 16 bits, for which -128 must not stand twice in a filter.  ``feature``: what a core
-    must have beyond its ISA.  Slots of a vector: ``add``, to multiply words and add; ``pack``, to
-    make them of bytes.  Slots are instructions of the kernel, counted (`python
-    bench/depthwise_windows.py`): a product, or two, and its share of loads of a word and a filter;
-    to pack, loads, interleaving and stores, of four vectors together."""
+    """How an instruction set multiplies words of a depthwise convolution.  ``name``: of its header,
+    as ``ec_dot_<name>.h``.  ``element``: type of a word's ``rows`` elements.  ``shift``: so much
+    more is stored of inputs than they are.  ``pairs``: a vector has the first two elements of all
+    its words, then the last two, and products of two elements are added in 16 bits, for which -128
+    must not stand twice in a filter.  ``feature``: what a core must have beyond its ISA.  Slots of
+    a vector: ``add``, to multiply words and add; ``pack``, to make them of bytes.  Slots are
+    instructions of the kernel, counted (`python bench/depthwise_windows.py`): a product, or two,
+    and its share of loads of a word and a filter; to pack, loads, interleaving and stores, of four
+    vectors together."""
 
     name: str
     rows: int

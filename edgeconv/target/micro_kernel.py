@@ -121,7 +121,7 @@ class MicroKernel:
 
     @property
     def element_bytes(self) -> int:
-        """Of int8 as rows of it are packed; 0 of other types."""
+        """The bytes of int8 as rows of it are packed; 0 of other types."""
         return 4 // self.k if self.sums == "int32" else 0
 
     @property

@@ -224,6 +224,23 @@ def test_words_of_our_own_are_seen(name: str, ours: str, same: bool) -> None:
     assert is_called(name, ours) is same
 
 
+# What a docstring begins with that leaves its subject to whoever reads the name as well.
+NO_SUBJECT = re.compile(r"(Of|Those|That|These|The same)\b")
+
+
+def test_a_docstring_names_its_subject() -> None:
+    documented = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+    found = [
+        f"{path.relative_to(PACKAGE)}: {getattr(node, 'name', path.stem)}: {text[:40]}"
+        for path in files(".py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, documented)
+        for text in (ast.get_docstring(node) or "",)
+        if NO_SUBJECT.match(text) or (isinstance(node, ast.ClassDef) and FIELD_FIRST.match(text))
+    ]
+    assert not found
+
+
 def parameters(path: Path) -> Iterator[tuple[str, str]]:
     """(function or macro, parameter) of the C in ``path``."""
     heads = r"^(?:[A-Za-z_][\w*() ]*[ *])(\w+)\(([^(){};]*)\)\s*[{;]"

@@ -20,8 +20,8 @@ def answer(program: click.Command, name: str, instruction: str) -> int:
 
 @add_completion_class
 class BashComplete(shell_completion.BashComplete):
-    """Of bash, which begins a word at each ``=`` and ``:``: ``--storage *=int8`` is four of them,
-    and click looks at the last one only."""
+    """Completion of bash, which begins a word at each ``=`` and ``:``: ``--storage *=int8`` is four
+    of them, and click looks at the last one only."""
 
     _before = ""  # of the word at the cursor, what bash takes for words of their own
 

@@ -28,8 +28,8 @@ _WORTH = 0.99  # of the objective, below which formats are measured where everyt
 
 
 class InFewerBits(NamedTuple):
-    """``storage``: formats by layer, as `search.choose.select` takes them, beside those in the
-    file."""
+    """A quantised network with float32 filters in fewer bits.  ``storage``: formats by layer, as
+    `search.choose.select` takes them, beside those in the file."""
 
     model: Int8Model
     storage: Mapping[str, str]
@@ -83,6 +83,6 @@ def _saved(model: Int8Model, found: FormatChoice, path: Path, source: str) -> In
 
 
 def filters_in(graph: Graph, form: str) -> dict[str, str]:
-    """That format for all filters that no model has rounded."""
+    """The storage: that format for all filters that no model has rounded."""
     weighted = (node for node in graph.nodes if node.op in WEIGHTED)
     return {node.name: form for node in weighted if "storage" not in node.attrs}

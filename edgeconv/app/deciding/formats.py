@@ -72,7 +72,8 @@ class Attempt:
 
 
 class Formats(Closing):
-    """Of ``graph``, planned by ``planner``; what is measured is measured once."""
+    """Decisions about the storage formats of ``graph``, planned by ``planner``; what is measured is
+    measured once."""
 
     def __init__(self, planner: Planner, graph: Graph, progress: Progress) -> None:
         self.planner, self.graph, self.progress = planner, graph, progress
@@ -86,7 +87,7 @@ class Formats(Closing):
             self._searched[0].search.close()
 
     def within(self, ram: int | None = None, flash: int | None = None) -> Formats:
-        """The same for other budgets in bytes, in place of the user's.  Not to be closed."""
+        """Decisions for other budgets in bytes, in place of the user's.  Not to be closed."""
         other = copy(self)
         other.planner = self.planner.within(ram, flash)
         return other
@@ -260,8 +261,8 @@ class Formats(Closing):
     def drafts(
         self, graph: Graph, objective: Objective | None = None, *, streaming: bool = False
     ) -> list[NetworkPlan]:
-        """Of ``graph``, the least RAM first: more than one where it is to be small.  ``streaming``:
-        layers may stream rows where RAM is short."""
+        """Plans of ``graph``, the least RAM first: more than one where it is to be small.
+        ``streaming``:  layers may stream rows where RAM is short."""
         self.progress("choosing layouts and kernels")
         planner = self.planner
         made: list[NetworkPlan] = []
@@ -344,7 +345,7 @@ class Formats(Closing):
         return sizes.ram.total, sizes.flash.total
 
     def again(self, decided: Decision) -> Decision:
-        """The same decisions, which were made for other budgets."""
+        """The decisions, which were made for other budgets."""
         planner, found = self.planner, decided.found
         storage = found.storage if found else self.options.storage
         draft = planner.placed(decided.choice, decided.allowed, storage)

@@ -29,9 +29,10 @@ ENDING = "_int8.onnx"  # of the file, behind the program's prefix
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Int8Model:
-    """``graph``: with the name and the hash of the float32 model.  ``data``: the file of the
-    network with QuantizeLinear and DequantizeLinear, of hash ``sha256``.  ``accuracy``: against
-    float32.  ``source``: words for the samples.  ``gains``: a note of what made it so accurate."""
+    """A float32 network quantised to int8.  ``graph``: with the name and the hash of the float32
+    model.  ``data``: the file of the network with QuantizeLinear and DequantizeLinear, of hash
+    ``sha256``.  ``accuracy``: against float32.  ``source``: words for the samples.  ``gains``: a
+    note of what made it so accurate."""
 
     graph: Graph
     data: bytes

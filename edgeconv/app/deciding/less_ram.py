@@ -144,7 +144,7 @@ def with_streaming(planner: Planner, draft: NetworkPlan) -> NetworkPlan:
 
 
 def all_with_streaming(planner: Planner, drafts: Sequence[NetworkPlan]) -> list[NetworkPlan]:
-    """The same of each of ``drafts``, which are of one network with different kernels.
+    """`with_streaming` of each of ``drafts``, which are of one network with different kernels.
 
     What kernels in integers save by writing over what they have read hides what longer steps would
     save: so those also begin with the steps that the others come to.

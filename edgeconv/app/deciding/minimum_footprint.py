@@ -33,7 +33,8 @@ _LARGE_ATTEMPTS = 1  # of larger networks, of which each takes seconds
 
 @dataclass(frozen=True, slots=True)
 class MinimumFootprint:
-    """``ram`` and ``flash``: decisions with the least bytes of each, whatever the other.
+    """The least memory that a network needs.  ``ram`` and ``flash``: decisions with the least bytes
+    of each, whatever the other.
 
     ``exact``: with a byte less nothing is decided.
     """
@@ -59,7 +60,7 @@ def soon_decided(graph: Graph) -> bool:
 
 
 def attempts(graph: Graph) -> int:
-    """Those that a network is worth."""
+    """The attempts that a network is worth."""
     return _ATTEMPTS if soon_decided(graph) else _LARGE_ATTEMPTS
 
 
@@ -84,7 +85,7 @@ def smaller(budgets: Budgets, least: tuple[int, int], enough: tuple[int, int]) -
 
 
 def _sizes(low: int, most: int) -> list[int | None]:
-    """Those of memories from ``low`` to ``most``, the largest first."""
+    """Sizes of memories from ``low`` to ``most``, the largest first."""
     powers = [1 << exponent for exponent in range(1, most.bit_length())]
     every = {*powers, *(power * 3 // 2 for power in powers)}
     return [*sorted((size for size in every if low <= size <= most), reverse=True)]

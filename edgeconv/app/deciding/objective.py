@@ -28,7 +28,7 @@ def _amount(decided: Decision, objective: Objective) -> float:
 
 
 def predicted_amount(decided: Decision, objective: Objective) -> float | None:
-    """The same in the units of `Tables.cost`; None where nothing predicts it."""
+    """The amount in the units of `Tables.cost`; None where nothing predicts it."""
     if objective is Objective.MEMORY:
         return _amount(decided, objective)
     of = decided.predicted.ms if objective is Objective.LATENCY else decided.predicted.mj

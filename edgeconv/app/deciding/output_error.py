@@ -35,7 +35,7 @@ class _Layer:
 
 
 class OutputError:
-    """Of ``graph``, whose convolutions ``layers`` may be computed so.
+    """The error at the outputs of ``graph``, whose convolutions ``layers`` may be computed so.
 
     Every sample is run once as it is.  What a layer's form makes of the numbers that it reads there
     is then added to its sums, as the difference to what they were, in one more run: errors are so

@@ -78,8 +78,8 @@ class NetworkPlan:
 
     @property
     def settled(self) -> Allowed:
-        """The same kernels, and the results that are int8 here: whatever else is changed, they stay
-        so."""
+        """Permission for the kernels chosen here, and for the results that are int8 here: whatever
+        else is changed, they stay so."""
         kept = integers_of(self.choice)
         layers = (node.name for node in self.choice.graph.nodes if kept & {*node.outputs})
         return replace(self.allowed, integers=frozenset(layers))
@@ -128,7 +128,7 @@ class Planner:
         self.budgets = self._budgets()
 
     def within(self, ram: int | None, flash: int | None) -> Planner:
-        """The same for other budgets; what is known of prices and errors stays common."""
+        """A planner for other budgets; what is known of prices and errors stays common."""
         other = copy(self)
         other.options = replace(self.options, ram=ram, flash=flash)
         other.budgets = other._budgets()

@@ -40,8 +40,9 @@ _ATTEMPTS = 6
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """``error``: of the outputs, in parts of the largest, with every layer in the least accurate
-    form that it is allowed; on so many samples of ``source``."""
+    """The measured error of Winograd's algorithm.  ``error``: of the outputs, in parts of the
+    largest, with every layer in the least accurate form that it is allowed; on so many samples of
+    ``source``."""
 
     error: float
     samples: int
@@ -76,7 +77,7 @@ class WinogradDecision:
 
     @property
     def limit(self) -> float:
-        """Of the error at the outputs."""
+        """The limit of the error at the outputs."""
         given = self.options.winograd_error
         return DEFAULT_ERROR if given is None else given
 
@@ -193,8 +194,8 @@ class WinogradDecision:
 
     @property
     def promised(self) -> float:
-        """Of the outputs of the program, in parts of their largest: what any project is held to, or
-        more where that was measured; no more than the limit."""
+        """The promised error of the outputs of the program, in parts of their largest: what any
+        project is held to, or more where that was measured; no more than the limit."""
         measured = MARGIN * self.measured.rounded if self.measured else 0.0
         return min(self.limit, max(DEFAULT_TOLERANCE, measured))
 

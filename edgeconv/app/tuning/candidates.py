@@ -54,7 +54,7 @@ class Candidate(Job):
 
     @property
     def bytes(self) -> int:
-        """Of its tensors and constants, layout padding aside."""
+        """Bytes of its tensors and constants, layout padding aside."""
         sizes = (tensor.elements * 4 for tensor in self.tensors.values() if tensor.data is None)
         return sum(sizes) + sum(blob.bytes for blob in self.layer.blobs)
 

@@ -17,8 +17,8 @@ from edgeconv.target import board as boards
 
 
 class Place(Protocol):
-    """``key``: what times from there are noted by, without a kernel.  ``width``: programs that run
-    at once."""
+    """A place where candidates are timed.  ``key``: what times from there are noted by, without a
+    kernel.  ``width``: programs that run at once."""
 
     @property
     def key(self) -> Key: ...

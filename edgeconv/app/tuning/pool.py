@@ -21,15 +21,15 @@ class Batch:
 
 @dataclass(slots=True)
 class Pool:
-    """``workloads``: their candidates, the predicted shortest first.  ``counts``: how many layers
-    compute each workload.  ``found``: by kernel."""
+    """All candidates and their times so far.  ``workloads``: their candidates, the predicted
+    shortest first.  ``counts``: how many layers compute each workload.  ``found``: by kernel."""
 
     workloads: Mapping[str, Sequence[Candidate]]
     counts: Mapping[str, int]
     found: dict[str, Timed] = field(default_factory=dict)
 
     def note(self, timed: Iterable[Timed]) -> None:
-        """Of several results of a kernel that of most runs stays."""
+        """Keeps, of several results of a kernel, that of most runs."""
         for each in timed:
             before = self.found.get(each.kernel)
             if before is None or each.runs >= before.runs:
@@ -41,7 +41,7 @@ class Pool:
         return [each for found in self.workloads.values() for each in found]
 
     def open(self) -> list[Candidate]:
-        """Those that nobody has tried."""
+        """The candidates that nobody has tried."""
         return [each for each in self.candidates if each.kernel not in self.found]
 
     def seconds(self, candidate: Candidate) -> float | None:

@@ -38,7 +38,8 @@ _EMULATED = 1000.0  # times as long as predicted, at most: an emulated microcont
 
 @dataclass(frozen=True, slots=True)
 class Timed:
-    """``seconds``: the median of ``runs``; None where ``error`` says why there is none."""
+    """The time of one candidate.  ``seconds``: the median of ``runs``; None where ``error`` says
+    why there is none."""
 
     kernel: str
     seconds: float | None
@@ -152,7 +153,7 @@ def _medians(
     times: Mapping[int, Sequence[float]],
     runs: int,
 ) -> list[Timed]:
-    """Of those whose lines are all there."""
+    """The medians of those whose lines are all there."""
     found = []
     for candidate in candidates:
         spent = times.get(positions[named[candidate.kernel]], [])[_WARM_UP:]
@@ -258,7 +259,7 @@ def _renamed(node: Node, names: Mapping[str, str], name: str) -> Node:
 
 
 def random_inputs(graph: Graph) -> bytes:
-    """Of every input of a network, one after the other, the same every time."""
+    """Random values of every input of a network, one after the other, the same every time."""
     rng = np.random.default_rng(0)
     return b"".join(
         random(graph[name].shape, graph[name].dtype, rng).tobytes() for name in graph.inputs

@@ -35,9 +35,9 @@ _SEARCHING = 0.8  # of the time; the rest is for what is chosen by measured time
 
 @dataclass(frozen=True, slots=True)
 class TuneOptions:
-    """``file``: where times go; ``others``: files whose times are taken in first.  ``seconds``: how
-    long it may take.  ``ssh``: where the board is, "" for what its file says.  ``cluster``: the
-    address of a scheduler of Dask, "" for none."""
+    """What the user asks of ``edgeconv tune``.  ``file``: where times go; ``others``: files whose
+    times are taken in first.  ``seconds``: how long it may take.  ``ssh``: where the board is, ""
+    for what its file says.  ``cluster``: the address of a scheduler of Dask, "" for none."""
 
     options: CompileOptions
     file: Path
@@ -138,7 +138,7 @@ class Tuning:
         self.pool.note(self._known())
 
     def free(self, candidates: Sequence[Candidate]) -> list[Candidate]:
-        """Those that no other process measures now."""
+        """The candidates that no other process measures now."""
         keys = {self._key(each): each for each in candidates}
         taken = self.store.claimed(list(keys))
         return [each for key, each in keys.items() if key not in taken]
@@ -225,7 +225,7 @@ class Tuning:
         )
 
     def _kernels(self, choice: Choice) -> list[str]:
-        """Those of its layers that can be measured, one for each layer."""
+        """The kernel keys of its layers that can be measured, one for each layer."""
         return [k for k in map(kernel_key, choice.layers) if k in self.recorder.seen]
 
     def _seconds(self) -> dict[str, float]:

@@ -191,7 +191,8 @@ def _fill(files: Path, contents: Contents) -> None:
 
 
 def _names(folder: Path) -> Iterator[str]:
-    """Of all files.  Raises OSError for a folder that cannot be read; ``rglob`` leaves it out."""
+    """The names of all files.  Raises OSError for a folder that cannot be read; ``rglob`` leaves it
+    out."""
     for path in sorted(folder.iterdir()):
         if stat.S_ISDIR(mode_of(path)):
             yield from (f"{path.name}/{name}" for name in _names(path))
@@ -201,7 +202,7 @@ def _names(folder: Path) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """``place``: name in the directory -> name among the new files."""
+    """What changes in a folder.  ``place``: name in the directory -> name among the new files."""
 
     place: Mapping[str, str]
     remove: tuple[str, ...]

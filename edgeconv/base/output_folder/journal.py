@@ -39,8 +39,9 @@ JOURNAL = f"{STATE}/{staging.JOURNAL}"
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """``placed``: SHA-256 by name of what is put from ``<folder>/files`` into the directory, and
-    ``new`` those of them that have no predecessor.  ``removed``: what goes."""
+    """A change of several files that is under way.  ``placed``: SHA-256 by name of what is put from
+    ``<folder>/files`` into the directory, and ``new`` those of them that have no predecessor.
+    ``removed``: what goes."""
 
     folder: str
     placed: Mapping[str, str]

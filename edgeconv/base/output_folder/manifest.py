@@ -37,8 +37,9 @@ def document_of(path: Path) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """``program``: the prefix of files and symbols.  ``files``: SHA-256 by name, relative to the
-    folder.  ``made``: what a build makes, ours whatever is in it."""
+    """The manifest of an emitted folder.  ``program``: the prefix of files and symbols.  ``files``:
+    SHA-256 by name, relative to the folder.  ``made``: what a build makes, ours whatever is in
+    it."""
 
     program: str
     files: Mapping[str, str] = field(default_factory=dict)
@@ -90,11 +91,11 @@ class Manifest:
         return json.dumps(document, indent=1, ensure_ascii=False) + "\n"
 
     def with_files(self, files: Mapping[str, str]) -> Manifest:
-        """The same with these files too."""
+        """The manifest with these files too."""
         return replace(self, files={**self.files, **files})
 
     def with_made(self, names: Iterable[str]) -> Manifest:
-        """The same with these products of a build too."""
+        """The manifest with these products of a build too."""
         return replace(self, made=self.made.union(names))
 
     def owns(self, directory: Path, name: str) -> bool:

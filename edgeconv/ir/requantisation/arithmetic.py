@@ -28,12 +28,12 @@ Form = Fixed | PerChannel | Twice
 
 @dataclass(frozen=True, slots=True)
 class Arithmetic:
-    """``unit``: what the sums of a layer count in, of the input's scale, the filters', and
-    whether it is fully connected. ``sums``: how sums become a result; ``wide``: those of int16
-    with int8. ``pair``, ``product``, ``by_value``: of operands, result and its bounds;
-    ``by_value`` of a kind before. ``average``: of window sizes, operand, result and bounds;
-    ``mean``: of all that is averaged where that is no pool; ``interpolation``: of what the
-    weights of a linear Resize add up to. ``softmax``: of the same without sizes."""
+    """An arithmetic of results in integers.  ``unit``: what the sums of a layer count in, of the
+    input's scale, the filters', and whether it is fully connected. ``sums``: how sums become a
+    result; ``wide``: those of int16 with int8. ``pair``, ``product``, ``by_value``: of operands,
+    result and its bounds; ``by_value`` of a kind before. ``average``: of window sizes, operand,
+    result and bounds; ``mean``: of all that is averaged where that is no pool; ``interpolation``:
+    of what the weights of a linear Resize add up to. ``softmax``: of the same without sizes."""
 
     unit: Callable[[float, Reals, bool], Reals]
     sums: Callable[[Sums], Form | None]

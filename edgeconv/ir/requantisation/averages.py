@@ -34,7 +34,7 @@ _TRIED = (0, *(sign * near for near in range(1, 9) for sign in (1, -1)))  # besi
 
 @dataclass(frozen=True, slots=True)
 class Halves:
-    """Of a sum of ``2^right`` numbers, in units of the result:
+    """The average of a sum of ``2^right`` numbers, in units of the result:
 
     q = min(max(round((sum + start) / 2^right) + zero, low), high), ties to even
     """
@@ -60,8 +60,8 @@ class Halves:
 
 @dataclass(frozen=True, slots=True)
 class Linear:
-    """Of sums of few numbers: q = min(max((sum factor + start) >> right, low), high), start and
-    factor by count; nothing of it overflows int32."""
+    """The average of sums of few numbers: q = min(max((sum factor + start) >> right, low), high),
+    start and factor by count; nothing of it overflows int32."""
 
     start: tuple[int, ...]
     factor: tuple[int, ...]
@@ -77,7 +77,7 @@ class Linear:
 
 @dataclass(frozen=True, slots=True)
 class Even:
-    """Of steps of the result that are a whole number of sums, ties to even.  With
+    """The average where steps of the result are a whole number of sums, ties to even.  With
 
         n = 2 sum + start,    up = (high_word(n multiplier) + offset) >> right,
 
@@ -113,8 +113,8 @@ Average = Away | Doubled | Even | Fixed | Halves | Linear
 def averages(
     counts: Sequence[int], x: Affine, y: Affine, low: int, high: int, *, away: bool = False
 ) -> Average | None:
-    """Of windows of so many numbers, a channel of the form for each; None where none is proven.
-    ``away``: ties go away from 0, as in `Sums`."""
+    """The form of averages of windows of so many numbers, a channel of the form for each; None
+    where none is proven.  ``away``: ties go away from 0, as in `Sums`."""
     found: Average | None = None
     if len(counts) == 1 and not away:
         found = _halves(counts[0], x, y, low, high)
@@ -127,7 +127,8 @@ def averages(
 def _sums(
     counts: Sequence[int], x: Affine, y: Affine, low: int, high: int, away: bool
 ) -> Sums | None:
-    """Of sums less their zero points, a channel for each count; None beyond what float64 has."""
+    """The exact description of sums less their zero points, a channel for each count; None beyond
+    what float64 has."""
     common = math.lcm(*counts)
     if common * _RESULTS > _EXACT:
         return None

@@ -123,7 +123,7 @@ def product(a: Affine, b: Affine, result: Affine, low: int, high: int) -> Fixed 
 
 
 def _slopes(kind: str, a: Affine, b: Affine, result: Affine) -> Reals:
-    """Of the result over a, by b."""
+    """The slopes of the result over a, by b."""
     own = a.scale / result.scale
     if kind == "mul":
         return np.asarray((_STORED - b.zero) * b.scale * own, np.float64)

@@ -22,10 +22,8 @@ NOTHING = Affine(0.0, 0)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ChannelPairs:
-    """Of every channel
-
-    q = min(max((a by_a[c] + b by_b[c] + offset[c]) >> right[c], low), high)
-    """
+    """The sum of two tensors, by channel: q = min(max((a by_a[c] + b by_b[c] + offset[c]) >>
+    right[c], low), high)"""
 
     by_a: Integers
     by_b: Integers
@@ -54,7 +52,7 @@ class ChannelPairs:
 def channel_pairs(
     a: Affine, b: Affine, spacings: tuple[float, ...], zero: int, low: int, high: int
 ) -> ChannelPairs | None:
-    """Of the sum of ``a`` and ``b`` in steps of the ``spacings``, exact in float64, around
+    """The form of the sum of ``a`` and ``b`` in steps of the ``spacings``, exact in float64, around
     ``zero``; None where a channel has no form, as where halves of a step are to become even."""
     found = [_channel(a, b, Affine(spacing, zero), low, high) for spacing in spacings]
     known = [each for each in found if each is not None and not each.ties]

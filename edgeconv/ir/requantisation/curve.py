@@ -24,7 +24,8 @@ _WORD = 32
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Curve:
-    """Of the integer a, with i = a + 32768 and line i >> ``width`` (start, slope):
+    """A piecewise linear function of the integer a, with i = a + 32768 and line i >> ``width``
+    (start, slope):
 
         q = ((start + slope (i mod 2^width)) >> 14) + bit i
 
@@ -51,8 +52,8 @@ class Curve:
 
 
 def curve(results: Integers) -> Curve | None:
-    """That of the results of -32768 to 32767, which are integers of 16 bits; None where lines would
-    have to be short."""
+    """The curve of the results of -32768 to 32767, which are integers of 16 bits; None where lines
+    would have to be short."""
     for width in range(_WIDEST, _NARROWEST - 1, -1):
         lines = _lines(results.reshape(-1, 1 << width))
         if lines is not None:

@@ -55,7 +55,7 @@ def halved(x: Integers, times: Integers | int) -> Integers:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Twice:
-    """Of a sum that began with ``start`` of its channel, in int32:
+    """Requantisation of a sum that began with ``start`` of its channel, in int32:
 
         q = min(max(multiplied(sum, multiplier[channel], shift[channel]) + offset, low), high)
 

@@ -55,19 +55,19 @@ class Sums:
 
     @property
     def spacings(self) -> Reals:
-        """That of every channel."""
+        """The spacing of every channel."""
         return np.broadcast_to(np.asarray(self.spacing, np.float64), self.unit.shape)
 
     def only(self, channel: int) -> Sums:
-        """Those of one channel."""
+        """The sums of one channel."""
         one = slice(channel, channel + 1)
         ends = {name: getattr(self, name)[one] for name in ("unit", "bias", "least", "most")}
         return replace(self, spacing=self.spacings[one], **ends)
 
 
 def thresholds(sums: Sums) -> Integers:
-    """Of each channel (first axis) the smallest sum that makes more than ``low + i`` (second axis),
-    of all integers: it may lie outside of ``least`` to ``most``, and is at most two outside."""
+    """By channel (first axis) the smallest sum that makes more than ``low + i`` (second axis), of
+    all integers: it may lie outside of ``least`` to ``most``, and is at most two outside."""
     # A tie between steps j - 1 and j goes to the even one, or to j if that is above 0.
     whole = np.arange(sums.low + 1, sums.high + 1, dtype=np.int64) - sums.zero
     edge = (whole - 0.5) * sums.spacings[:, None]
@@ -91,8 +91,8 @@ def thresholds(sums: Sums) -> Integers:
 
 
 def _powers(sums: Sums) -> Truths:
-    """Of which channels a threshold is exact in float64: the unit is a power of two, and the bias a
-    whole number of these, as half the spacing is where edges are."""
+    """Which channels have thresholds that are exact in float64: the unit is a power of two, and the
+    bias a whole number of these, as half the spacing is where edges are."""
     mantissa, _ = np.frexp(sums.unit)
     units, half = sums.bias / sums.unit, 0.5 * sums.spacings / sums.unit
     whole = (units == np.rint(units)) & (np.abs(units) < _EXACT) & (half < _EXACT)
@@ -110,5 +110,5 @@ def results(sums: Sums, edges: Integers, values: Integers) -> Integers:
 
 
 def requantised(sums: Sums, values: Integers) -> Integers:
-    """The same where nobody has the thresholds."""
+    """The results where nobody has the thresholds."""
     return results(sums, thresholds(sums), values)

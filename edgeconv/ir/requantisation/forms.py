@@ -40,7 +40,8 @@ class Form(Protocol):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Fixed:
-    """Of a sum that began with ``start`` of its channel, in int32, nothing of which overflows:
+    """Requantisation of a sum that began with ``start`` of its channel, in int32, nothing of which
+    overflows:
 
         q = min(max((high_word(sum * multiplier[channel]) + offset) >> right, low), high)
 
@@ -98,7 +99,7 @@ class Points:
         return Points(under, results(sums, edges, under), over, results(sums, edges, over))
 
     def only(self, channel: int) -> Points:
-        """Those of one channel."""
+        """The form of one channel."""
         one = slice(channel, channel + 1)
         return Points(self.under[one], self.below[one], self.over[one], self.above[one])
 
@@ -146,9 +147,9 @@ def most_right(scale: Reals) -> int:
 
 
 def multipliers(scale: Reals, right: int, single: Truths | bool = False) -> Iterator[Integers]:
-    """Those to try: the nearest, others around it, and larger ones, which serve where a channel
-    hardly changes, and its bias is beyond 32 bits in units so small.  The largest at once where a
-    channel has a ``single`` sum, as those of filters that are all zero."""
+    """The multipliers to try: the nearest, others around it, and larger ones, which serve where a
+    channel hardly changes, and its bias is beyond 32 bits in units so small.  The largest at once
+    where a channel has a ``single`` sum, as those of filters that are all zero."""
     nearest = np.rint(np.ldexp(scale, 32 + right)).astype(np.int64)
     yield np.where(single, _LARGEST, np.clip(nearest, 1, _LARGEST))
     for near in _NEAR:

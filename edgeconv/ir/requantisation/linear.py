@@ -42,7 +42,7 @@ class Line:
 
     @staticmethod
     def through(slope: Fraction, start: Fraction) -> Line:
-        """Of slope i + start."""
+        """The line of slope i + start."""
         over = slope.denominator * start.denominator
         return Line(slope.numerator * start.denominator, start.numerator * slope.denominator, over)
 

@@ -31,7 +31,8 @@ NO_TIE = 33  # one more than any bit of a word has as its number
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PerChannel:
-    """Of a sum that began with ``start`` of its channel, in int32, nothing of which overflows:
+    """Requantisation of a sum that began with ``start`` of its channel, in int32, nothing of which
+    overflows:
 
         q = min(max((high_word((sum + bit) * multiplier[channel]) + own[channel]) >> right, low),
                 high)
@@ -52,7 +53,7 @@ class PerChannel:
 
     @staticmethod
     def of_fixed(form: Fixed, *, with_ties: bool) -> PerChannel:
-        """The same as ``form``."""
+        """The form that computes what ``form`` does."""
         own, tie = (np.full_like(form.start, value) for value in (form.offset, NO_TIE))
         return PerChannel(
             form.start, form.multiplier, own, tie, form.right, form.low, form.high, with_ties
@@ -75,7 +76,8 @@ class PerChannel:
         return int(np.abs(self.own.astype(np.int64)).max(initial=0))
 
     def told(self, *, with_ties: bool) -> PerChannel:
-        """The same form; ``with_ties``: kernels read of ties, whether there are any or not."""
+        """A form of the same results; ``with_ties``: kernels read of ties, whether there are any or
+        not."""
         return replace(self, with_ties=with_ties)
 
     def times(self, bits: int) -> PerChannel:
@@ -149,7 +151,7 @@ def _with_halves(sums: Sums, place: int, right: int) -> tuple[int, int, int, int
 
 
 def _between(sums: Sums, points: Points, right: int) -> tuple[int, int, int, int] | None:
-    """Those of one channel without halves."""
+    """The offsets of one channel without halves."""
     for tried in multipliers(sums.unit / sums.spacing, right):
         m = int(tried[0])
         above, below = points.above[0], points.below[0]

@@ -111,7 +111,7 @@ def rounded(
 
 
 def in_units(bias: Reals, unit: Reals) -> tuple[Integers, Reals]:
-    """Of each bias the units, and the bias that is left beside them.
+    """For each bias its whole units, and the bias that is left beside them.
 
     One that float32 cannot tell from a whole number of units, as models state them, is that number;
     others are what they are.

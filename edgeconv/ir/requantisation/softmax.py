@@ -38,8 +38,8 @@ _EVERY_BIT = 2**32 - 1
 
 @dataclass(frozen=True, slots=True)
 class Softmax:
-    """``powers``: of the differences 0, 1, ..., the last of which stands for all beyond.
-    ``inverse`` * 2^-right: steps in a probability of 1."""
+    """A softmax of int8, by a table of powers.  ``powers``: of the differences 0, 1, ..., the last
+    of which stands for all beyond.  ``inverse`` * 2^-right: steps in a probability of 1."""
 
     powers: tuple[int, ...]
     inverse: int

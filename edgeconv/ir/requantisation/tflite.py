@@ -75,7 +75,7 @@ def product(a: Affine, b: Affine, result: Affine, low: int, high: int) -> Twice 
 
 
 def product_factor(a: Affine, b: Affine, result: Affine) -> float:
-    """That of MUL, in float32."""
+    """The factor of MUL, in float32."""
     scales = (np.float32(each.scale) for each in (a, b, result))
     first, second, third = scales
     return float(first * second / third)

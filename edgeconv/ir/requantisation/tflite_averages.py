@@ -27,7 +27,7 @@ ONE = 1 << PLACE_BITS
 
 @dataclass(frozen=True, slots=True)
 class Doubled:
-    """Of a sum, as `twice.multiplied` with ``right`` >= 0:
+    """Requantisation of a sum, as `twice.multiplied` with ``right`` >= 0:
 
     q = min(max(multiplied(sum + start, multiplier, right) + offset, low), high)
     """
@@ -48,7 +48,8 @@ class Doubled:
 
 @dataclass(frozen=True, slots=True)
 class Away:
-    """Of a sum of whole numbers: min(max(round(sum / 2^right), low), high), halves away from 0."""
+    """The average of a sum of whole numbers: min(max(round(sum / 2^right), low), high), halves away
+    from 0."""
 
     right: int
     low: int
@@ -84,8 +85,8 @@ def mean(count: int, x: Affine, y: Affine, low: int, high: int) -> Doubled | Non
 def places(
     size: int, out: int, *, corners: bool, half_pixel: bool
 ) -> tuple[Integers, Integers, Integers]:
-    """Of RESIZE_BILINEAR in one dimension by output element: the lower and the upper element that
-    it lies between, and how far above the lower one it lies, in steps of 2^-10."""
+    """The taps of RESIZE_BILINEAR in one dimension by output element: the lower and the upper
+    element that it lies between, and how far above the lower one it lies, in steps of 2^-10."""
     of, to = (size - 1, out - 1) if corners and out > 1 else (size, out)
     step = (ONE * of + to // 2) // to
     at = np.arange(out, dtype=np.int64) * step + (step // 2 - ONE // 2 if half_pixel else 0)

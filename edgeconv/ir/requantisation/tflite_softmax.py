@@ -26,7 +26,8 @@ _QUARTERS = range(-2, 5)  # powers of 2 whose exponentials are multiplied
 
 @dataclass(frozen=True, slots=True)
 class TfliteSoftmax:
-    """``powers``: by the difference from the largest element, in Q 0; 0 where it is too large."""
+    """TensorFlow Lite's softmax of int8.  ``powers``: by the difference from the largest element,
+    in Q 0; 0 where it is too large."""
 
     powers: tuple[int, ...]
 
@@ -44,8 +45,8 @@ class TfliteSoftmax:
 
 
 def tflite_softmax(x: Affine, y: Affine, low: int, high: int) -> TfliteSoftmax | None:
-    """Of int8 to int8: None where the result is not in steps of 1/256 from -128 on, as the kernel
-    has it."""
+    """The table of SOFTMAX of int8 to int8: None where the result is not in steps of 1/256 from
+    -128 on, as the kernel has it."""
     if y != Affine(1 / 256, -128) or (low, high) != (-128, 127):
         return None
     factor = min(x.scale * 2.0 ** (_BITS - _IN_FRONT), 2.0**31 - 1)

@@ -32,7 +32,7 @@ WORDS = 4  # of a channel
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Wide:
-    """Of a sum in int32, m = ``multiplier`` of its channel:
+    """Requantisation of a sum in int32, m = ``multiplier`` of its channel:
 
         p = floor(sum m / 2^32) + offset[channel]
         q = p >> shift,   one less if p mod 2^shift < tie and q - zero is odd
@@ -178,7 +178,7 @@ def _offset(says: Line, ends: tuple[int, int], shift: int) -> tuple[int, int]:
 
 
 def _offsets(says: Line, ends: tuple[int, int], shift: int) -> tuple[int, tuple[int, int]]:
-    """The same, and the one that is nearest to what the model says at both ends."""
+    """The offsets that hold, and the one that is nearest to what the model says at both ends."""
     slope, start = Fraction(says.slope, says.over), Fraction(says.start, says.over)
     multiplier = round(slope * 2 ** (_WORD + shift))
     missing = [(slope * s + start) * 2**shift - Fraction(s * multiplier, 2**_WORD) for s in ends]

@@ -27,7 +27,7 @@ _LEAST_SHIFT, _MOST_SHIFT = 32, 60  # of a word that fits 32 bits then
 
 @dataclass(frozen=True, slots=True)
 class WidePair:
-    """Of integers a and b:
+    """The sum of integers a and b:
 
         p = a by_a + b by_b + offset
         q = p >> shift,   one less if p mod 2^shift < tie and q - zero is odd
@@ -48,7 +48,7 @@ class WidePair:
 
     @property
     def words(self) -> tuple[int, int, int, int]:
-        """Of either factor the lower word, which is signed, and the upper one."""
+        """For either factor the lower word, which is signed, and the upper one."""
         return (*_split(self.by_a), *_split(self.by_b))
 
     def of(self, a: Integers, b: Integers) -> Integers:

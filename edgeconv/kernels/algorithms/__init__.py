@@ -47,8 +47,8 @@ def planned(
 
 
 def within(found: Sequence[ConvCandidate[Any]], node: Node) -> list[ConvCandidate[Any]]:
-    """Those of at most as much workspace as is asked of the node; where all take more, those that
-    take least: some kernels in integers do without in no way."""
+    """Candidates of at most as much workspace as is asked of the node; where all take more, those
+    that take least: some kernels in integers do without in no way."""
     limit = node.request.workspace
     if limit.of_each:
         least: dict[str, int] = {}
@@ -84,8 +84,8 @@ def _needs(node: Node, graph: Graph) -> Stored:
 
 
 def candidates(node: Node, graph: Graph, target: Target) -> list[ConvCandidate[Any]]:
-    """Those that the layout search may pick from: those of the algorithm that is asked of the node,
-    else all applicable ones that round nothing; `within` its workspace.
+    """The candidates that the layout search may pick from: those of the algorithm that is asked of
+    the node, else all applicable ones that round nothing; `within` its workspace.
 
     Raises EdgeconvError when the named one does not exist or cannot compute this convolution.
     """

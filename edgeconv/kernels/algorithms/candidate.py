@@ -13,7 +13,7 @@ Plan = TypeVar("Plan")
 
 @dataclass(frozen=True, kw_only=True)
 class ConvCandidate(Candidate, Generic[Plan]):
-    """``plan``: what the algorithm's own files know."""
+    """A way to compute a convolution.  ``plan``: what the algorithm's own files know."""
 
     problem: ConvProblem
     plan: Plan

@@ -26,8 +26,8 @@ from edgeconv.kernels.algorithms.wide_sums import wide_sums_of
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """``name``: in report.json.  ``why``: behind "is computed in float32:".  ``way_out``: what
-    would change it, "" where nothing does."""
+    """A reason for float32.  ``name``: in report.json.  ``why``: behind "is computed in float32:".
+    ``way_out``: what would change it, "" where nothing does."""
 
     name: str
     why: str
@@ -39,7 +39,8 @@ class Reason:
 
 @dataclass(frozen=True, slots=True)
 class _Layer:
-    """``roundings``: tensor -> what it was rounded to last, as `ir.grids.rounded_to` has it."""
+    """A layer and what is asked about it.  ``roundings``: tensor -> what it was rounded to last, as
+    `ir.grids.rounded_to` has it."""
 
     node: Node
     graph: Graph

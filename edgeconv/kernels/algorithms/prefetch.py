@@ -28,8 +28,9 @@ HIDDEN = 4
 
 @dataclass(frozen=True, slots=True)
 class PrefetchDistances:
-    """``filters``: bytes from those that are multiplied to those that are fetched; ``input``: the
-    same in blocks of channels.  0: nothing is.  ``lines``: that are fetched in all."""
+    """How far ahead a kernel prefetches.  ``filters``: bytes from those that are multiplied to
+    those that are fetched; ``input``: the same in blocks of channels.  0: nothing is.  ``lines``:
+    that are fetched in all."""
 
     filters: int = 0
     input: int = 0
@@ -40,7 +41,8 @@ class PrefetchDistances:
 
     @property
     def params(self) -> dict[str, Param]:
-        """Those of a template; none where nothing is fetched, so that nothing is different."""
+        """The parameters of a template; none where nothing is fetched, so that nothing is
+        different."""
         return {"prefetch_filters": self.filters, "prefetch_input": self.input} if self else {}
 
 

@@ -133,7 +133,7 @@ class ConvProblem:
 
     @property
     def out_memory(self) -> Triple:
-        """The same of the output."""
+        """The geometry of the output."""
         return self.out_size[0], self.out_ring or self.out_size[1], self.out_size[2]
 
     @property
@@ -184,7 +184,7 @@ class ConvProblem:
 
     @property
     def out_elements(self) -> int:
-        """Those of the output."""
+        """The elements of the output."""
         return self.out_layout.elements((self.batch, self.out_c, *self.out_size))
 
     @property
@@ -221,8 +221,8 @@ class ConvProblem:
 
     @property
     def along_rows(self) -> ConvProblem:
-        """The same sums over the same bytes, with rows and columns exchanged where it is a column:
-        kernels compute neighbouring pixels of a row together."""
+        """A problem of the same sums over the same bytes, with rows and columns exchanged where it
+        is a column:  kernels compute neighbouring pixels of a row together."""
         if not self.is_column:
             return self
 

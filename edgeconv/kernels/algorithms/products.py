@@ -49,7 +49,7 @@ class Product:
 
     @property
     def count(self) -> int:
-        """Of the stack."""
+        """The number of products of the stack."""
         return math.prod(self.sizes)
 
     @property
@@ -62,7 +62,8 @@ class Product:
 
 
 def product_of(node: Node, graph: Graph) -> Product:
-    """That of a MatMul node; a vector operand is a matrix of one row (a) or one column (b)."""
+    """The product of a MatMul node; a vector operand is a matrix of one row (a) or one column
+    (b)."""
     if PLACES in node.attrs:
         found: Product = node.attrs[PLACES]
         return found

@@ -40,8 +40,9 @@ _known: dict[Hashable, tuple[object, RealSums | None]] = {}
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RealSums:
-    """Of every output channel ``start``, int32, ``unit`` and ``bias``: see above.  ``facts``,
-    ``two_fit``: as `sums.facts_of` and `sums.two_fit`."""
+    """Sums of whole numbers whose results are real: for every output channel ``start``, int32,
+    ``unit`` and ``bias``: see above.  ``facts``, ``two_fit``: as `sums.facts_of` and
+    `sums.two_fit`."""
 
     start: npt.NDArray[np.int32]
     unit: Floats
@@ -51,7 +52,7 @@ class RealSums:
 
 
 def real_sums_of(node: Node, graph: Graph) -> RealSums | None:
-    """Those of a Conv or Dense node; None where it is not as above, or sums do not fit int32."""
+    """The sums of a Conv or Dense node; None where it is not as above, or sums do not fit int32."""
     x = graph[node.inputs[0]].storage
     filters = node.storage
     if filters.element != INT8 or not are_scales(filters.scale):

@@ -97,7 +97,7 @@ def form_of(node: Node, graph: Graph) -> Form | None:
 
 
 def facts_of(node: Node, graph: Graph) -> Facts:
-    """Those of a Conv or Dense node."""
+    """The facts of a Conv or Dense node."""
     return _found(node, graph)[1]
 
 
@@ -229,7 +229,7 @@ def rounds_to(rounding: Activation, y: Encoding) -> bool:
 
 
 def bounds_in(rounding: Activation, y: Encoding) -> tuple[int, int]:
-    """Of the integers that stand for what is rounded."""
+    """The bounds of the integers that stand for what is rounded."""
     low, high = (round(bound) + y.zero[0] for bound in (rounding.beta, rounding.gamma))
     return max(y.low, min(y.high, low)), max(y.low, min(y.high, high))
 

@@ -29,22 +29,22 @@ def wide_line(
     plus: float = 0.0,
     over: float = 1.0,
 ) -> Wide | None:
-    """Of the integers of ``x``: their numbers times ``factor``, and ``plus``, over ``over``, as
-    those of ``y`` from ``low`` to ``high``.  Factors are float32 above 0."""
+    """The form of the integers of ``x``: their numbers times ``factor``, and ``plus``, over
+    ``over``, as those of ``y`` from ``low`` to ``high``.  Factors are float32 above 0."""
     spread = replace(y, scale=(y.scale[0] * over,))  # two float32: exact
     return _wide([x.scale[0] * factor], plus, [(x.low, x.high)], x.zero[0], spread, low, high)
 
 
 def wide_sides(x: Encoding, y: Encoding, low: int, high: int, factor: float) -> Wide | None:
-    """Of two channels: those that are not negative as they are, negative ones times ``factor`` >
-    0, which is a float32."""
+    """The form of two channels: those that are not negative as they are, negative ones times
+    ``factor`` > 0, which is a float32."""
     zero = x.zero[0]
     units = [x.scale[0], x.scale[0] * factor]
     return _wide(units, 0.0, [(zero, x.high), (x.low, zero)], zero, y, low, high)
 
 
 def wide_product(a: Encoding, b: Encoding, y: Encoding, low: int, high: int) -> Wide | None:
-    """Of the products of integers less their zero points."""
+    """The form of the products of integers less their zero points."""
     return _wide([a.scale[0] * b.scale[0]], 0.0, [products_of(a, b)], 0, y, low, high)
 
 
@@ -58,8 +58,8 @@ def products_of(a: Encoding, b: Encoding) -> tuple[int, int]:
 def wide_averages(
     counts: Sequence[int], x: Encoding, y: Encoding, low: int, high: int
 ) -> Wide | None:
-    """Of sums of so many integers of ``x``, a channel for each count; None where a sum may not fit
-    32 bits, or the common multiple of all counts is beyond what float64 has."""
+    """The form of sums of so many integers of ``x``, a channel for each count; None where a sum may
+    not fit 32 bits, or the common multiple of all counts is beyond what float64 has."""
     common = math.lcm(*counts)
     if common > _EXACT or max(counts) * -x.low > 2**31 - 1:
         return None
@@ -80,7 +80,8 @@ def _wide(
     low: int,
     high: int,
 ) -> Wide | None:
-    """Of integers less ``zero`` that stand for so many units each, and lie within ``reach``."""
+    """The form of integers less ``zero`` that stand for so many units each, and lie within
+    ``reach``."""
     if min(units) <= 0.0:
         return None
     least, most = np.array(reach, np.int64).T - zero

@@ -36,8 +36,9 @@ _known: dict[Hashable, tuple[object, WideSums | None]] = {}
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WideSums:
-    """``form``: of the sums, and of what is ``added`` to that, if anything.  ``chunk``: products of
-    so many numbers of a window fit int32, whichever they are; 0: all of them do."""
+    """Sums of layers with 16-bit integers, and what becomes of them.  ``form``: of the sums, and of
+    what is ``added`` to that, if anything.  ``chunk``: products of so many numbers of a window fit
+    int32, whichever they are; 0: all of them do."""
 
     form: Wide
     chunk: int
@@ -45,7 +46,7 @@ class WideSums:
 
 
 def wide_sums_of(node: Node, graph: Graph) -> WideSums | None:
-    """Of a Conv or Dense node; None where it is not as above, or nothing is proven."""
+    """The sums of a Conv or Dense node; None where it is not as above, or nothing is proven."""
     x, y = graph[node.inputs[0]].storage, graph[node.output].storage
     stored = node.storage
     if stored.element != INT8 or not stored.scale:

@@ -68,7 +68,7 @@ def is_asymmetric(stored: Encoding) -> bool:
 
 
 def zero_points(filters: Integers) -> Integers | None:
-    """Of each output channel (first axis) of ``filters`` the number nearest to 0 that brings them,
+    """For each output channel (first axis) of ``filters`` the number nearest to 0 that brings them,
     and 0, into int8 when it is added, without -128 where that can be; None where they span more.
 
     So it is in int8 itself.  Products with -128 are the only ones of int8 of which two might not

@@ -26,7 +26,8 @@ _ERF = (*_EXP, "ec_erf.h")
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """``value``: the function in numpy, given an activation for its parameters.
+    """A kind of activation.  ``value``: the function in numpy, given an activation for its
+    parameters.
 
     ``slots``: vector instructions, counted in ec_activation.h and the headers that it uses; a
     division or a square root counts as four.  ``headers``: of functions without libm, in order of

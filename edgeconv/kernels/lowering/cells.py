@@ -13,9 +13,10 @@ from edgeconv.target.targets import Target
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """``gates``: how many products of the state there are.  ``functions``: by default, as ONNX
-    calls them.  ``slots``: of a vector of units in a step, beside products and functions, counted
-    in the cell's header; ``applied``: how often each function is, of f, g and h."""
+    """A recurrent cell.  ``gates``: how many products of the state there are.  ``functions``: by
+    default, as ONNX calls them.  ``slots``: of a vector of units in a step, beside products and
+    functions, counted in the cell's header; ``applied``: how often each function is, of f, g and
+    h."""
 
     name: str
     gates: int
@@ -76,7 +77,7 @@ def enumerator(function: Activation) -> str:
 
 
 def headers(function: Activation) -> tuple[str, ...]:
-    """Those of what it computes, in order of inclusion."""
+    """The headers of what it computes, in order of inclusion."""
     own = _OWN.get(function.kind)
     return own.headers if own else FUNCTIONS[function.kind].headers
 

@@ -14,7 +14,7 @@ from edgeconv.kernels.lowering.options import LayoutOption
 
 
 def is_int8(encoding: Encoding) -> bool:
-    """Of a tensor that memory holds as int8 of one scale."""
+    """Whether it is a tensor that memory holds as int8 of one scale."""
     return encoding.affine and encoding.is_per_tensor and encoding.element == INT8
 
 

@@ -34,7 +34,7 @@ def lookups(elements: int, target: Target) -> Work:
 
 
 def looked_up(call: Call, table: Bytes) -> Layer:
-    """Of int8 to int8, element by element in memory, whatever the layout."""
+    """The kernel call of int8 to int8, element by element in memory, whatever the layout."""
     node, graph = call.node, call.graph
     layer = kernel_layer(
         call,
@@ -51,8 +51,8 @@ def looked_up(call: Call, table: Bytes) -> Layer:
 
 
 def looked_up_as_floats(call: Call, table: Bytes, x: Encoding, y: Encoding) -> Layer:
-    """The same of tensors that memory holds in any format, whose numbers are those of ``x``, to
-    those of ``y``."""
+    """The kernel call of tensors that memory holds in any format, whose numbers are those of ``x``,
+    to those of ``y``."""
     node, graph = call.node, call.graph
     vectors, lanes = call.out_vectors, call.target.lanes
     return kernel_layer(

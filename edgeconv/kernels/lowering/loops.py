@@ -36,7 +36,7 @@ class PerCore:
     instructions: float
 
     def on(self, target: Target, *, reals: bool = True) -> float:
-        """Those of the core that ``target`` is; ``reals``: float32 is what takes them."""
+        """The cycles of the core that ``target`` is; ``reals``: float32 is what takes them."""
         if THUMB_1 in target.features or (reals and SOFT_FLOAT in target.features):
             return self.narrow
         if DUAL_ISSUE in target.features:
@@ -176,23 +176,24 @@ def write_slots(storage: Encoding, target: Target) -> float:
 
 
 def function_cycles(kind: str, target: Target) -> float:
-    """Of an activation of an element on a core without vectors."""
+    """The cycles of an activation of an element on a core without vectors."""
     return FUNCTIONS.get(kind, _UNKNOWN).on(target)
 
 
 def number_cycles(kind: str, target: Target) -> float:
-    """The same of a result that is not NaN."""
+    """The cycles of a result that is not NaN."""
     found = _MAXIMA.get(kind) if MAXIMA in target.features else None
     return (found or FUNCTIONS.get(kind, _UNKNOWN)).on(target)
 
 
 def pair_cycles(kind: str, target: Target) -> float:
-    """Of an element of a function of one to three tensors there, its moves included."""
+    """The cycles of an element of a function of one to three tensors there, its moves included."""
     return _PAIRS.get(kind, _UNKNOWN).on(target)
 
 
 def range_cycles(target: Target, *, positive: bool) -> float:
-    """Of an element of a tensor whose range is found there; ``positive``: none is below 0."""
+    """The cycles of an element of a tensor whose range is found there; ``positive``: none is below
+    0."""
     kind = "largest" if positive else "range"
     found = _MAXIMA if MAXIMA in target.features else _PAIRS
     return found[kind].on(target)

@@ -98,7 +98,7 @@ def move_layer(node: Node, graph: Graph, target: Target, move: Move) -> Layer:
 
 
 def _move_elements(call: Call, move: Move) -> Layer:
-    """The same of elements that are no float32."""
+    """The copy of elements that are no float32."""
     node, graph = call.node, call.graph
     depth = len(move.sizes) - 1
     require_loops(node, depth)

@@ -60,7 +60,7 @@ class Nest:
 
 
 def collapse(sizes: Sequence[int], *strides: Sequence[int]) -> Nest:
-    """The same loops with those of one round left out and neighbours merged.
+    """The loops with those of one round left out and neighbours merged.
 
     Two loops merge where, in every tensor, the outer one moves by a whole inner loop.  At least
     one loop remains.

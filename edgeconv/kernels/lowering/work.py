@@ -52,12 +52,12 @@ class Call:
 
     @property
     def in_bytes(self) -> float:
-        """Of all inputs."""
+        """Bytes of all inputs."""
         return sum(tensor.elements * tensor.bits / 8 for tensor in self.inputs)
 
     @property
     def out_bytes(self) -> float:
-        """Of the output."""
+        """Bytes of the output."""
         return self.output.elements * self.output.bits / 8
 
     @property
@@ -84,7 +84,7 @@ class Call:
 
     @property
     def epilogue_of_numbers(self) -> float:
-        """The same where what it begins with is not NaN."""
+        """The epilogue's work where what it begins with is not NaN."""
         first = self.node.epilogue.before.kind
         if first == "none" or not self.target.is_scalar:
             return self.epilogue

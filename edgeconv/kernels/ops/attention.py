@@ -76,9 +76,9 @@ class AttentionPlan:
 
 
 def plan_of(node: Node, target: Target) -> AttentionPlan:
-    """Of the plans that take hardly more than the fewest slots the one with the least workspace,
-    with the largest blocks of keys that half of L1 holds scores of and for which there is the
-    workspace that is asked; the smallest ones where that is enough for none."""
+    """The plan of least workspace among those that take hardly more than the fewest slots, with the
+    largest blocks of keys that half of L1 holds scores of and for which there is the workspace that
+    is asked; the smallest ones where that is enough for none."""
     _, _, d, columns = node.attrs["sizes"]
     plans = [
         _plan(kernel, tile, node.attrs["sizes"], target)
@@ -145,7 +145,7 @@ def _plan(kernel: MicroKernel, tile: Tile, sizes: Sequence[int], target: Target)
 
 
 def _rows(count: int, tile: Tile, kernel: MicroKernel) -> int:
-    """Of the register tile, as even as they come."""
+    """The rows of the register tile, as even as they come."""
     each = -(-count // -(-count // tile.rows))
     return _up(each, kernel.row_multiple)
 

@@ -1,4 +1,4 @@
-"""The same bytes as elements of another type."""
+"""BitCast: the bytes of a tensor as elements of another type."""
 
 from __future__ import annotations
 

@@ -60,10 +60,11 @@ def _blob(name: str, values: Array) -> Blob:
 def complete_trees(
     rows: int, depth: int, targets: int, tables: Mapping[str, Array], target: Target
 ) -> CompleteTrees | None:
-    """Of the walk's ``tables`` (`tree_tables`), all of them sums; None where leaves have rows of
-    numbers, trees are deeper, give several targets numbers, compare for equality, or with infinity,
-    which NaN is taken for, have so few nodes that they would take several times as many bytes, or
-    where a target that flushes subnormal numbers would go another way than walks do."""
+    """The complete trees of the walk's ``tables`` (`tree_tables`), all of them sums; None where
+    leaves have rows of numbers, trees are deeper, give several targets numbers, compare for
+    equality, or with infinity, which NaN is taken for, have so few nodes that they would take
+    several times as many bytes, or where a target that flushes subnormal numbers would go another
+    way than walks do."""
     if target.lanes == 1 or not 1 <= depth <= _DEEPEST:
         return None
     walk = sum(tables[name].nbytes for name in ("split", "feature", "next"))
@@ -97,7 +98,7 @@ def complete_trees(
 
 
 def _by_depth(feature: Array, following: Array, root: Array, depth: int) -> Iterator[Array]:
-    """Of each depth [tree, node]; a leaf goes on with itself."""
+    """The numbers of the nodes of each depth [tree, node]; a leaf goes on with itself."""
     nodes = root.astype(np.int64)[:, None]
     for _ in range(depth):
         yield nodes

@@ -17,7 +17,7 @@ from edgeconv.kernels.ops.run_time_filters import convolved, with_bias
 
 
 def _window(source: Source, ctx: ImportContext) -> Window:
-    """That of a node whose operands fit together.  Rejects others."""
+    """The window of a node whose operands fit together.  Rejects others."""
     x, w = (ctx.tensor(name) for name in source.inputs[:2])
     if len(x.shape) < 3 or len(w.shape) != len(x.shape):
         got = f"input {list(x.shape)}, weights {list(w.shape)}"
@@ -51,7 +51,8 @@ def _import_conv(source: Source, ctx: ImportContext) -> Sequence[Node]:
 
 
 def _require_fitting(window: Window, pixels: Shape, source: Source, ctx: ImportContext) -> None:
-    """Of kernels that do not fit ONNX's inference of shapes and engines make different things."""
+    """Rejects kernels that do not fit: ONNX's inference of shapes and engines make different things
+    of them."""
     axes = zip(pixels, window.spans, window.begins, window.ends, strict=True)
     for axis, (size, span, begin, end) in enumerate(axes):
         if 0 < size < span - begin - end:

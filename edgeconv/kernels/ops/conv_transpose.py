@@ -30,8 +30,8 @@ from edgeconv.kernels.ops.run_time_filters import with_bias
 
 @dataclass(frozen=True, slots=True)
 class _Transposed:
-    """``kernel``: dilated.  ``taps``: of each phase.  ``crop``: outputs left out at the begin.
-    ``out``: the shape of the output."""
+    """The sizes of a transposed convolution.  ``kernel``: dilated.  ``taps``: of each phase.
+    ``crop``: outputs left out at the begin.  ``out``: the shape of the output."""
 
     groups: int
     kernel: Shape
@@ -46,7 +46,7 @@ class _Transposed:
 
 
 def _pixels(source: Source, ctx: ImportContext, sizes: Shape, full: Shape) -> Shape:
-    """Of the output, of whose ``full`` extent the rest is left out.
+    """The size of the output, of whose ``full`` extent the rest is left out.
 
     SAME_UPPER and SAME_LOWER: the input's times the strides, or all that there is where that is
     less; what is added by output_padding is left out like the rest (the definition, and ONNX
@@ -160,7 +160,7 @@ def _phases_bias(bias: str, ctx: ImportContext, of: _Transposed) -> str:
 
 
 def _phases(w: Term, of: _Transposed) -> Term:
-    """The same of filters that are known at run time."""
+    """The phases of filters that are known at run time."""
     formula, rank = w.formula, len(of.kernel)
     in_c, out_c, *kernel = w.shape
     if any(d > 1 for d in of.dilations):  # zeros behind every tap

@@ -30,8 +30,8 @@ _SLOTS, _SCALAR_SLOTS = 40.0, 10.0
 
 
 def attributes_of(count: int) -> Mapping[str, Any]:
-    """Of an SVMClassifier of so many classes that does nothing but couple: its features are the
-    log odds of the pairs i < j, and its scores.
+    """The attributes of an SVMClassifier of so many classes that does nothing but couple: its
+    features are the log odds of the pairs i < j, and its scores.
 
     Class i has a unit vector for each pair whose first class it is, and a vector of zeros, so that
     it has one at least."""
@@ -59,8 +59,8 @@ def _shape(source: Source, ctx: ImportContext) -> Shape | None:
 
 
 def _import(source: Source, ctx: ImportContext) -> Sequence[Node]:
-    """Of an SVMClassifier with the attributes of `attributes_of`; others are not imported but by
-    their definition (`model/frontend/definitions/support_vectors.py`)."""
+    """The import of an SVMClassifier with the attributes of `attributes_of`; others are not
+    imported but by their definition (`model/frontend/definitions/support_vectors.py`)."""
     _, output = source.outputs
     if source.outputs[0]:
         got, hint = "labels of a classifier of log odds", "end the network at the probabilities"

@@ -55,7 +55,7 @@ def dequantised_by(source: Source, ctx: ImportContext) -> Sequence[Node]:
 
 
 def _formula(source: Source, ctx: ImportContext) -> tuple[Formula, Term]:
-    """Of real numbers, the first input as those."""
+    """The formula of real numbers, the first input as those."""
     name = source.inputs[0]
     formula = Formula(source, ctx)
     x = _real(formula, name)

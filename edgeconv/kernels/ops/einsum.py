@@ -98,7 +98,7 @@ def _summed(term: Term, names: str, kept: set[str]) -> tuple[Term, str]:
 def _product(
     left: tuple[Term, str], right: tuple[Term, str], later: set[str], sizes: Mapping[str, int]
 ) -> tuple[Term, str]:
-    """Of matrices, one for each index of what both have and ``later`` names."""
+    """The product of matrices, one for each index of what both have and ``later`` names."""
     (a, of_a), (b, of_b) = left, _summed(*right, {*later, *left[1]})
     stack = [name for name in of_a if name in of_b and name in later]
     depth = [name for name in of_a if name in of_b and name not in later]

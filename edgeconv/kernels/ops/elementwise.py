@@ -46,7 +46,8 @@ _ANGLES = (
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """``operands``: how many.  ``numbers``: of what kernels compute it.  ``tests``: it is bool."""
+    """An element-wise function.  ``operands``: how many.  ``numbers``: of what kernels compute it.
+    ``tests``: it is bool."""
 
     operands: int
     numbers: frozenset[str] = _ANY

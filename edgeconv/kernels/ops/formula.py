@@ -30,7 +30,7 @@ class Formula:
     nodes: list[Node] = field(default_factory=list)
 
     def inputs(self) -> list[Term]:
-        """Those of the source that are present."""
+        """The inputs of the source that are present."""
         return [Term(self, name) for name in self.source.inputs if name]
 
     def constant(self, value: float | Array, suffix: str = "") -> Term:
@@ -128,7 +128,7 @@ class Term:
         return self.formula.add("Reduce", (self,), shape, suffix or kind, **attrs)
 
     def reshape(self, *shape: int) -> Term:
-        """The same elements in the same order.
+        """A term of the same elements in the same order.
 
         Raises what `ImportContext.reject` makes of an operand with another number of elements."""
         if math.prod(self.shape) != math.prod(shape):

@@ -145,7 +145,7 @@ class Window:
 
     @property
     def spans(self) -> Shape:
-        """Of the kernel, dilated."""
+        """The extents of the kernel, dilated."""
         return tuple((k - 1) * d + 1 for k, d in zip(self.kernel, self.dilations, strict=True))
 
     @property

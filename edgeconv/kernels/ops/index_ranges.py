@@ -80,7 +80,7 @@ def _import_range(source: Source, ctx: ImportContext) -> Sequence[Node]:
 
 
 def _import_constant_of_shape(source: Source, ctx: ImportContext) -> Sequence[Node]:
-    """Of the shape that the model states."""
+    """A constant of the shape that the model states."""
     out, value = ctx.tensor(source.outputs[0]), source.attrs.get("value")
     given = np.zeros((), np.float32) if value is None else np.asarray(value)
     if given.size != 1:

@@ -34,7 +34,7 @@ def combination(numbers: str, function: str, dtype: str, out: str = "") -> str:
 
 
 def _importer(op: str) -> Importer:
-    """Of an operator whose inputs are those of the node ``op``."""
+    """The importer of an operator whose inputs are those of the node ``op``."""
 
     def importer(source: Source, ctx: ImportContext) -> Sequence[Node]:
         rank = len(ctx.tensor(source.inputs[0]).shape)

@@ -58,7 +58,7 @@ _CYCLES: Mapping[str, PerCore] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """Of equal scales: ``plus`` more, between bounds."""
+    """A function between tensors of equal scales: ``plus`` more, between bounds."""
 
     plus: int
     low: int
@@ -67,15 +67,15 @@ class Moved:
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """``kind``: as EC_INT16_<kind>."""
+    """A function of int16 and its constants.  ``kind``: as EC_INT16_<kind>."""
 
     kind: str
     form: Wide | WidePair | Curve | Moved
 
 
 def of_pair(node: Node, graph: Graph) -> Function | None:
-    """That of a Binary node of two tensors, or of one and a number; None where it is none, or not
-    proven."""
+    """The function of a Binary node of two tensors, or of one and a number; None where it is none,
+    or not proven."""
     kind = str(node.attrs["kind"])
     if any(graph[name].is_constant for name in node.inputs):
         return _with_number(kind, node, graph)
@@ -89,7 +89,7 @@ def of_pair(node: Node, graph: Graph) -> Function | None:
 
 
 def _with_number(kind: str, node: Node, graph: Graph) -> Function | None:
-    """That of a Binary node of a tensor and a constant of one element."""
+    """The function of a Binary node of a tensor and a constant of one element."""
     x = run_time_input(node, graph)
     (name,) = (each for each in node.inputs if graph[each].is_constant)
     constant = graph[name].constant()
@@ -112,7 +112,7 @@ def run_time_input(node: Node, graph: Graph) -> str:
 
 
 def of_one(node: Node, graph: Graph) -> Function | None:
-    """That of a Unary node; None where it is none, or not proven."""
+    """The function of a Unary node; None where it is none, or not proven."""
     function, rounding = _in_front(node.epilogue)
     if node.epilogue.residual or not _rounds(rounding, node, graph):
         return None
@@ -282,7 +282,7 @@ def _is_cut(a: Encoding, b: Encoding) -> bool:
 
 
 def _members(form: Wide | WidePair | Curve | Moved, width: int) -> dict[str, Param]:
-    """Those of ec_int16_function that come of the form; ``width``: bytes of a result."""
+    """The members of ec_int16_function that come of the form; ``width``: bytes of a result."""
     members: dict[str, Param] = dict.fromkeys(("by_a", "by_b", "words"), ())
     members |= dict.fromkeys(("offset", "width", "bits"), 0)
     if isinstance(form, Curve):

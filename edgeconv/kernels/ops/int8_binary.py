@@ -57,7 +57,7 @@ class Operands:
 
 
 def operands_of(node: Node, graph: Graph) -> Operands | None:
-    """Those of a Binary node that has a kernel; None of others."""
+    """The operands of a Binary node that has a kernel; None of others."""
     if node.attrs["kind"] not in KINDS or any(graph[n].is_constant for n in node.inputs):
         return None
     shape = graph[node.output].shape

@@ -48,8 +48,8 @@ class Over:
 
     @staticmethod
     def of(name: str, out: str, graph: Graph) -> Over | None:
-        """That of the constant ``name`` in front of the result ``out``; None of others, among them
-        a single number."""
+        """The operand of the constant ``name`` in front of the result ``out``; None of others,
+        among them a single number."""
         numbers, shape = graph[name].constant(), graph[out].shape
         aligned = (1,) * (len(shape) - numbers.ndim) + numbers.shape
         axes = [axis for axis, size in enumerate(aligned) if size != 1]
@@ -73,7 +73,7 @@ class Operands:
 
 
 def operands_of(node: Node, graph: Graph) -> Operands | None:
-    """Those of a Binary node; None of others."""
+    """The operands of a Binary node; None of others."""
     shape, kind = graph[node.output].shape, node.attrs["kind"]
     a, b = node.inputs
     if OVER in node.attrs:

@@ -49,8 +49,8 @@ class Taps:
 
 
 def taps_of(node: Node, graph: Graph) -> Taps | None:
-    """Of a linear Resize of pixels alone; None of others, and of weights with no
-    small denominator."""
+    """The taps of a linear Resize of pixels alone; None of others, and of weights with no small
+    denominator."""
     x, out = graph[node.inputs[0]].shape, graph[node.output].shape
     scales = node.attrs["scales"]
     if node.attrs["mode"] != "linear" or node.attrs.get("exclude_outside") or not 3 <= len(x) <= 5:

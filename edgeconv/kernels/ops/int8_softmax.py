@@ -37,7 +37,7 @@ _NUMBERS = ("inverse", "right", "zero", "low", "high")  # of a form and of ec_in
 
 
 def applies(node: Node, graph: Graph) -> bool:
-    """Of int8, to int8 that it is rounded to, or to float32 as it is."""
+    """Whether a Softmax is one of int8, to int8 that it is rounded to, or to float32 as it is."""
     x, y = graph[node.inputs[0]], graph[node.output]
     if node.attrs.get("log") or graph[node.inputs[0]].is_constant or not is_int8(x.storage):
         return False

@@ -36,9 +36,9 @@ def tile_of(m: int, n: int, target: Target) -> Tile:
     lanes, latency = target.lanes, target.kernel(STRIPS).latency
 
     def slots(tile: Tile) -> float:
-        """Of a step of all tiles: multiply-adds, or the latency, and what loads take alone, half
-        of it where multiply-adds go on beside them; a last vector that is not full makes the kernel
-        copy those beside it first."""
+        """The slots of a step of all tiles: multiply-adds, or the latency, and what loads take
+        alone, half of it where multiply-adds go on beside them; a last vector that is not full
+        makes the kernel copy those beside it first."""
         total = -(-n // lanes)
         pieces, stripes = -(-m // tile.rows), -(-total // tile.vectors)
         tail = total - (stripes - 1) * tile.vectors

@@ -123,8 +123,8 @@ def padded(x: Term, pads: Shape, mode: str, value: float) -> Term:
 
 
 def _joined(x: Term, pads: Shape, mode: str, value: float) -> Term:
-    """The same of elements that are no float32, dimension by dimension: borders are constants, or
-    entries of what they surround."""
+    """The padding of elements that are no float32, dimension by dimension: borders are constants,
+    or entries of what they surround."""
     formula, rank = x.formula, len(x.shape)
     dtype = formula.ctx.tensor(x.name).dtype
     for axis, (before, behind) in enumerate(zip(pads[:rank], pads[rank:], strict=True)):

@@ -263,7 +263,7 @@ def _line_windows(call: Call) -> Work:
 
 
 def _divides(node: Node, graph: Graph) -> Divides | None:
-    """Of one image whose windows are parts of it."""
+    """The division into rows of one image whose windows are parts of it."""
     x, out = graph[node.inputs[0]].shape, graph[node.output].shape
     if _is_global(node, x) or len(out) != 4 or out[0] > 1:
         return None

@@ -124,7 +124,7 @@ def _work(call: Call, function: str) -> Work:
 
 
 def _scaling(encoding: Encoding) -> dict[str, Param]:
-    """That of a whole tensor."""
+    """The scaling of a whole tensor."""
     return {
         "tensor_scale": Number(encoding.scale[0]),
         "tensor_zero": Number(float(encoding.zero[0])),

@@ -70,7 +70,7 @@ def _import_non_zero(source: Source, ctx: ImportContext) -> Sequence[Node]:
 
 
 def _import_reverse_sequence(source: Source, ctx: ImportContext) -> Sequence[Node]:
-    """Of each of the batch the first elements in time, as many as its length says, reversed."""
+    """The first elements in time of each of the batch, as many as its length says, reversed."""
     formula = Formula(source, ctx)
     x, lengths = formula.inputs()
     batch, time = (int(source.attrs[name]) for name in ("batch_axis", "time_axis"))

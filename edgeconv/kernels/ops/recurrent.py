@@ -45,7 +45,7 @@ def _sizes(node: Node, graph: Graph) -> tuple[int, int, int]:
 
 
 def macs(node: Node, graph: Graph) -> int:
-    """Those of the state."""
+    """The multiply-accumulates of the state."""
     length, batch, hidden = _sizes(node, graph)
     return length * batch * graph[node.inputs[WEIGHTS]].shape[0] * hidden
 

@@ -72,7 +72,7 @@ def _lower_roi_align(node: Node, graph: Graph, target: Target) -> Layer:
 def _require_shapes(
     source: Source, ctx: ImportContext, asked: Mapping[str, tuple[int, Shape]]
 ) -> None:
-    """Of inputs by position, where they are there."""
+    """Rejects other shapes of inputs, by position, where they are there."""
     for what, (position, shape) in asked.items():
         name = optional_input(source, position)
         if name and ctx.tensor(name).shape != shape:

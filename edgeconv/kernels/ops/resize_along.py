@@ -44,7 +44,7 @@ def along_axes(
 
 
 def constant_scales(x: Term, scales: tuple[float, ...], axes: Shape) -> Term:
-    """Those of ``axes`` as a tensor."""
+    """The scales of ``axes`` as a tensor."""
     return x.formula.constant(np.array([scales[axis] for axis in axes], np.float32), "scales")
 
 

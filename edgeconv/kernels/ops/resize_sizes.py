@@ -34,7 +34,7 @@ def resized_axes(source: Source, ctx: ImportContext) -> Shape:
 
 
 def resized_shape(source: Source, ctx: ImportContext) -> Shape | None:
-    """Of the output; None where scales or sizes are computed at run time."""
+    """The shape of the output; None where scales or sizes are computed at run time."""
     shape, axes = list(ctx.tensor(source.inputs[0]).shape), resized_axes(source, ctx)
     sizes = _known_sizes(source, ctx, axes)
     if sizes is not None:
@@ -64,7 +64,7 @@ def _kept_ratio(source: Source, sizes: Shape, axes: Shape, shape: Shape) -> Shap
 
 
 def _known_sizes(source: Source, ctx: ImportContext, axes: Shape) -> Shape | None:
-    """Those of ``axes``; None where scales are given, or sizes computed at run time."""
+    """The sizes of ``axes``; None where scales are given, or sizes computed at run time."""
     name = optional_input(source, 3) if source.version >= 11 else ""
     known = ctx.constant(name) if name else None
     if known is None or not known.size:
@@ -76,7 +76,7 @@ def _known_sizes(source: Source, ctx: ImportContext, axes: Shape) -> Shape | Non
 
 
 def _known_scales(source: Source, ctx: ImportContext, axes: Shape) -> Values | None:
-    """Those of ``axes``; None where they, or sizes, are computed at run time."""
+    """The scales of ``axes``; None where they, or sizes, are computed at run time."""
     if source.version >= 11:
         if any_computed(source, ctx, 2, 3):
             return None
@@ -125,8 +125,8 @@ def states_scales(source: Source, ctx: ImportContext) -> bool:
 def _stated_scales(
     source: Source, ctx: ImportContext, axes: Shape, shape: Shape, out: Shape
 ) -> list[float]:
-    """Those to sizes of run time, by the shape that the model states of the result: under a policy
-    that keeps the aspect ratio one axis decides the scale of all."""
+    """The scales to sizes of run time, by the shape that the model states of the result: under a
+    policy that keeps the aspect ratio one axis decides the scale of all."""
     if source.attrs.get("keep_aspect_ratio_policy", "stretch") == "stretch":
         return [have / size for have, size in zip(out, shape, strict=True)]
 

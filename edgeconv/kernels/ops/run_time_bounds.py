@@ -125,7 +125,7 @@ def _picked(x: Term, axis: int, index: Term) -> Term:
 def _by_axis(
     formula: Formula, values: Term, axes: str, rank: int, otherwise: int
 ) -> dict[int, Term]:
-    """Of each axis its number among ``values``, in an array of one element; ``axes`` says whose
+    """For each axis its number among ``values``, in an array of one element; ``axes`` says whose
     they are, "" that they are those of the first ones."""
     ctx, source = formula.ctx, formula.source
     count = ctx.tensor(values.name).size

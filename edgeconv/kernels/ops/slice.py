@@ -34,7 +34,7 @@ _NO_END = frozenset({np.iinfo(np.int32).max, np.iinfo(np.int64).max})
 
 @dataclass(frozen=True, slots=True)
 class _Slices:
-    """Of every axis the first place, how far the next one is, and the number of places."""
+    """For every axis the first place, how far the next one is, and the number of places."""
 
     starts: Shape
     strides: Shape
@@ -98,7 +98,7 @@ def _import_split(source: Source, ctx: ImportContext) -> Sequence[Node]:
 
 
 def _stated_sizes(source: Source, ctx: ImportContext, axis: int) -> tuple[int, ...]:
-    """Of the parts, by the shapes that the model states of them."""
+    """The sizes of the parts, by the shapes that the model states of them."""
     if not all(source.outputs):
         rule = "the size of a part that nothing reads is not known"
         raise ctx.reject(source, "sizes computed at run time", rule, "make split a constant")

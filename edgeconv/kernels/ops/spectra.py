@@ -28,9 +28,9 @@ Matrix = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class _Transform:
-    """``size``: numbers that are read; ``channels``: 2 where they are complex; ``count``: numbers
-    that are written; ``length``: of the signal, padded with zeros; the inverse of half of a
-    spectrum (``half``) is real."""
+    """A Fourier transform.  ``size``: numbers that are read; ``channels``: 2 where they are
+    complex; ``count``: numbers that are written; ``length``: of the signal, padded with zeros; the
+    inverse of half of a spectrum (``half``) is real."""
 
     size: int
     channels: int
@@ -150,7 +150,7 @@ def _import_stft(source: Source, ctx: ImportContext) -> Sequence[Node]:
 
 
 def _spectra(formula: Formula, length: int) -> Term:
-    """Of frames of that ``length``."""
+    """The spectra of frames of that ``length``."""
     source, ctx = formula.source, formula.ctx
     out, signal = ctx.tensor(source.outputs[0]).shape, Term(formula, source.inputs[0])
     if len(signal.shape) == 2:

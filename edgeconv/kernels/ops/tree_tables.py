@@ -89,7 +89,7 @@ class Ensemble:
 
 
 def tables_of(ensemble: Ensemble, targets: int, kind: Real, reject: Reject) -> Tables:
-    """Those of an ``ensemble`` that has been checked, for features of ``kind``; raises what
+    """The tables of an ``ensemble`` that has been checked, for features of ``kind``; raises what
     ``reject`` makes of a cycle."""
     index = {key: i for i, key in enumerate(ensemble.keys)}
     given = _given(ensemble, index)
@@ -207,7 +207,7 @@ def _at_most(number: float, kind: Real) -> Any:
 
 
 def _narrow(entries: Sequence[int]) -> Array:
-    """Of int16 where that holds them."""
+    """The numbers as int16 where that holds them."""
     found = np.asarray(entries, np.int64)
     narrow = np.iinfo(np.int16)
     fits = bool((found >= narrow.min).all() and (found <= narrow.max).all())

@@ -52,7 +52,7 @@ class StorageFormat:
 
     @property
     def bits(self) -> int:
-        """Of one element."""
+        """Bits of one element."""
         return self.encoding.bits
 
     @property

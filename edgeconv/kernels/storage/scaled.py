@@ -18,7 +18,7 @@ from edgeconv.kernels.storage.base import StorageFormat
 
 @cache
 def scaled_format(encoding: Encoding) -> StorageFormat:
-    """That of an affine encoding of 8 or 16 bits with one scale."""
+    """The storage format of an affine encoding of 8 or 16 bits with one scale."""
     kind = np.dtype(f"<i{encoding.element_bytes}")
     scale, zero = np.float32(encoding.scale[0]), encoding.zero[0]
 

@@ -139,7 +139,7 @@ class ControlFlow:
         self._walk.run(nodes, scope, visit.live)
 
     def _scan(self, visit: Visit) -> None:
-        """Of opset 9 and later one sequence at a time."""
+        """A Scan of opset 9 and later, one sequence at a time."""
         node, attrs = visit.node, _attributes(visit.node)
         if not 1 <= (most := int(attrs["num_scan_inputs"])) <= len(node.input):
             got = f"num_scan_inputs {most} of {len(node.input)} inputs"
@@ -213,7 +213,7 @@ class ControlFlow:
                 self._nodes(visit, [("Identity", [self._stacked(visit, parts)], output, {})])
 
     def _stacked(self, visit: Visit, names: Sequence[str]) -> str:
-        """Of equal shape, one after the other along a first dimension of their own."""
+        """Tensors of equal shape, one after the other along a first dimension of their own."""
         where = self._constant(visit, np.array([0]))
         rows = [self._made(visit, "Unsqueeze", name, where) for name in names]
         return self._made(visit, "Concat", *rows, axis=0)
@@ -382,7 +382,7 @@ class ControlFlow:
         return name
 
     def _hint(self, visit: Visit) -> str:
-        """Of a name that no value of a body has."""
+        """What to do about a name that no value of a body has."""
         self._count += 1
         return f"{visit.name}.control/{self._count}"
 

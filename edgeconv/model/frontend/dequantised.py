@@ -134,9 +134,9 @@ def _smallest(steps: Values, scales: Values, along: int, bits: int) -> Encoding 
 def _of_blocks(
     x: Values, scale: Values, zero: Values | None, axis: int, block: int
 ) -> Encoding | None:
-    """That of integers with a scale for each ``block`` of them along ``axis``, if the scales of
-    every index of another dimension, or all, are whole multiples of the smallest: powers of two, or
-    all alike."""
+    """What is known of integers with a scale for each ``block`` of them along ``axis``, if the
+    scales of every index of another dimension, or all, are whole multiples of the smallest: powers
+    of two, or all alike."""
     if x.ndim < 2 or scale.ndim != x.ndim or not -x.ndim <= axis < x.ndim:
         return None
     along = axis % x.ndim
@@ -171,7 +171,7 @@ def _spread(values: Values, shape: Sequence[int], axis: int, block: int) -> Valu
 
 
 def _bits(dtype: np.dtype[Any]) -> int:
-    """Of an integer type that weights are stored in; 0 for others."""
+    """The bits of an integer type that weights are stored in; 0 for others."""
     bits = dtype.name.removeprefix("u").removeprefix("int")
     return int(bits) if bits in ("2", "4", "8", "16") else 0
 

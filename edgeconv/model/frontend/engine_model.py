@@ -105,7 +105,7 @@ def _name_files(graph: onnx.GraphProto, file: ModelFile, weights: Weights) -> No
 
 
 def _drop_names(model: onnx.ModelProto) -> None:
-    """Of nodes, which mean nothing; ONNX Runtime refuses equal ones."""
+    """Drops the names of nodes, which mean nothing; ONNX Runtime refuses equal ones."""
     for graph in (model.graph, *model.functions):
         for node in _all_nodes(graph):
             node.ClearField("name")
@@ -153,7 +153,7 @@ def _count_axes_from_front(model: onnx.ModelProto) -> None:
 
 
 def _inferred_types(model: onnx.ModelProto) -> dict[str, onnx.TypeProto.Tensor]:
-    """Of values, as far as they can be inferred."""
+    """The types of values, as far as they can be inferred."""
     try:
         graph = onnx.shape_inference.infer_shapes(model).graph
     except (RuntimeError, ValueError, onnx.shape_inference.InferenceError):

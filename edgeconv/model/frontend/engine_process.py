@@ -66,8 +66,8 @@ def evaluator_of(
 def wide_evaluator_of(
     data: bytes, constants: Values, folder: str, names: Sequence[str]
 ) -> tuple[str, Run]:
-    """The same in float64: constants, inputs and whatever a node makes are widened to it, so that
-    the next node computes with it."""
+    """The evaluator in float64: constants, inputs and whatever a node makes are widened to it, so
+    that the next node computes with it."""
     import numpy as np  # noqa: PLC0415 - the one engine that is asked for
     import onnx  # noqa: PLC0415
     from onnx.reference import ReferenceEvaluator  # noqa: PLC0415
@@ -87,7 +87,7 @@ def wide_evaluator_of(
         return lambda *given, **more: tuple(wide(each) for each in run(*given, **more))
 
     class WideEvaluator(ReferenceEvaluator):
-        """Of models, and of the subgraphs and functions in them."""
+        """An evaluator in float64 of models, and of the subgraphs and functions in them."""
 
         def __init__(self, *given: Any, **more: Any) -> None:
             super().__init__(*given, **more)

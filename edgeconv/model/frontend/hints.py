@@ -63,8 +63,8 @@ def where_to_cut(
 
 @dataclass(frozen=True, slots=True)
 class _Kept:
-    """``ends``: the tensors at its cut; ``nodes``: how many it has; ``others``: the values that the
-    nodes outside of it write."""
+    """A part of a model that is supported.  ``ends``: the tensors at its cut; ``nodes``: how many
+    it has; ``others``: the values that the nodes outside of it write."""
 
     ends: tuple[str, ...]
     nodes: int

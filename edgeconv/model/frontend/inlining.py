@@ -48,8 +48,8 @@ def inlined_body(
 
 
 def inner_names(body: onnx.FunctionProto | onnx.GraphProto) -> set[str]:
-    """Of the values that the nodes of ``body`` write, and of its constants: those that are called
-    otherwise where it is inlined."""
+    """The names of the values that the nodes of ``body`` write, and of its constants: those that
+    are called otherwise where it is inlined."""
     own = body.initializer if isinstance(body, onnx.GraphProto) else ()
     written = (name for node in body.node for name in node.output if name)
     return {*written, *(tensor.name for tensor in own)}

@@ -39,7 +39,7 @@ class _Padded:
 
 
 class LatePads:
-    """Those of one model, by the names of their results."""
+    """The late pads of one model, by the names of their results."""
 
     def __init__(self, walk: Walking) -> None:
         self._walk = walk
@@ -47,7 +47,7 @@ class LatePads:
         self._visits: dict[str, Visit] = {}
 
     def names(self) -> Set[str]:
-        """Of the results, which no tensors are made of."""
+        """The names of the results, which no tensors are made of."""
         return self._padded.keys()
 
     def keep(self, visit: Visit) -> bool:
@@ -114,7 +114,8 @@ class LatePads:
         return nodes.add("Slice", padded.pads, *bounds)
 
     def _write_slice(self, visit: Visit, padded: _Padded) -> bool:
-        """Of the data in a border as wide as the result, from start - begin + border on."""
+        """The slice of the data in a border as wide as the result, from start - begin + border
+        on."""
         node = visit.node
         inputs = [*node.input, "", "", ""][:5]
         stated = self._walk.stated(node.output[0])

@@ -32,8 +32,8 @@ def qualified(node: onnx.NodeProto) -> str:
 
 
 def opset_of(model: onnx.ModelProto) -> int:
-    """Of ONNX's own operators: the version that ``model`` imports.  Without one it is the first, or
-    the newest where the model has no such operator, only those of other domains."""
+    """The opset of ONNX's own operators: the version that ``model`` imports.  Without one it is the
+    first, or the newest where the model has no such operator, only those of other domains."""
     stated = opset_versions(model.opset_import).get("")
     if stated is not None:
         return stated

@@ -115,7 +115,7 @@ def prepared_beside(
     shift: float = 0.0,
     engine: str | None = None,
 ) -> Callable[[Mapping[str, Values], Mapping[str, Values]], dict[str, Values]]:
-    """The same for any inputs and results of the names, shapes and types of these, to be called
+    """A reference for any inputs and results of the names, shapes and types of these, to be called
     with them: the engine reads the model once."""
 
     def rewrite(graph: onnx.GraphProto) -> None:

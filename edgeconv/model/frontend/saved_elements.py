@@ -59,7 +59,8 @@ _REDUCTIONS = MappingProxyType({"copy": "none"})
 
 
 def opset_of(graph: Graph, usual: int) -> int:
-    """That of a file of ``graph``: the ``usual`` one, unless it has operators that are newer."""
+    """The opset of a file of ``graph``: the ``usual`` one, unless it has operators that are
+    newer."""
     newer = (
         node.op == "BitCast" or (node.op == "Cumulative" and node.attrs["function"] == "mul")
         for node in graph.nodes
@@ -151,7 +152,7 @@ def _top(written: Written, node: Node, inputs: tuple[str, ...], y: str) -> None:
 
 
 def _fold(written: Written, node: Node, inputs: tuple[str, ...], y: str) -> None:
-    """Of bool, and of integers that sums are not made of, by way of int64."""
+    """The reduction of bool, and of integers that sums are not made of, by way of int64."""
     dtype = written.graph[node.output].dtype
     kind = {"add": "Sum", "mul": "Prod", "max": "Max", "min": "Min"}[str(node.attrs["function"])]
     ranks = (len(written.graph[name].shape) for name in (node.inputs[0], node.output))

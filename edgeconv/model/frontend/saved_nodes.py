@@ -217,7 +217,8 @@ def _scaled(op_type: str) -> Save:
 
 
 def _rounded_to_int32(written: Written, encoding: Encoding, x: str, y: str) -> None:
-    """Of whole sums, which are no more than float32 counts to; ONNX has no QuantizeLinear of it."""
+    """The rounding of whole sums, which are no more than float32 counts to; ONNX has no
+    QuantizeLinear of it."""
     assert encoding.is_per_tensor, encoding
     parts = [written.fresh(f"{y}/{what}") for what in ("steps", "whole", "moved")]
     scale, zero = (

@@ -15,7 +15,7 @@ _OF_DOMAIN = frozenset({"Coupling", "Trees"})
 
 
 def versions_of(graph: Graph) -> dict[str, int]:
-    """Of domains beside ONNX's own that a file of ``graph`` needs."""
+    """The versions of domains beside ONNX's own that a file of ``graph`` needs."""
     return {DOMAIN: VERSION} if any(node.op in _OF_DOMAIN for node in graph.nodes) else {}
 
 

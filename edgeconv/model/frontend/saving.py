@@ -82,7 +82,7 @@ def _value(tensor: Tensor) -> onnx.ValueInfoProto:
 
 
 class _Writer:
-    """``written``: ONNX nodes and constants so far."""
+    """Writes the nodes of a graph.  ``written``: ONNX nodes and constants so far."""
 
     def __init__(self, graph: Graph) -> None:
         self.graph, self.written = graph, Written(graph)

@@ -18,8 +18,8 @@ def each(visit: Visit, attrs: Mapping[str, Any], name: str, count: int) -> list[
 
 
 def batch_of(visit: Visit, shapes: Sequence[Shape], count: int) -> tuple[int, int]:
-    """Of a Scan before opset 9: the first dimension of all that it is given, and the second of the
-    last ``count``, which it scans."""
+    """The batch of a Scan before opset 9: the first dimension of all that it is given, and the
+    second of the last ``count``, which it scans."""
     scanned = shapes[-count:]
     batches = {shape[:1] for shape in shapes}
     lengths = {shape[1:2] for shape in scanned}

@@ -21,9 +21,9 @@ class _RefusedError(Exception):
 
 
 class Sequences:
-    """Those of one model.  ``elements``: by the name of a sequence the names of its tensors;
-    ``absent``: optionals that hold nothing.  Others are what they hold.  ``lengths``: of sequences
-    of which no more is known than that."""
+    """The sequences and optionals of one model.  ``elements``: by the name of a sequence the names
+    of its tensors; ``absent``: optionals that hold nothing.  Others are what they hold.
+    ``lengths``: of sequences of which no more is known than that."""
 
     def __init__(self, walk: Walking) -> None:
         self._walk = walk
@@ -62,12 +62,12 @@ class Sequences:
         return True
 
     def names(self) -> set[str]:
-        """Of all that is no tensor."""
+        """The names of all that is no tensor."""
         return self.absent.union(self.elements, self.lengths)
 
     def type_of(self, name: str) -> onnx.TypeProto | None:
-        """Of a sequence: its elements may differ in shape, but not in type, not known where
-        there are none.  None of tensors."""
+        """The type of a sequence: its elements may differ in shape, but not in type, not known
+        where there are none.  None of tensors."""
         if name not in self.names():
             return None
         kind = onnx.TypeProto()
@@ -86,7 +86,7 @@ class Sequences:
         return helper.make_tensor_type_proto(elem, value.shape)
 
     def _carry(self, visit: Visit, name: str) -> None:
-        """The same under the name of the node's output."""
+        """Notes the sequence under the name of the node's output."""
         output = visit.node.output[0]
         if name in self.absent:
             self.absent.add(output)
@@ -185,7 +185,7 @@ class Sequences:
         return held
 
     def _place(self, visit: Visit, index: int, default: int, *, most: int) -> int:
-        """That of an element, 0 to ``most``; below zero it counts from the end."""
+        """The place of an element, 0 to ``most``; below zero it counts from the end."""
         given = visit.node.input[index] if len(visit.node.input) > index else ""
         value = self._walk.constant(given) if given else np.asarray(default)
         if value is None:

@@ -25,8 +25,9 @@ Values = npt.NDArray[Any]
 
 @dataclass(slots=True)
 class ProgramInputs:
-    """``tensors``: the inputs of the program.  ``sequences``: by name the tensors that they hold.
-    ``absent``: the optionals that hold nothing.  ``shapes``: those that were given of tensors."""
+    """The inputs of a program for those of a model.  ``tensors``: the inputs of the program.
+    ``sequences``: by name the tensors that they hold.  ``absent``: the optionals that hold nothing.
+    ``shapes``: those that were given of tensors."""
 
     tensors: list[onnx.ValueInfoProto] = field(default_factory=list)
     sequences: dict[str, tuple[str, ...]] = field(default_factory=dict)

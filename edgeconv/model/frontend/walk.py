@@ -181,7 +181,7 @@ class Walk(Values):
         return self._stated.get(name)
 
     def stated_shape(self, name: str) -> Shape | None:
-        """The same of its shape, where that is static."""
+        """The shape that the model states, where that is static."""
         kind = self._stated.get(name)
         return static_shape(kind) if kind is not None else None
 
@@ -196,7 +196,7 @@ class Walk(Values):
         return infer(visit, schema, kinds, {name: self.constant(name) for name in names})
 
     def _shapes(self, visit: Visit, schema: onnx.defs.OpSchema) -> dict[str, Shape] | None:
-        """Those of the outputs that the operator's importer has a formula of; None where that
+        """The shapes of the outputs that the operator's importer has a formula of; None where that
         rejects the node, which is noted."""
         if not all(name in self.tensors for name in reads(visit.node)):
             return {}
@@ -334,8 +334,8 @@ class Walk(Values):
     def _importer_of(
         self, node: onnx.NodeProto, made: Sequence[str]
     ) -> tuple[Importer | None, str]:
-        """That of the operator for the types that the node reads and writes at run time; why there
-        is none."""
+        """The importer of the operator for the types that the node reads and writes at run time;
+        why there is none."""
         tensors = [self.tensors[name] for name in (*reads(node), *made)]
         kinds = {each.dtype for each in tensors if self.constant(each.name) is None} - {FLOAT32}
         found = typed_importers().get(qualified(node))

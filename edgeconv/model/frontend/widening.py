@@ -25,9 +25,10 @@ _ROUNDING = "QuantizeLinear"
 
 @dataclass(frozen=True, slots=True)
 class Widened:
-    """``node``: what is to be imported.  ``before``: what makes its inputs.  ``results``: of
-    outputs that are no float32, the float32 that it makes instead.  ``function``: what makes them
-    of it; ``rounds``: that is what the node is there for, so that others read what was rounded."""
+    """A node in float32.  ``node``: what is to be imported.  ``before``: what makes its inputs.
+    ``results``: of outputs that are no float32, the float32 that it makes instead.  ``function``:
+    what makes them of it; ``rounds``: that is what the node is there for, so that others read what
+    was rounded."""
 
     node: onnx.NodeProto
     before: Sequence[Node]
@@ -37,7 +38,8 @@ class Widened:
 
 
 class Widening:
-    """``values``: those of the model; what is added to them keeps their names in front."""
+    """Brings nodes to float32.  ``values``: those of the model; what is added to them keeps their
+    names in front."""
 
     def __init__(self, values: Values) -> None:
         self._values = values
@@ -78,7 +80,7 @@ class Widening:
         return tensors[node.input[0]].dtype != tensors[wanted[0]].dtype
 
     def _reads_doubles(self, node: onnx.NodeProto) -> bool:
-        """Of float64 there is something at run time that was not computed in float32."""
+        """Whether there is something of float64 at run time that was not computed in float32."""
         tensors = [self._values.tensors[name] for name in node.input if name]
         known = {tensor.name for tensor in tensors if tensor.data is not None} | self._wide.keys()
         return any(each.dtype == FLOAT64 and each.name not in known for each in tensors)

@@ -30,8 +30,9 @@ Scales = tuple[float, ...]
 
 @dataclass(frozen=True, slots=True)
 class _Reading:
-    """``passed``: positions of what reads numbers of several scales and passes them on.  ``apply``:
-    what lets layers behind these take over the scales."""
+    """How an operator reads numbers of several scales.  ``passed``: positions of what reads numbers
+    of several scales and passes them on.  ``apply``:  what lets layers behind these take over the
+    scales."""
 
     passed: tuple[int, ...] = ()
     apply: tuple[Callable[[], None], ...] = ()

@@ -53,8 +53,8 @@ def _after_kernels(position: int, editor: Editor) -> None:
 
 
 def _everywhere(graph: Graph) -> Graph:
-    """Of what the model computed, whoever writes it: a table rounds it, or what it moves in front
-    of."""
+    """The grids of what the model computed, whoever writes it: a table rounds it, or what it moves
+    in front of."""
     editor, grids = Editor(graph), rounded_to(graph)
     for position in editor:
         node = editor.node(position)

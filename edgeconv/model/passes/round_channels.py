@@ -24,8 +24,8 @@ from edgeconv.model.passes.channel_grids import (
 
 
 def _without_bounds(function: Activation, encoding: Encoding) -> Activation:
-    """The same function of what is rounded to ``encoding`` behind it, without the bounds that are
-    beyond the last steps of every channel."""
+    """The function of what is rounded to ``encoding`` behind it, without the bounds that are beyond
+    the last steps of every channel."""
     limits = bounds(function)
     if limits is None:
         return function

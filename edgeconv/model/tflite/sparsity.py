@@ -34,7 +34,8 @@ class Numbers:
 
 @dataclass(frozen=True, slots=True)
 class Dimension:
-    """``axis``: of the tensor of n + k dimensions.  ``size``: how many indices it has.
+    """A dimension of a sparse tensor.  ``axis``: of the tensor of n + k dimensions.  ``size``: how
+    many indices it has.
 
     Of a compressed one, place p of those before it has the ``indices`` from ``bounds[p]`` to
     ``bounds[p + 1]`` (the schema's segments); both are None of a dense one, where each has all.
@@ -83,7 +84,7 @@ def read_sparsity(table: Table, shape: Sequence[int], where: str) -> Sparsity:
 
 
 def _block_size(table: Table) -> int:
-    """Of a dimension within a block, all of which is stored."""
+    """The size of a dimension within a block, all of which is stored."""
     if table.scalar(_FORMAT, "b", 0) != _DENSE:
         raise DamagedError("a block that is not dense within")
     return int(table.scalar(_SIZE, "i", 0))

@@ -27,7 +27,7 @@ PLAIN = 0  # the number of what has no colour
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """``number``: of the colour --part-N in style.css."""
+    """A kind of box.  ``number``: of the colour --part-N in style.css."""
 
     name: str
     number: int
@@ -80,8 +80,8 @@ class Box:
 
 @dataclass(frozen=True, slots=True)
 class Drawing:
-    """``brief``: the names as shown, by name.  In pixels: ``top`` of the first box,
-    ``pitch`` from one to the next, ``high``: a box, ``height``: all."""
+    """The drawn graph.  ``brief``: the names as shown, by name.  In pixels: ``top`` of the first
+    box, ``pitch`` from one to the next, ``high``: a box, ``height``: all."""
 
     boxes: tuple[Box, ...]
     routes: Routes

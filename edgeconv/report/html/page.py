@@ -117,7 +117,7 @@ def _shown(value: object) -> object:
 
 @functools.cache
 def _environment() -> jinja2.Environment:
-    """Of all templates of this package."""
+    """The Jinja environment of all templates of this package."""
     made = jinja2.Environment(
         loader=jinja2.FunctionLoader(_asset),
         autoescape=True,

@@ -25,7 +25,8 @@ class Fact:
 
 @dataclass(frozen=True, slots=True)
 class Rounding:
-    """``promise``: what the figures are worth, "" where there are none.  ``formats``: in use."""
+    """What rounding costs, for the page.  ``promise``: what the figures are worth, "" where there
+    are none.  ``formats``: in use."""
 
     accuracy: tuple[Fact, ...]
     choice: tuple[Fact, ...]

@@ -31,8 +31,8 @@ class Wire:
 
 @dataclass(frozen=True, slots=True)
 class Routes:
-    """``left``: of the boxes, in pixels.  ``straight``: the path of all lines to the next row, and
-    ``heads`` of all arrowheads.  ``wires``: those that others cross first."""
+    """The routed lines.  ``left``: of the boxes, in pixels.  ``straight``: the path of all lines to
+    the next row, and ``heads`` of all arrowheads.  ``wires``: those that others cross first."""
 
     left: int
     straight: str

@@ -89,7 +89,7 @@ def rows(network: Network, shown: list[Column]) -> list[list[Cell]]:
 
 
 def known(network: Network, columns: list[Column]) -> list[Column]:
-    """Those of which anything is known; ``gaps`` says what becomes of the others."""
+    """The columns of which anything is known; ``gaps`` says what becomes of the others."""
     missing = {title for titles in gaps(network, columns).values() for title in titles}
     return [column for column in columns if column.title not in missing]
 

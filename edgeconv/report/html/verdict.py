@@ -42,7 +42,8 @@ class Metric:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """``state``: ``fits``, ``exceeds``, or ``open`` (something is unknown, or nothing limited)."""
+    """Whether the project fits.  ``state``: ``fits``, ``exceeds``, or ``open`` (something is
+    unknown, or nothing limited)."""
 
     state: str
     headline: str

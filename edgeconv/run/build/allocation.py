@@ -46,7 +46,7 @@ class ProgramHeader:
 
 
 def program_headers(path: Path) -> tuple[ProgramHeader, ...]:
-    """Those of a linked program that are not empty, in file order."""
+    """The program headers of a linked program that are not empty, in file order."""
     with open_elf(path) as elf:
         return tuple(
             ProgramHeader(s["p_vaddr"], s["p_paddr"], s["p_memsz"], s["p_filesz"], s["p_offset"])

@@ -70,7 +70,7 @@ class Sample:
 
     @property
     def arguments(self) -> tuple[str, ...]:
-        """Of the compiler, which reads the program from its standard input."""
+        """The arguments of the compiler, which reads the program from its standard input."""
         if self.bare:
             entry = f"-Wl,--entry={RESET}"
             link: tuple[str, ...] = (*FIRMWARE_FLAGS, *FIRMWARE_LINK, entry)

@@ -29,7 +29,7 @@ class Footprint:
 
 
 def footprint(project: Project, binary: Binary) -> Footprint:
-    """Of the program ``binary`` of ``project``."""
+    """The footprint of the program ``binary`` of ``project``."""
     if not project.is_firmware:
         network = project.sources[0]
         sections = binary.sections([network])

@@ -26,8 +26,8 @@ _SWITCH_ROUTINE = "__gnu_thumb1_case_"
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """``callee``: address, or name when it is elsewhere.  ``depth``: bytes of the caller's own
-    frame that are still there; None: all of it."""
+    """A call of another function.  ``callee``: address, or name when it is elsewhere.  ``depth``:
+    bytes of the caller's own frame that are still there; None: all of it."""
 
     callee: int | str
     depth: int | None

@@ -141,7 +141,7 @@ class Project:
 
     @property
     def linker_script(self) -> str:
-        """Of firmware; relative to the directory."""
+        """The linker script of firmware; relative to the directory."""
         return f"{self.report['board']}.ld"
 
     @property

@@ -35,7 +35,7 @@ _HINT = "restore it, or compile the model again to another folder"
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """``place``: the JSON path."""
+    """Something wrong with a report.  ``place``: the JSON path."""
 
     place: str
     got: str
@@ -124,7 +124,8 @@ def _shown(value: object) -> str:
 
 
 def _values(value: Any, place: str) -> Iterator[Problem]:
-    """Of any key, known or not: numbers to calculate with, text that can be written."""
+    """What is wrong below any key, known or not: numbers to calculate with, text that can be
+    written."""
     if isinstance(value, dict):
         for key, inner in value.items():
             inside = f"{place}.{shortened(key, _SHOWN)}"
@@ -153,7 +154,7 @@ def _writable(text: str) -> bool:
 
 
 def _names(report: Mapping[str, Any]) -> Iterator[Problem]:
-    """Those that become names of files lead nowhere else."""
+    """Names that become names of files lead nowhere else."""
     name, board, file = report["program"]["name"], report["board"], report["model"]["file"]
     if not _PREFIX.fullmatch(name):
         yield Problem("$.program.name", _shown(name), "is no prefix of files and symbols")

@@ -14,6 +14,6 @@ def of_runs(text: str) -> list[float]:
 
 
 def of_layers(text: str) -> list[list[tuple[int, float]]]:
-    """Of every run the layers in the order in which they ended, and seconds of each."""
+    """For every run the layers in the order in which they ended, and seconds of each."""
     during = _RUN.split(text)[:-1:2]
     return [[(int(n), float(seconds)) for n, seconds in _LAYER.findall(run)] for run in during]

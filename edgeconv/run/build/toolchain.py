@@ -22,8 +22,8 @@ COMPILER_VARIABLE = "CC"
 
 @dataclass(frozen=True, slots=True)
 class Compiler:
-    """``command``: the program's path and the arguments that select the CPU architecture.
-    ``family``: "gcc" or "clang".  ``version``: such as "12.2.0"."""
+    """A compiler for a board.  ``command``: the program's path and the arguments that select the
+    CPU architecture.  ``family``: "gcc" or "clang".  ``version``: such as "12.2.0"."""
 
     command: tuple[str, ...]
     family: str
@@ -66,8 +66,8 @@ def probe(command: str) -> Compiler | None:
 
 
 def command_lines(board: Board) -> Iterator[tuple[str, ...]]:
-    """Of the compilers to try for ``board``, best first.  Raises EdgeconvError (exit status 2)
-    where CC is none, or changes arithmetic."""
+    """The command lines of the compilers to try for ``board``, best first.  Raises EdgeconvError
+    (exit status 2) where CC is none, or changes arithmetic."""
     chosen = os.environ.get(COMPILER_VARIABLE, "").strip()
     if chosen and board.run.kind is RunKind.NATIVE:
         yield _exact(_words(chosen))

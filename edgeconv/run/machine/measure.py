@@ -156,7 +156,7 @@ def measure(
 
 
 def keep_best(best: dict[str, float], found: Mapping[str, float]) -> None:
-    """Of every name the shortest time."""
+    """For every name the shortest time."""
     for name, seconds in found.items():
         best[name] = min(seconds, best.get(name, seconds))
 
@@ -173,7 +173,7 @@ def fastest(rate: Mapping[str, float]) -> str:
 
 
 def loads(rate: Mapping[str, float], cycle: float, target: Target) -> Iterator[float]:
-    """Of every register tile of packed panels, what a step loads per ``cycle`` of so many seconds;
+    """For every register tile of packed panels, what a step loads per ``cycle`` of so many seconds;
     ``rate``: seconds of a multiply-add."""
     kernel = target.kernel(PANELS)
     for tile in kernel.tiles:

@@ -36,7 +36,8 @@ _FLAGS = (("idiva", "-march=armv7ve"), ("", "-mtune=native"))
 
 @dataclass(frozen=True, slots=True)
 class NewBoard:
-    """``path``: the file that was written.  ``board``: what it describes."""
+    """A board file for this machine.  ``path``: the file that was written.  ``board``: what it
+    describes."""
 
     path: Path
     board: Board
@@ -126,7 +127,7 @@ def _widest(host: Host) -> Target:
 
 
 def _flags(board: Board, folder: Path, host: Host) -> tuple[str, ...]:
-    """Those of _FLAGS that the CPU and the compiler have."""
+    """The flags of _FLAGS that the CPU and the compiler have."""
     found: Sequence[str] = ()
     for word, flag in _FLAGS:
         if (not word or host.has((word,))) and accepts(board, folder, (*found, flag)):

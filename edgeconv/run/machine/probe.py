@@ -65,11 +65,11 @@ _NO_NAMES = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """``host``: as seen from processor ``cpu``.  ``measured``: the processors of its kind that may
-    be measured, itself among them.  ``name``: of the machine, "" where nothing tells it.  ``core``:
-    micro-architecture or model of the processor.  ``cores``: how many of this kind there are,
-    hardware threads of one core counted once.  ``others``: the cores of other kinds.
-    ``available``: bytes of memory that are free, None unknown."""
+    """What Linux tells of the machine.  ``host``: as seen from processor ``cpu``.  ``measured``:
+    the processors of its kind that may be measured, itself among them.  ``name``: of the machine,
+    "" where nothing tells it.  ``core``:  micro-architecture or model of the processor.  ``cores``:
+    how many of this kind there are, hardware threads of one core counted once.  ``others``: the
+    cores of other kinds.  ``available``: bytes of memory that are free, None unknown."""
 
     host: Host
     name: str

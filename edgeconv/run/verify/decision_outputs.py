@@ -17,7 +17,8 @@ from edgeconv.run.verify.layers import Steps, compare_layers
 
 
 def decisions_of(project: Project, model: Path) -> Decisions:
-    """Those of the network that ``project`` was compiled from.  Raises EdgeconvError as `load`."""
+    """The decisions of the network that ``project`` was compiled from.  Raises EdgeconvError as
+    `load`."""
     return decisions(graph_of(project, model))
 
 

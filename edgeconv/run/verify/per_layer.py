@@ -59,9 +59,9 @@ Exactly = Callable[[Mapping[str, Array]], Mapping[str, Value]]
 
 @dataclass(frozen=True, slots=True)
 class Second:
-    """``in_float64``: what the model's pieces make of results there; nothing where no engine does.
-    ``as_written``: the same by that engine in the model's own types.  ``tolerance``: of what is
-    asked about."""
+    """The second opinion on layers.  ``in_float64``: what the model's pieces make of results there;
+    nothing where no engine does.  ``as_written``: the same by that engine in the model's own types.
+    ``tolerance``: of what is asked about."""
 
     in_float64: Callable[[Mapping[str, Array]], Mapping[str, Array]]
     as_written: Callable[[Mapping[str, Array]], Mapping[str, Array]]
@@ -87,13 +87,14 @@ class InIntegers:
 
 @dataclass(frozen=True, slots=True)
 class PerLayer:
-    """``differences``: of every result of the program, beyond what rounding the other way explains,
-    by the layer's name.  ``ties``: numbers that were rounded the other way, of ``numbers`` in all;
-    ``unknown``: layers whose results the model does not have.  ``in_float64``: the layers that were
-    held to float64, since the reference is off.  ``exact``: those of the results that
-    are held to exact arithmetic too.  ``requantise``: where that is TensorFlow Lite's instead, to
-    nothing else: a row of `ARITHMETICS`.  ``summed``: those whose sums are integers and whose
-    results float32, which are ``wrong`` beyond the bound on float32's error."""
+    """The per-layer check of a quantised network.  ``differences``: of every result of the program,
+    beyond what rounding the other way explains, by the layer's name.  ``ties``: numbers that were
+    rounded the other way, of ``numbers`` in all; ``unknown``: layers whose results the model does
+    not have.  ``in_float64``: the layers that were held to float64, since the reference is off.
+    ``exact``: those of the results that are held to exact arithmetic too.  ``requantise``: where
+    that is TensorFlow Lite's instead, to nothing else: a row of `ARITHMETICS`.  ``summed``: those
+    whose sums are integers and whose results float32, which are ``wrong`` beyond the bound on
+    float32's error."""
 
     differences: Mapping[str, Difference]
     ties: int
@@ -233,7 +234,7 @@ def _in_integers(
     *,
     rounded: bool = False,
 ) -> dict[str, InIntegers]:
-    """Of every result the judgement, by the layer's name; none of a function that is no rational
+    """For every result the judgement, by the layer's name; none of a function that is no rational
     number and was not rounded.  ``unread``: by layer the rows that nobody computes.  ``rounded``:
     by float32, within the bound on whose error results are right."""
     judged = {}

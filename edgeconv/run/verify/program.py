@@ -39,7 +39,7 @@ def run_sets(
     layers: bool = False,
     inputs: Path | None = None,
 ) -> tuple[list[Outputs], str]:
-    """The same of a file of so many ``sets`` of inputs: the outputs of each.
+    """`run` of a file of so many ``sets`` of inputs: the outputs of each.
 
     Of several sets the first two start from garbage in the arena and the outputs, another one each,
     and those behind them from what the run before has left (``fill`` of main.c).  ``layers``: those

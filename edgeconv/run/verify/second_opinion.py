@@ -45,10 +45,11 @@ _ROUNDINGS = 1e-2
 
 @dataclass(frozen=True, slots=True)
 class Opinion:
-    """``engine``: what computed in float64; "" where nothing did, and ``absent`` says why.
-    ``program``, ``reference``: by name the distances of the program's outputs and of the
-    reference's from it; ``written``: those of onnx's evaluator with the model's own types.
-    ``largest``: the largest magnitude of all that float64 has computed, inputs included."""
+    """The second opinion on outputs.  ``engine``: what computed in float64; "" where nothing did,
+    and ``absent`` says why.  ``program``, ``reference``: by name the distances of the program's
+    outputs and of the reference's from it; ``written``: those of onnx's evaluator with the model's
+    own types.  ``largest``: the largest magnitude of all that float64 has computed, inputs
+    included."""
 
     engine: str = ""
     absent: str = ""

@@ -121,6 +121,6 @@ def unwritten(
 
 
 def _bytes(value: Array) -> npt.NDArray[np.uint8]:
-    """Of each element."""
+    """The bytes of each element."""
     whole = np.ascontiguousarray(value).reshape(-1)
     return whole.view(np.uint8).reshape(value.size, value.itemsize)

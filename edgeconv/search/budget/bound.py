@@ -40,7 +40,8 @@ class Bound:
 
 
 def minimum_ram(graph: Graph, target: Target, io: str) -> Bound:
-    """Of the arena, and of the inputs and outputs that the caller keeps (``io`` "caller")."""
+    """The fewest bytes of the arena, and of the inputs and outputs that the caller keeps (``io``
+    "caller")."""
     ports = dict.fromkeys((*graph.inputs, *graph.outputs))
     bits = _bits(graph, target)
     rows = _rows(graph)
@@ -62,7 +63,8 @@ def minimum_ram(graph: Graph, target: Target, io: str) -> Bound:
 
 
 def minimum_flash(graph: Graph) -> Bound:
-    """Of the weight image: its header, filters and biases, those that nodes have in common once."""
+    """The bytes of the weight image: its header, filters and biases, those that nodes have in
+    common once."""
     least = min(form.bits for form in weight_formats().values())
     holders, known = [], set[object]()
     for node in graph.nodes:
@@ -86,7 +88,7 @@ def _sum(holders: Iterable[Holder]) -> int:
 
 
 def _bits(graph: Graph, target: Target) -> dict[str, int]:
-    """Of an element of each tensor in its smallest format."""
+    """The bits of an element of each tensor in its smallest format."""
     least = min(form.bits for form in tensor_formats().values())
     free = frozenset(storable(graph, target))
     return {

@@ -143,7 +143,7 @@ class _Weights:
         )
 
     def fixed_bytes(self) -> int:
-        """Of the weight image, what belongs to layers without a choice."""
+        """Bytes of the weight image, of what belongs to layers without a choice."""
         layers = self.layers[FLOAT32]
         return sum(_image_bytes(layer) for n, layer in layers.items() if n not in self.noise)
 

@@ -49,7 +49,7 @@ class Point:
 
     @property
     def sqnr_db(self) -> float:
-        """Of the additive noise; infinite without any."""
+        """The SQNR of the additive noise; infinite without any."""
         return sqnr_of(self.noise)
 
     def measures(self) -> tuple[float, ...]:

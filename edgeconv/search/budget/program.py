@@ -28,7 +28,8 @@ RESCALES = 4  # of the noise, until its largest and its total have the same magn
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """``picked``: the option of every item.  ``value``: of the objective.
+    """The solution of the integer program.  ``picked``: the option of every item.  ``value``: of
+    the objective.
 
     ``gap``: no assignment is better by more than this part of ``value``; ``finished``: the time
     limit was not reached.
@@ -115,8 +116,9 @@ class UnfinishedError(EdgeconvError):
 
 @dataclass
 class _Search:
-    """``ends``: time.monotonic() at which to stop.  ``nodes``: of the branch-and-bound tree, after
-    which to stop, if any.  ``caps``: objectives and what they stay at."""
+    """The state of a search.  ``ends``: time.monotonic() at which to stop.  ``nodes``: of the
+    branch-and-bound tree, after which to stop, if any.  ``caps``: objectives and what they stay
+    at."""
 
     rows: Rows
     cuts: list[Cut]

@@ -41,7 +41,7 @@ def upper(signals: Sequence[float], noises: Sequence[float]) -> float | None:
 
 
 def _quantile(freedom: int) -> float:
-    """Of Student's distribution, one-sided, for each of `LOOKS` choices."""
+    """The quantile of Student's distribution, one-sided, for each of `LOOKS` choices."""
     from scipy.special import stdtrit  # noqa: PLC0415 - as in milp
 
     return float(stdtrit(freedom, 1 - (1 - CONFIDENCE) / LOOKS))

@@ -90,7 +90,7 @@ def refined(
 def refitted(
     weights: Floats, found: Floats, units: Floats, second: Floats, codebook: Codebook, rows: Rows
 ) -> tuple[Floats, Floats]:
-    """The same numbers with the best unit of each row, the old one where there is none."""
+    """The numbers with the best unit of each row, the old one where there is none."""
     weighed = found @ second
     # Of all pieces of a row together: they share its unit.
     overlap = rows.sum_per_row(np.einsum("pok,pok->po", weighed, weights))

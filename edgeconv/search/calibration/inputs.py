@@ -30,7 +30,7 @@ GROUPED_BYTES = 1 << 29  # second moments that are collected in one pass over th
 
 
 def rows_of(node: Node, graph: Graph) -> Rows:
-    """Of a Conv or Dense node."""
+    """The rows of a Conv or Dense node."""
     groups = int(node.attrs.get("groups", 1))
     length = math.prod(graph[node.inputs[1]].shape[1:])
     pieces = 1

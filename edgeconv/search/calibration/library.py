@@ -113,8 +113,8 @@ class Library:
         given: Mapping[int, Floats],
         own: Mapping[int, Floats],
     ) -> None:
-        """The same; results of the layers in ``given`` are replaced as soon as they are written,
-        those in ``own`` are kept there first."""
+        """`run`, but that results of the layers in ``given`` are replaced as soon as they are
+        written, those in ``own`` are kept there first."""
         pointers = []
         for arrays in (own, given):
             table = (ctypes.c_void_p * len(self.formats))()

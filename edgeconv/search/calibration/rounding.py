@@ -138,7 +138,7 @@ def moments_of(
     recipe: Recipe,
     progress: Progress = no_progress,
 ) -> Iterator[tuple[str, Moments | None]]:
-    """Of each layer's inputs, None where the recipe has no use for them."""
+    """The moments of each layer's inputs, None where the recipe has no use for them."""
     if recipe == NEAREST:
         yield from ((name, None) for name in layers)
     else:

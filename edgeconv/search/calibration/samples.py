@@ -30,9 +30,9 @@ SEEDED = 8  # samples where the user gives none
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Samples:
-    """``inputs``: by name, (S, *shape of the input).  ``labels``: (S, images of one run) or None.
-    ``source``: words for the report.  ``promised``: they are the user's, so that what is measured
-    on them may be promised."""
+    """Samples for a network.  ``inputs``: by name, (S, *shape of the input).  ``labels``: (S,
+    images of one run) or None.  ``source``: words for the report.  ``promised``: they are the
+    user's, so that what is measured on them may be promised."""
 
     inputs: Mapping[str, Array]
     labels: npt.NDArray[np.int64] | None
@@ -63,7 +63,7 @@ class Samples:
         return self.chosen([i * total // count for i in range(count)])
 
     def chosen(self, at: slice | list[int]) -> Samples:
-        """Those ``at`` some places."""
+        """The samples ``at`` some places."""
         return replace(
             self,
             inputs={name: array[at] for name, array in self.inputs.items()},

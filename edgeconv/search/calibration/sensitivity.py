@@ -23,8 +23,9 @@ BUDGET_MACS = 2e12  # of all inferences together: about a minute of one core
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sensitivities:
-    """``weights``: noise by (layer, format), ``activations``: by (tensor, format).  ``rounded``:
-    the layers as they were measured.  ``samples``: how many inputs each figure is an average of."""
+    """What rounding each tensor alone does.  ``weights``: noise by (layer, format),
+    ``activations``: by (tensor, format).  ``rounded``:  the layers as they were measured.
+    ``samples``: how many inputs each figure is an average of."""
 
     weights: Mapping[tuple[str, str], float]
     activations: Mapping[tuple[str, str], float]

@@ -131,7 +131,8 @@ def _columns(
     parameters: Mapping[str, Filters],
     activations: Mapping[str, Rounding] | None,
 ) -> dict[str, Floats]:
-    """Of each layer (groups, pixels of all samples, K); the same pixels in every network."""
+    """The columns of each layer (groups, pixels of all samples, K); the same pixels in every
+    network."""
     nodes = {name: engine.layers[name] for name in layers}
     most = {
         name: pixels_per_sample(rows_of(node, engine.graph), len(samples))

@@ -46,12 +46,12 @@ class Power:
 
     @property
     def signal(self) -> float:
-        """Of all samples."""
+        """The signal of all samples."""
         return sum(self.signals)
 
     @property
     def noise(self) -> float:
-        """Of all samples."""
+        """The noise of all samples."""
         return sum(self.noises)
 
     @property
@@ -99,7 +99,7 @@ class Accuracy:
 
     @property
     def sqnr_db(self) -> float:
-        """Of the worst output."""
+        """The SQNR of the worst output."""
         return min(self.outputs.values(), default=math.inf)
 
     def keeps(self, least_db: float) -> bool:
@@ -170,7 +170,7 @@ class Baseline:
     def _powers(
         self, parameters: Mapping[str, Filters] | None, activations: Mapping[str, Rounding] | None
     ) -> list[Power]:
-        """Of every output."""
+        """The powers of every output."""
         powers = {name: Power() for name in self.engine.graph.outputs}
         for sample, wanted in zip(self.samples, self._outputs, strict=True):
             got = self.engine.run(sample, parameters=parameters, activations=activations)

@@ -53,7 +53,7 @@ class Assignment:
         self._settle_inputs()
 
     def ways(self, node: Node) -> Sequence[Way]:
-        """Those of ``node`` with its tensors in the formats that they have now."""
+        """The ways of ``node`` with its tensors in the formats that they have now."""
         return self.prices.ways(node, self.graph)
 
     def pick(self, node: Node, way: Way) -> None:

@@ -341,7 +341,7 @@ def _causal(mask: str, m: int, n: int, editor: Editor) -> int | None:
 
 
 def _cost(graph: Graph, other: Graph, target: Target, machine: Machine | None) -> float:
-    """Of the nodes of ``graph`` that ``other`` has not."""
+    """The cost of the nodes of ``graph`` that ``other`` has not."""
     prices, same = Prices(graph, target, machine), set(map(id, other.nodes))
     nodes = (node for node in graph.nodes if id(node) not in same)
     return sum(min(way.cost for way in prices.ways(node, graph)) for node in nodes)

@@ -64,7 +64,7 @@ class _Sum:
 
 
 def _sum_of(name: str, editor: Editor) -> _Sum | None:
-    """That of the node which writes ``name``."""
+    """The sum of the node which writes ``name``."""
     position = editor.writer(name)
     if position is None or name in editor.outputs:
         return None

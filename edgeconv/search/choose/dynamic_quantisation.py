@@ -244,7 +244,7 @@ def _put(position: int, last: Node, editor: Editor) -> None:
 
 
 def _cost(graph: Graph, other: Graph, target: Target, machine: Machine | None) -> float:
-    """Of the nodes of ``graph`` that ``other`` has not."""
+    """The cost of the nodes of ``graph`` that ``other`` has not."""
     prices, same = Prices(graph, target, machine), set(map(id, other.nodes))
     nodes = (node for node in graph.nodes if id(node) not in same)
     return sum(min(way.cost for way in prices.ways(node, graph)) for node in nodes)

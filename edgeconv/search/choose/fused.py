@@ -133,7 +133,8 @@ class StepPrices:
             yield self.step(first, count, stream_rows)
 
     def step(self, first: int, count: int, stream_rows: int) -> Fusion:
-        """These layers in turns of so many rows, shared by as many workers as take it least."""
+        """The price of these layers in rounds of so many rows, shared by as many workers as take it
+        least."""
         choice, numbers = self._choice, range(first, first + count)
         whole = around(choice, numbers, self._constants)
         each = priced(choice, numbers, stream_rows, whole, self._some_rows, self._machine)

@@ -106,7 +106,7 @@ class _Float32Reasons:
         self._stored = graph.with_tensors(held)
 
     def why(self, node: Node) -> Reason:
-        """Of a node that is computed in float32."""
+        """The reason of a node that is computed in float32."""
         if node.op not in (*WEIGHTED, PRODUCT):
             return _OPERATOR
         if node.op in WEIGHTED and self._storage_option(node.name, "") not in (None, INT8):
@@ -117,7 +117,7 @@ class _Float32Reasons:
         return no_integers(asked, self._stored, self._roundings) or self._left(asked)
 
     def _left(self, node: Node) -> Reason:
-        """Of one that stored integers would make the result of."""
+        """The reason of one that stored integers would make the result of."""
         reads = node.inputs if node.op == PRODUCT else node.inputs[:1]
         writers = [writer for name in reads if (writer := self._writer(name))]
         around = [node.name, *(writer.name for writer in writers)]

@@ -30,7 +30,8 @@ _SCALE = 1e4  # what costs are made to be at most: HiGHS has absolute tolerances
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """``taken``: what the picks of some nodes take of something of which there is ``most``."""
+    """A limit of what picks take together.  ``taken``: what the picks of some nodes take of
+    something of which there is ``most``."""
 
     taken: Mapping[int, Costs]
     most: float
@@ -42,8 +43,8 @@ class Limit:
 
     @property
     def weighed(self) -> dict[int, Costs]:
-        """Of the nodes whose picks differ by what they take, what each takes beyond the least; none
-        where all may take their most."""
+        """For the nodes whose picks differ by what they take, what each takes beyond the least;
+        none where all may take their most."""
         more = {node: taken - taken.min() for node, taken in self.taken.items()}
         if sum(float(each.max()) for each in more.values()) <= self.room:
             return {}
@@ -52,9 +53,9 @@ class Limit:
 
 @dataclass
 class Problem:
-    """``costs``: of the picks of each node.  ``edges``: by the nodes, the smaller one first, the
-    costs by the picks of the first (rows) and the second (columns).  Infinite: not allowed.
-    ``limits``: what holds of several nodes."""
+    """A partitioned Boolean quadratic problem.  ``costs``: of the picks of each node.  ``edges``:
+    by the nodes, the smaller one first, the costs by the picks of the first (rows) and the second
+    (columns).  Infinite: not allowed.  ``limits``: what holds of several nodes."""
 
     costs: list[Costs] = field(default_factory=list)
     edges: dict[tuple[int, int], Costs] = field(default_factory=dict)
@@ -90,10 +91,10 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class Optimum:
-    """``picked``: of every node the pick that makes the sum least; None where the time ended before
-    any was found, or no picks are allowed together (``bound`` is infinite then).
-    ``bound``: no picks cost less; ``cost`` itself but where time ended.
-    ``nodes`` and ``edges``: what was left to the integer program."""
+    """The best picks of a problem.  ``picked``: of every node the pick that makes the sum least;
+    None where the time ended before any was found, or no picks are allowed together (``bound`` is
+    infinite then).  ``bound``: no picks cost less; ``cost`` itself but where time ended.  ``nodes``
+    and ``edges``: what was left to the integer program."""
 
     picked: tuple[int, ...] | None
     cost: float
@@ -133,7 +134,7 @@ def minimise(problem: Problem, seconds: float = SECONDS, most: int = MOST_ENTRIE
 
 
 def _optimum(problem: Problem, reduced: Elimination, left: Mapping[int, int]) -> Optimum:
-    """That has these picks of the nodes that are left."""
+    """The optimum that has these picks of the nodes that are left."""
     found = reduced.complete(left)
     picked = tuple(found[node] for node in range(len(problem.costs)))
     cost = problem.total(picked)

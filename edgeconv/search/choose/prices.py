@@ -43,7 +43,7 @@ class Way:
 
     @property
     def writes(self) -> tuple[Layout, ...]:
-        """Those of its outputs."""
+        """The encodings of its outputs."""
         return self.option.writes
 
 
@@ -61,8 +61,8 @@ class Known:
     constants: dict[int, object] = field(default_factory=dict)
 
     def key(self, node: Node, graph: Graph) -> _Key | None:
-        """Of ``node`` with its tensors as they are in ``graph``, whatever these are called; None
-        where an attribute is nothing to look up by."""
+        """The key of ``node`` with its tensors as they are in ``graph``, whatever these are called;
+        None where an attribute is nothing to look up by."""
         numbers = {name: number for number, name in enumerate(_own(node))}
         tensors = tuple(self._tensor(graph[name]) for name in numbers)
         epilogue = node.epilogue
@@ -92,8 +92,8 @@ def _own(node: Node) -> Sequence[str]:
 
 
 class Prices:
-    """Of the nodes of ``graph`` on ``target``: joules where its ``machine`` states energies, else
-    seconds.
+    """The prices of the nodes of ``graph`` on ``target``: joules where its ``machine`` states
+    energies, else seconds.
 
     ``known``: what other choices for this target and machine have found out.
     """
@@ -148,7 +148,7 @@ class Prices:
     def _as_described(
         self, node: Node, graph: Graph, options: list[LayoutOption]
     ) -> list[LayoutOption]:
-        """Those that a report describes (`Described`), if it does and there are any."""
+        """The options that a report describes (`Described`), if it does and there are any."""
         wanted = node.request.described
         if wanted is None:
             return options
@@ -168,11 +168,12 @@ class Prices:
         options: Sequence[LayoutOption],
         priced: dict[int, tuple[float, int]],
     ) -> Way:
-        """Of ``options`` that differ by layouts alone, and have channels last in the same tensors,
-        the first is priced, and noted in ``priced``: to plan a convolution for each takes long, and
-        plans hardly differ; but strides between the pixels of all channels do.  Where something is
-        stored in another format, channels last are no difference: workspaces depend on them there,
-        by which a program that is checked is chosen again."""
+        """The way to run a node: of ``options`` that differ by layouts alone, and have channels
+        last in the same tensors, the first is priced, and noted in ``priced``: to plan a
+        convolution for each takes long, and plans hardly differ; but strides between the pixels of
+        all channels do.  Where something is stored in another format, channels last are no
+        difference: workspaces depend on them there, by which a program that is checked is chosen
+        again."""
         apart = _in_float32(node, graph)
         own = _channels_last(option)
         alike = (
@@ -196,7 +197,7 @@ class Prices:
         return self._as_of(node, graph, option)[0]
 
     def cost(self, node: Node, graph: Graph, option: LayoutOption) -> float:
-        """Of the node's kernel with the layouts of ``option``, as it is predicted."""
+        """The cost of the node's kernel with the layouts of ``option``, as it is predicted."""
         return self._predicted(*self._as_of(node, graph, option))
 
     def _as_of(

@@ -158,7 +158,7 @@ def _moved(node: Node, lies: Strided, out: Tensor) -> Strided | None:
 
 
 def _product(a: Strided, b: Strided, out: Strided) -> Product | None:
-    """Of operands that lie so; None where kernels have no steps for them."""
+    """The product of operands that lie so; None where kernels have no steps for them."""
     (m, k), n = a.shape[-2:], b.shape[-1]
     stacks = [replace(each, dimensions=each.dimensions[:-2]) for each in (a, b, out)]
     batch = common(stacks, len(out.dimensions) - 2)

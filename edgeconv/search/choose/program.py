@@ -66,8 +66,8 @@ class _Copies:
 
 
 class Program:
-    """``problem``: in it nodes are numbered as in the graph, tensors that are read more than once
-    come after them.  ``picks``: of the graph's nodes.
+    """The choice as a problem.  ``problem``: in it nodes are numbered as in the graph, tensors that
+    are read more than once come after them.  ``picks``: of the graph's nodes.
 
     ``free``: tensors that may be float32 or encoded so.  ``flash``: bytes that the constants of all
     nodes may take together.  ``room``: what there is of the arena at every node and conversion, in
@@ -143,8 +143,8 @@ class Program:
         ]
 
     def _ways(self, number: int, graph: Graph) -> Iterator[tuple[Way, int]]:
-        """Of a node of ours with its tensors as in ``graph``, and what they need of the arena;
-        where they have no room, with as much less workspace."""
+        """The ways of a node of ours with its tensors as in ``graph``, and what they need of the
+        arena; where they have no room, with as much less workspace."""
         node, needs = self.graph.nodes[number], self._needs
         every = self._prices.ways(node, graph)
         if needs is None:
@@ -178,8 +178,8 @@ class Program:
         return needs.own(number, layer, views), needs.room.taken(layer.workspace_bytes)
 
     def _picks_of(self, number: int) -> list[Pick]:
-        """Of those that look alike to the neighbours, and take as much of what is limited, the
-        cheapest."""
+        """The cheapest of the picks that look alike to the neighbours, and take as much of what is
+        limited."""
         node = self.graph.nodes[number]
         names = (*node.reads(), *node.outputs)
         tensors = {name: self.graph[name] for name in names if name}
@@ -200,7 +200,7 @@ class Program:
         return list(found.values())
 
     def _encodings(self, node: Node) -> Iterator[Stored]:
-        """Those that the tensors of ``node`` may have together."""
+        """The encodings that the tensors of ``node`` may have together."""
         reads, own = node.reads(), dict.fromkeys((*node.reads(), *node.outputs))
         names = [name for name in own if name in self._free]
         groups = [[name] for name in names]

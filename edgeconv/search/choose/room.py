@@ -34,7 +34,8 @@ class Room:
 
 
 class Needs:
-    """Of the nodes of ``graph`` by number, of which ``free`` tensors may be encoded so.
+    """What the picks need of the nodes of ``graph`` by number, of which ``free`` tensors may be
+    encoded so.
 
     ``aliases``: by node those that its kernels may offer.
     """
@@ -97,7 +98,7 @@ class Needs:
         return {name: top(name) for name in self._moving}
 
     def bytes(self, name: str, view: View) -> int:
-        """Of a tensor in memory as ``view``; none where it may be the caller's."""
+        """The bytes of a tensor in memory as ``view``; none where it may be the caller's."""
         encoding, layout = view
         tensor = self.graph[name]
         size = tensor_bytes(replace(tensor, storage=encoding, layout=layout))
@@ -110,7 +111,7 @@ class Needs:
         return self.room.taken(size)
 
     def least(self, name: str) -> int:
-        """Of a tensor in memory, whatever is picked."""
+        """The fewest bytes of a tensor in memory, whatever is picked."""
         encodings = {self.graph[name].storage}
         if name in self._free:
             encodings.add(self._free[name])

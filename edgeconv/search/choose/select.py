@@ -77,7 +77,8 @@ def _force_algorithms(graph: Graph, wanted: Mapping[str, str], target: Target) -
 
 
 def _in_integers(wanted: Mapping[str, str]) -> dict[str, str]:
-    """Those of ``wanted`` that compute in integers: they apply where results are stored so."""
+    """The algorithms of ``wanted`` that compute in integers: they apply where results are stored
+    so."""
     what = "convolution algorithm"
     return {
         layer: name

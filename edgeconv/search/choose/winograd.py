@@ -21,7 +21,7 @@ Forms = Mapping[str, tuple[Nested, ...]]
 
 
 def forms_within(graph: Graph, limits: Mapping[str, float]) -> Forms:
-    """Of the convolutions that ``limits`` names, the forms whose error on their own filters is at
+    """For the convolutions that ``limits`` names, the forms whose error on their own filters is at
     most that part of their largest output; those that have none are left out."""
     found = {
         node.name: accurate(weights_of(node, graph), limits[node.name], node.attrs["strides"])
@@ -42,7 +42,7 @@ def forms_described(graph: Graph, plans: Mapping[str, Mapping[str, object]]) -> 
 
 
 def convolutions(graph: Graph) -> list[Node]:
-    """Those that may have a form, however large its error."""
+    """The convolutions that may have a form, however large its error."""
     return [node for node in graph.nodes if node.op == "Conv" and _has_forms(node, graph)]
 
 

@@ -14,7 +14,8 @@ from edgeconv.target.board import Board
 
 
 class AtBest:
-    """Of ``graph`` on ``board``, whatever its formats do to the outputs: plans of ``lower``."""
+    """What storage formats make at best of ``graph`` on ``board``, whatever its formats do to the
+    outputs: plans of ``lower``."""
 
     def __init__(
         self,

@@ -83,17 +83,17 @@ class Measured:
         return min(self._baseline.noise(), LOUDEST) if self._real else 0.0
 
     def noise(self, formats: Mapping[str, str]) -> float:
-        """Of a choice, by the keys that ``search.choose.select`` takes: what it adds."""
+        """The noise of a choice, by the keys that ``search.choose.select`` takes: what it adds."""
         noise = min(self._baseline.noise(*self._variant(formats)), LOUDEST)
         return max(noise - self.own, 0.0)
 
     def bounded(self, formats: Mapping[str, str]) -> float:
-        """The same, of other samples too: what a limit of noise is held to."""
+        """The noise of a choice, of other samples too: what a limit of noise is held to."""
         _, noise = self._baseline.noises(*self._variant(formats))
         return max(min(noise, LOUDEST) - self.own, 0.0)
 
     def accuracy(self, formats: Mapping[str, str]) -> Accuracy:
-        """The same in full."""
+        """The accuracy of a choice, in full."""
         return self._baseline.accuracy(*self._variant(formats))
 
     def chosen(self, formats: Mapping[str, str]) -> dict[str, Rounded]:
@@ -133,7 +133,7 @@ class Measured:
         return alone, noise
 
     def best_noise(self, choices: Sequence[Mapping[str, str]]) -> list[float]:
-        """Of each choice what ``best`` leaves, where that gains more than a decibel or two and
+        """For each choice what ``best`` leaves, where that gains more than a decibel or two and
         rounding so many in turn is affordable; else as ``noise``."""
         coarse = [not COARSE.isdisjoint(formats.values()) for formats in choices]
         runs = sum(coarse) * len(self.engine.layers) * min(SAMPLES, len(self.learning))

@@ -46,7 +46,8 @@ Lower = Callable[[Graph, Mapping[str, str]], FormatPlan]
 
 @dataclass(frozen=True, slots=True)
 class Offered:
-    """``weights``: formats by layer with filters, ``results``: by tensor that can be stored.
+    """The storage formats on offer.  ``weights``: formats by layer with filters, ``results``: by
+    tensor that can be stored.
 
     ``storable``: the tensors that may be in any format but ``kept``.
     """

@@ -226,7 +226,8 @@ class Search:
         return tuple(undominated([replace(point, noise=noise) for point, noise in pairs]))
 
     def on(self, lower: Lower, kept: frozenset[str]) -> Search:
-        """The same network with other kernels: what was measured stays.  Not to be closed."""
+        """A search of the same network with other kernels: what was measured stays.  Not to be
+        closed."""
         other = copy(self)
         other.__dict__.pop("tables", None)
         other.lower = lower
@@ -235,7 +236,7 @@ class Search:
         return other
 
     def planned_by(self, lower: Lower) -> Search:
-        """The same formats and tables, planned by ``lower``.  Not to be closed."""
+        """A search of the same formats and tables, planned by ``lower``.  Not to be closed."""
         self.tables  # noqa: B018 - which both then have
         other = copy(self)
         other.lower = lower

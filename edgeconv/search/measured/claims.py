@@ -30,7 +30,7 @@ _OF_KEY = " AND ".join(f"{name} = ?" for name in COLUMNS[:5])
 
 
 def claim(base: sqlite3.Connection, keys: Iterable[Columns]) -> set[Columns]:
-    """Those that are free, which are claimed; in a transaction."""
+    """The kernel calls that are free, which are claimed; in a transaction."""
     taken = others(base)
     free = {key for key in keys if key not in taken}
     base.execute(_MADE)

@@ -61,8 +61,8 @@ def board_key(board: Board) -> str:
 
 @cache
 def kernel_version() -> str:
-    """Of all kernels, and of how they are timed, 16 hexadecimal digits: what was measured of
-    another version says nothing."""
+    """The version of all kernels, and of how they are timed, 16 hexadecimal digits: what was
+    measured of another version says nothing."""
     digest = hashlib.sha256(_METHOD)
     templates = resources.files("edgeconv.codegen")
     for folder in (*headers.folders(), *(templates.joinpath(name) for name in _TEMPLATES)):

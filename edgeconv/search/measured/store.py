@@ -38,8 +38,9 @@ CREATE TABLE IF NOT EXISTS measured (
 
 @dataclass(frozen=True, slots=True, order=True)
 class Key:
-    """``kernel``: `kernel_key`; ``board``: `board_key`; ``place``: "board", or the emulator's name;
-    ``compiler``: its name and version; ``version``: `kernel_version`."""
+    """What identifies a measured time.  ``kernel``: `kernel_key`; ``board``: `board_key`;
+    ``place``: "board", or the emulator's name; ``compiler``: its name and version; ``version``:
+    `kernel_version`."""
 
     kernel: str
     board: str
@@ -50,9 +51,9 @@ class Key:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """``seconds``: of one call, the median of ``runs``; None where it could not be built or run for
-    the reason ``error``.  ``predicted``: what the model of the board said.  ``workload`` and
-    ``candidate`` are for people."""
+    """A measured time.  ``seconds``: of one call, the median of ``runs``; None where it could not
+    be built or run for the reason ``error``.  ``predicted``: what the model of the board said.
+    ``workload`` and ``candidate`` are for people."""
 
     key: Key
     seconds: float | None
@@ -130,8 +131,8 @@ class Store(Closing):
             self._base.execute("COMMIT")
 
     def claim(self, keys: Sequence[Key]) -> set[Key]:
-        """Those of ``keys`` that no other process measures now: this one does from here on, until
-        it lets go of them or is gone."""
+        """The keys of ``keys`` that no other process measures now: this one does from here on,
+        until it lets go of them or is gone."""
         return set(
             self._changing(lambda base: claims.claim(base, [astuple(k) for k in keys]), keys)
         )
@@ -142,7 +143,7 @@ class Store(Closing):
         self._changing(lambda base: claims.release(base, names), keys)
 
     def claimed(self, keys: Sequence[Key]) -> set[Key]:
-        """Those of ``keys`` that another process measures now."""
+        """The keys of ``keys`` that another process measures now."""
         with self._failing():
             found = claims.others(self._base)
         return {key for key in keys if astuple(key) in found}
@@ -150,7 +151,7 @@ class Store(Closing):
     def _changing(
         self, change: Callable[[sqlite3.Connection], set[claims.Columns]], keys: Sequence[Key]
     ) -> Iterator[Key]:
-        """Those of ``keys`` that a transaction returns."""
+        """The keys of ``keys`` that a transaction returns."""
         with self._failing():
             self._base.execute("BEGIN IMMEDIATE")
             try:

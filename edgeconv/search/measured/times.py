@@ -19,7 +19,8 @@ ON_BOARD = "board"  # the place that counts most: no emulator
 
 @dataclass(frozen=True, slots=True)
 class Times:
-    """``seconds``: by `kernel_key`.  ``compiler``, ``place``: what they were measured with."""
+    """The times that hold for one board.  ``seconds``: by `kernel_key`.  ``compiler``, ``place``:
+    what they were measured with."""
 
     seconds: Mapping[str, float]
     compiler: str = ""
@@ -33,7 +34,7 @@ class Times:
 
 
 def times_of(rows: Iterable[Row], compiler: str, place: str) -> Times:
-    """Those measured with this compiler in this place."""
+    """The times measured with this compiler in this place."""
     found: dict[str, float] = {}
     for row in rows:
         kernel = row.key.kernel

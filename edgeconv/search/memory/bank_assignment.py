@@ -18,7 +18,8 @@ CORE = 16  # blocks of a bank up to which those that really collide are looked f
 
 @dataclass(frozen=True, slots=True)
 class BankAssignment:
-    """``banks`` and ``bases``: by block, its bank and its first byte there.
+    """The bank and the place of every block.  ``banks`` and ``bases``: by block, its bank and its
+    first byte there.
 
     ``heights`` and ``bounds``: by bank, the bytes it needs and a lower bound of them.  ``optimal``:
     no bank can be smaller for the blocks in it.

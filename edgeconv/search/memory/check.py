@@ -303,7 +303,7 @@ class _Places:
         self._written[self._number[name]] = True
 
     def at(self, place: Place, step: int) -> Iterator[str]:
-        """Those that share bytes with ``place`` and are needed at ``step`` or later."""
+        """The tensors that share bytes with ``place`` and are needed at ``step`` or later."""
         found = self._written & (self._last >= step)
         found &= self._region == self._regions.get(_region(place), -1)
         found &= (self._low < place.offset + place.bytes) & (self._high > place.offset)

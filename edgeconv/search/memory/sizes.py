@@ -85,7 +85,7 @@ class Excess:
 
     @property
     def bytes(self) -> int:
-        """Those that are too many."""
+        """The bytes that are too many."""
         return self.needed - self.allowed
 
 
@@ -110,7 +110,7 @@ class Sizes:
         return any(kind in ("", excess.kind) for excess in found)
 
     def beside(self, overhead: Overhead) -> Sizes:
-        """The same with what a built program takes beside: against budgets, not in regions."""
+        """The sizes with what a built program takes beside: against budgets, not in regions."""
         ram, flash = self.ram, self.flash
         return Sizes(
             replace(ram, parts={**ram.parts, "overhead": overhead.ram}),

@@ -28,7 +28,7 @@ def check_steps(choice: Choice) -> None:
 
 
 def _results(choice: Choice, step: Step) -> list[str]:
-    """Of all layers but the last."""
+    """The results of all layers but the last."""
     return [name for i in step.layers[:-1] for name in choice.layers[i].node.outputs if name]
 
 

@@ -42,7 +42,8 @@ class LayerPrediction:
 
 @dataclass(frozen=True, slots=True)
 class Roofline:
-    """``levels``: name and bandwidth in GB/s of those that the board states, nearest first."""
+    """The roofs of a board.  ``levels``: name and bandwidth in GB/s of those that the board states,
+    nearest first."""
 
     peak_gflops: float
     levels: tuple[tuple[str, float], ...]
@@ -138,8 +139,8 @@ def _shared(
     shares: Sequence[Share],
     team: Team,
 ) -> LayerPrediction:
-    """Of a layer that several workers compute.  Power that a board draws while a core computes it
-    draws for each."""
+    """The prediction of a layer that several workers compute.  Power that a board draws while a
+    core computes it draws for each."""
     timed = not missing(board)
     cost = shared(layer, splits_of(layer, choice.isa), shares, operands, machine, team)
     each = price(layer, operands, machine)

@@ -31,7 +31,7 @@ Border = Callable[[str], float]
 
 @dataclass(frozen=True, slots=True)
 class Costs:
-    """Of layers by name, in float32 and in integers."""
+    """The costs of layers by name, in float32 and in integers."""
 
     real: Mapping[str, float]
     whole: Mapping[str, float]

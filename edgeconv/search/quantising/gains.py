@@ -15,8 +15,9 @@ _WORDS = {  # ways to round filters
 
 @dataclass(frozen=True, slots=True)
 class Gain:
-    """``before`` and ``after``: noise over signal at the outputs, on samples that chose nothing.
-    ``taken``: whether it stands; it does where it gains clearly."""
+    """What one part of post-training quantisation gained.  ``before`` and ``after``: noise over
+    signal at the outputs, on samples that chose nothing.  ``taken``: whether it stands; it does
+    where it gains clearly."""
 
     what: str
     before: float
@@ -29,7 +30,7 @@ class Gain:
 
 
 def of_way(name: str, before: float, after: float, *, taken: bool) -> Gain:
-    """Of a way to round filters, which has in it what those before it do."""
+    """The gain of a way to round filters, which has in it what those before it do."""
     return Gain(_WORDS[name], before, after, taken)
 
 

@@ -17,8 +17,9 @@ from edgeconv.target.targets import Target
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """``groups``: tensors that are rounded as soon as they are written, those together that share a
-    grid.  ``carried``: what only moves such numbers, and the member of a group that it is like."""
+    """Where a network is rounded.  ``groups``: tensors that are rounded as soon as they are
+    written, those together that share a grid.  ``carried``: what only moves such numbers, and the
+    member of a group that it is like."""
 
     groups: tuple[tuple[str, ...], ...]
     carried: Mapping[str, str]

@@ -47,8 +47,8 @@ FITTED, CHOSEN, EVERY = "fitted", "chosen", "every"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Quantised:
-    """``graph``: with grids, residuals and activations not yet fused again.  ``grids``: of the
-    tensors that are rounded, ``filters``: of the layers whose filters are."""
+    """A quantised network.  ``graph``: with grids, residuals and activations not yet fused again.
+    ``grids``: of the tensors that are rounded, ``filters``: of the layers whose filters are."""
 
     graph: Graph
     grids: Mapping[str, Activation]
@@ -149,7 +149,7 @@ class Quantiser(Closing):
         return best
 
     def _noises(self, whole: Quantised) -> Noises:
-        """Of each layer's filters and each group's grid, alone."""
+        """The noise of each layer's filters and each group's grid, alone."""
         count = len(whole.filters) + len(self.places.groups)
         baseline = Baseline(self.engine, self.judging.at_most(affordable(self.engine, count)))
         filters: dict[str, float] = {}
@@ -164,7 +164,7 @@ class Quantiser(Closing):
         return Noises(filters, groups)
 
     def _groups_of(self, layer: str, like: Mapping[str, str]) -> tuple[int, ...]:
-        """Of what a layer reads and writes; none where one of both stays float32."""
+        """The groups of what a layer reads and writes; none where one of both stays float32."""
         node = self.engine.layers[layer]
         number = {group[0]: i for i, group in enumerate(self.places.groups)}
         names = (node.inputs[0], node.output)
@@ -221,7 +221,8 @@ class Quantiser(Closing):
         )
 
     def _noise_of(self, way: str, grids: Mapping[str, Activation], baseline: Baseline) -> float:
-        """Of filters rounded in this way, to the samples that fit, and results on ``grids``."""
+        """The noise of filters rounded in this way, to the samples that fit, and results on
+        ``grids``."""
         wanted, fitted = dict.fromkeys(self.wanted, FORM), self._fitted.at_most(_TELLING_SAMPLES)
         found = WAYS[way](self.engine, fitted, wanted, grids, self.progress)
         return baseline.noise(parameters_of(self.in_integers(found, grids)), grids)
@@ -245,7 +246,8 @@ class Quantiser(Closing):
             return choose(together(seen[use][name] for name in groups[number]))
 
         def ranges(use: str, chosen: Mapping[int, Range]) -> dict[str, Activation]:
-            """Of every group by the samples of a use; the widest of those not chosen for."""
+            """The range of every group by the samples of a use; the widest of those not chosen
+            for."""
             found: dict[str, Activation] = {}
             for number, group in enumerate(groups):
                 own = range_of(use, number, chosen.get(number, widest))

@@ -36,7 +36,8 @@ _LEAST = 2.0**-96  # of a scale: a tensor of zeros has one too
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ObservedRange:
-    """``low`` and ``high``: of all numbers and 0.  ``values``: some of them, drawn at random."""
+    """The numbers that a tensor took on samples.  ``low`` and ``high``: of all numbers and 0.
+    ``values``: some of them, drawn at random."""
 
     low: float
     high: float
@@ -69,7 +70,7 @@ def see(
 
 
 def together(seen: Iterable[ObservedRange]) -> ObservedRange:
-    """Of tensors that share a grid."""
+    """The range of tensors that share a grid."""
     all_seen = list(seen)
     return ObservedRange(
         min(one.low for one in all_seen),
@@ -116,8 +117,8 @@ def informative(seen: ObservedRange) -> Activation:
 
 
 def _divergence(counts: npt.NDArray[np.int64], middles: Floats, function: Activation) -> float:
-    """Of the ``counts`` of numbers near ``middles``, cut off at the ends of the grid, from what is
-    left of them on it: alike within a step."""
+    """The divergence of the ``counts`` of numbers near ``middles``, cut off at the ends of the
+    grid, from what is left of them on it: alike within a step."""
     step = np.rint(middles / np.float32(function.alpha))
     inside = (step >= function.beta) & (step <= function.gamma)
     place = np.clip(step, function.beta, function.gamma).astype(np.int64) - int(function.beta)

@@ -19,8 +19,8 @@ _LITTLE = 1e-6  # of all that can be saved: what a tensor or filters as int8 are
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """``filters``: layers, ``groups``: numbers of `Places.groups` that are rounded.  ``saved``: of
-    the layers that are then in integers."""
+    """The layers that are computed in integers.  ``filters``: layers, ``groups``: numbers of
+    `Places.groups` that are rounded.  ``saved``: of the layers that are then in integers."""
 
     filters: frozenset[str]
     groups: frozenset[int]

@@ -38,7 +38,7 @@ def settled(entry: Rounded, x: float, y: float) -> Rounded:
 
 
 def _with_whole_multipliers(units: Singles, by: float) -> Singles:
-    """Of each unit's neighbours the one whose product with ``by`` is nearest to a word."""
+    """For each unit that neighbour whose product with ``by`` is nearest to a word."""
     power = 32 + most_right(units.astype(np.float64) * by)
     away = np.arange(-_NEAR, _NEAR + 1, dtype=np.int32)
     tried = (units.view(np.int32)[:, None] + away).view(np.float32)

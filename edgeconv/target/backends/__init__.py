@@ -48,7 +48,7 @@ def folders() -> Mapping[str, Path]:
 
 
 def micro_kernels() -> tuple[MicroKernel, ...]:
-    """Those of all instruction sets."""
+    """The micro-kernels of all instruction sets."""
     return tuple(row for target in TARGETS.values() for row in target.kernels)
 
 

@@ -11,14 +11,15 @@ from edgeconv.target.board import Board
 
 @dataclass(frozen=True, slots=True)
 class Catalogue:
-    """``boards``: sorted by name.  ``invalid``: the errors of files that describe none."""
+    """All boards.  ``boards``: sorted by name.  ``invalid``: the errors of files that describe
+    none."""
 
     boards: tuple[Board, ...]
     invalid: tuple[EdgeconvError, ...]
 
     @property
     def status(self) -> Exit:
-        """Of a command that shows them: wrong usage where a file is invalid."""
+        """The exit status of a command that shows them: wrong usage where a file is invalid."""
         return Exit.USAGE if self.invalid else Exit.OK
 
 

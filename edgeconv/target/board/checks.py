@@ -30,7 +30,8 @@ Data = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """``field``: its path in the file, such as ``memory[1].base``.  ``hint``: the way out."""
+    """Something wrong with a board file.  ``field``: its path in the file, such as
+    ``memory[1].base``.  ``hint``: the way out."""
 
     field: str
     got: str

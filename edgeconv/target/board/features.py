@@ -34,7 +34,7 @@ _WITH_DSP = ("-mcpu=cortex-m33", "-mcpu=cortex-m35p", "-mcpu=star-mc1")
 
 
 def detected(row: Target, host: Host) -> frozenset[str]:
-    """Those of ``host`` for which there are micro-kernels."""
+    """The features of ``host`` for which there are micro-kernels."""
     return frozenset(k.feature for k in row.kernels if k.feature and host.has(k.cpu_flags))
 
 

@@ -10,7 +10,7 @@ from edgeconv.target.board import Board
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """``costs``: what is done, or not, without the ``key``."""
+    """A key that a board file leaves out.  ``costs``: what is done, or not, without the ``key``."""
 
     key: str
     costs: str

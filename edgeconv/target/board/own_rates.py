@@ -38,7 +38,7 @@ _LEAST, _MOST = 2.0**-10, 2.0**20  # bytes per cycle, and cycles, of any machine
 
 @dataclass(frozen=True, slots=True)
 class OwnRates:
-    """Of one core, each number rounded.
+    """The rates of one core, each number rounded.
 
     ``loads_per_multiply_add``: vectors and broadcasts that register tiles load while it multiplies
     and adds a vector.  ``multiply_adds_per_cycle``: of vectors.  ``bandwidth``: bytes per cycle
@@ -92,7 +92,8 @@ class OwnRates:
 
 
 def path() -> Path:
-    """Of the file; raises RuntimeError where there is neither XDG_CACHE_HOME nor a home."""
+    """The path of the file; raises RuntimeError where there is neither XDG_CACHE_HOME nor a
+    home."""
     cache = Path(os.environ.get("XDG_CACHE_HOME", ""))
     folder = cache if cache.is_absolute() else Path.home() / ".cache"
     return folder / "edgeconv" / "host.json"

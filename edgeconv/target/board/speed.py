@@ -22,7 +22,7 @@ NOMINAL = 1e-9  # seconds of a cycle where the board states no clock; ratios are
 
 
 def cycle_seconds(target: Target) -> float:
-    """Of the clock."""
+    """The seconds of a cycle of the clock."""
     return 1 / target.clock_hz if target.clock_hz else NOMINAL
 
 

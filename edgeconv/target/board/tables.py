@@ -45,9 +45,10 @@ class Memory:
 
 @dataclass(frozen=True, slots=True)
 class Energy:
-    """``mac``: joules of one float32 multiply-add.  ``byte``: joules per byte that crosses between
-    a level ("L1", "L2", "L3", "memory", "flash") and the one in front of it.  ``idle``: watts that
-    the board draws meanwhile.  ``source``: where the numbers come from, in words.
+    """The energies that a board states.  ``mac``: joules of one float32 multiply-add.  ``byte``:
+    joules per byte that crosses between a level ("L1", "L2", "L3", "memory", "flash") and the one
+    in front of it.  ``idle``: watts that the board draws meanwhile.  ``source``: where the numbers
+    come from, in words.
 
     Or ``run`` instead of these: watts that the board draws while a core computes, all included.
     """
@@ -61,8 +62,8 @@ class Energy:
 
 @dataclass(frozen=True, slots=True)
 class CoreKind:
-    """``cpus``: the numbers that the system gives cores of one kind, as fast as ``speed`` says, in
-    parts of the core that the file describes."""
+    """Cores of one kind.  ``cpus``: the numbers that the system gives cores of one kind, as fast as
+    ``speed`` says, in parts of the core that the file describes."""
 
     cpus: tuple[int, ...]
     speed: float
@@ -93,8 +94,9 @@ class SetBits:
 
 @dataclass(frozen=True, slots=True)
 class Firmware:
-    """``stack``: bytes kept free for it while memory is planned.  ``interrupts``: external ones,
-    in the vector table.  ``setup``: what comes before any memory but the first is used."""
+    """What start-up code of a board does.  ``stack``: bytes kept free for it while memory is
+    planned.  ``interrupts``: external ones, in the vector table.  ``setup``: what comes before any
+    memory but the first is used."""
 
     stack: int
     interrupts: int
@@ -103,8 +105,8 @@ class Firmware:
 
 @dataclass(frozen=True, slots=True)
 class Toolchain:
-    """``cc``: compiler commands, best first, arguments allowed.  ``flags``: the board's own, after
-    those of its ISA.  ``install``: how to get the compiler."""
+    """How to compile for a board.  ``cc``: compiler commands, best first, arguments allowed.
+    ``flags``: the board's own, after those of its ISA.  ``install``: how to get the compiler."""
 
     cc: tuple[str, ...]
     flags: tuple[str, ...]
@@ -114,9 +116,9 @@ class Toolchain:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """``command``: the emulator and its arguments, or what reaches the board; empty otherwise.
-    ``install``: how to get it.  ``folder``: of a board behind ssh, where programs go meanwhile;
-    ``before``: words before the program there."""
+    """How programs of a board run.  ``command``: the emulator and its arguments, or what reaches
+    the board; empty otherwise.  ``install``: how to get it.  ``folder``: of a board behind ssh,
+    where programs go meanwhile; ``before``: words before the program there."""
 
     kind: RunKind
     command: tuple[str, ...]

@@ -20,10 +20,10 @@ TOGETHER = 2.0
 
 @dataclass(frozen=True, slots=True)
 class Team:
-    """``speeds``: of each core, in parts of the one that prices are of, the fastest first.
-    ``cpus``: their numbers, where the system has some and it matters which is which; else none.
-    ``fork_join``: seconds.  ``together``: bytes per second that all read of memory, in parts of
-    what one reads."""
+    """The cores that share a network.  ``speeds``: of each core, in parts of the one that prices
+    are of, the fastest first.  ``cpus``: their numbers, where the system has some and it matters
+    which is which; else none.  ``fork_join``: seconds.  ``together``: bytes per second that all
+    read of memory, in parts of what one reads."""
 
     speeds: tuple[float, ...]
     fork_join: float = FORK_JOIN

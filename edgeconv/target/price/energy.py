@@ -54,7 +54,7 @@ def joules(energy: Energy, macs: float, moved: Mapping[str, float], seconds: flo
 def joules_of(
     layer: Layer, flows: Sequence[Flow], seconds: float, machine: Machine
 ) -> float | None:
-    """Those of a layer that takes ``seconds``; None where the machine states no energies."""
+    """The joules of a layer that takes ``seconds``; None where the machine states no energies."""
     if machine.energy is None:
         return None
     behind = (*(level.name for level in machine.caches), MEMORY)

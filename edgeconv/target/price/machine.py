@@ -23,7 +23,8 @@ MEMORY = "DRAM"  # what is behind the last cache
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """``byte``: seconds for a byte to come from here into registers, all the way."""
+    """A level of memory.  ``byte``: seconds for a byte to come from here into registers, all the
+    way."""
 
     name: str
     byte: float
@@ -31,9 +32,9 @@ class Level:
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """``slot``: seconds per vector instruction; ``cycle``: of the clock; ``load``: per byte of a
-    scalar load that waits for nothing.  ``in_order``: nothing is hidden behind anything else, but
-    what kernels prefetch.
+    """A core and its memories.  ``slot``: seconds per vector instruction; ``cycle``: of the clock;
+    ``load``: per byte of a scalar load that waits for nothing.  ``in_order``: nothing is hidden
+    behind anything else, but what kernels prefetch.
 
     ``lanes``: float32 in a vector.  ``sizes``: bytes of every cache, nearest first; ``caches``: L2
     and what is behind it.
@@ -68,7 +69,7 @@ class Machine:
         return next((cost for each, cost in costs if size <= each), self.weights.byte)
 
     def constant(self, distance: float) -> float:
-        """The same of constants that were read ``distance`` bytes of constants ago."""
+        """The seconds per byte of constants that were read ``distance`` bytes of constants ago."""
         levels = (0.0, *(level.byte for level in self.caches))
         cost, missing = 0.0, 1.0
         for number, byte in enumerate(levels):

@@ -17,9 +17,9 @@ FLOAT_BYTES = 4
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """``duration``: the seconds and what takes them.  ``flows``: bytes behind each cache.
-    ``joules``: None where the machine states no energies.  ``cold``: bytes of the operands that no
-    cache holds any more when the call begins."""
+    """The price of a kernel call.  ``duration``: the seconds and what takes them.  ``flows``: bytes
+    behind each cache.  ``joules``: None where the machine states no energies.  ``cold``: bytes of
+    the operands that no cache holds any more when the call begins."""
 
     duration: Duration
     flows: tuple[Flow, ...]
@@ -38,7 +38,7 @@ class Price:
 
     @property
     def bytes(self) -> float:
-        """Those behind the last cache, both ways; 0 without caches."""
+        """The bytes behind the last cache, both ways; 0 without caches."""
         return self.flows[-1].total if self.flows else 0.0
 
 

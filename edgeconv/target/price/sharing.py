@@ -25,8 +25,9 @@ from edgeconv.target.price.price import Price, price
 
 @dataclass(frozen=True, slots=True)
 class Sharing:
-    """``shares``: of every worker; none where one computes all.  ``duration``: of the slowest, with
-    what it takes to hand out the layer in ``seconds``.  ``busy``: seconds of all workers."""
+    """How workers share a layer.  ``shares``: of every worker; none where one computes all.
+    ``duration``: of the slowest, with what it takes to hand out the layer in ``seconds``.
+    ``busy``: seconds of all workers."""
 
     shares: tuple[Share, ...]
     duration: Duration
@@ -139,7 +140,7 @@ def crowded(machine: Machine, team: Team, workers: int) -> Machine:
 
 
 def _arrangements(splits: Splits, team: Team) -> Iterator[tuple[Share, ...]]:
-    """Of as many workers as there are pieces for, each in all ways."""
+    """The arrangements of as many workers as there are pieces for, each in all ways."""
     for workers in range(2, len(team.speeds) + 1):
         for down in range(1, workers + 1):
             across = workers // down

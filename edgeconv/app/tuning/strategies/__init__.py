@@ -14,8 +14,8 @@ from edgeconv.base.registry import lookup, scan
 
 @dataclass(frozen=True, slots=True)
 class Strategy:
-    """``following``: what comes next, nothing where all that it wants is measured.  ``require``
-    raises EdgeconvError where something that it needs is not installed."""
+    """A search strategy.  ``following``: what comes next, nothing where all that it wants is
+    measured.  ``require`` raises EdgeconvError where something that it needs is not installed."""
 
     name: str
     following: Callable[[Pool, Random], Batch]

@@ -32,7 +32,7 @@ def following(pool: Pool, rng: Random) -> Batch:
 
 
 def _through(pool: Pool, workload: str, number: int) -> list[Candidate]:
-    """Those of a workload that get as far as round ``number``."""
+    """The candidates of a workload that get as far as round ``number``."""
     found = list(pool.workloads[workload])
     for _ in range(number):
         timed = [each for each in found if pool.seconds(each)]

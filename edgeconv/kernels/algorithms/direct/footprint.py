@@ -101,7 +101,8 @@ class Input:
         return self.height.read_by(count) / -(-self.height.out // count)
 
     def _columns(self, pixels: int) -> Runs:
-        """Of one row, under ``pixels`` neighbouring outputs: whole lines unless they lie apart."""
+        """The runs of one row, under ``pixels`` neighbouring outputs: whole lines unless they lie
+        apart."""
         w = self.width
         span = min((pixels - 1) * w.stride + (w.kernel - 1) * w.dilation + 1, w.size)
         read = min(w.read(max(0, (w.out - pixels) // 2), pixels), span)
@@ -110,7 +111,8 @@ class Input:
         return Runs(read, self.pixel)
 
     def _stack(self, planes: float, rows: float, columns: Runs) -> Runs:
-        """These columns of so many planes and rows of every block; what touches is one run."""
+        """The runs of these columns of so many planes and rows of every block; what touches is one
+        run."""
         h, d = self.height, self.depth
         whole_rows = columns.size == self.width.size * self.pixel and self.packed
         dense = h.dilation == 1 and h.stride <= h.kernel

@@ -297,8 +297,8 @@ def _wants_minimum_workspace(problem: ConvProblem, target: Target) -> bool:
 
 
 def _minimum_workspace_plan(problem: ConvProblem, target: Target) -> DirectPlan:
-    """Of plans that take little longer than the fastest, the one of the least memory, code
-    included."""
+    """The plan of least memory, code included, of those that take little longer than the
+    fastest."""
     made = []
     for walk in _walks(problem, target):
         for plan in _decoding_ways(walk, problem, target):

@@ -46,7 +46,7 @@ def prefetch_distances(
 
 
 def _channel_cycles(plan: DirectPlan, target: Target) -> float:
-    """Of a step of the register tile: one channel at one kernel position."""
+    """The cycles of a step of the register tile: one channel at one kernel position."""
     slot = target.lanes * target.peak / (target.macs_per_cycle or target.lanes * target.peak)
     kernel = target.kernel(STRIPS)
     return slot * target.tile_slots(kernel, plan.largest_rows, plan.vectors)

@@ -202,7 +202,7 @@ class _TileTraffic:
 
     @property
     def _all_sums(self) -> Runs:
-        """Those of all rows of a chunk."""
+        """The sums of all rows of a chunk."""
         plan = self.nest.plan
         return self._sums(plan.planes * plan.chunk * plan.row)
 
@@ -254,19 +254,19 @@ class _TileTraffic:
         return self.nest.lost(strip, self.held, self.bias, *self._results(self.pixels))
 
     def _row_lost(self) -> float:
-        """The same from one row to the next that reads it."""
+        """The share of the input that is lost from one row to the next that reads it."""
         rows = min(self.nest.input.height.sharing, self.nest.plan.chunk)
         some, row = self.input_pass.rows(rows), self._written(rows * self.nest.plan.row)
         return self.nest.lost(some, self.held, row)
 
     def _plane_lost(self) -> float:
-        """The same from one plane to the next."""
+        """The share of the input that is lost from one plane to the next."""
         chunk = self.nest.plan.chunk
         row = self._written(chunk * self.nest.plan.row)
         return self.nest.lost(self.input_pass.rows(chunk), self.held, row)
 
     def _tile_lost(self) -> float:
-        """The same from one tile to the next."""
+        """The share of the input that is lost from one tile to the next."""
         chunk, filters = self.nest.plan.chunk, Runs(1, self.filters)
         image, output = self.input_all.sweep(chunk), self.output.sweep(chunk)
         return self.nest.lost(image, filters, output, self._all_sums)

@@ -71,10 +71,10 @@ def _loops_of(target: Target) -> _Loops:
 
 @dataclass(frozen=True, slots=True)
 class Int16Plan:
-    """``kernel``: what its function is called behind ec_int16_.  ``numbers``: of a window, with
-    zeros behind; ``chunk`` of them are summed in int32, 0 for all.  With vectors ``row``, by tiles
-    of so many ``pixels`` and ``vectors`` of filters, of which the last has ``last`` (0: as many).
-    """
+    """The plan of a convolution with int16.  ``kernel``: what its function is called behind
+    ec_int16_.  ``numbers``: of a window, with zeros behind; ``chunk`` of them are summed in int32,
+    0 for all.  With vectors ``row``, by tiles of so many ``pixels`` and ``vectors`` of filters, of
+    which the last has ``last`` (0: as many)."""
 
     kernel: str
     numbers: int
@@ -106,7 +106,7 @@ def sums_apart(problem: ConvProblem) -> bool:
 
 
 def numbers_of(problem: ConvProblem) -> int:
-    """Of a window of one group."""
+    """The numbers of a window of one group."""
     return problem.group_in_c * math.prod(problem.kernel)
 
 
@@ -150,7 +150,7 @@ def _gathered(problem: ConvProblem, block: int, loops: _Loops) -> float:
 
 
 def _pieces(count: int, length: int, block: int, loops: _Loops) -> float:
-    """Those of a window in so many pieces: k-blocks where one begins with a k-block, else
+    """The cycles of a window in so many pieces: k-blocks where one begins with a k-block, else
     numbers."""
     numbers, k_blocks = -(count * length) % block, 0
     for piece in range(count):
@@ -166,7 +166,7 @@ def is_plain(problem: ConvProblem, numbers: int) -> bool:
 
 
 def _loops(problem: ConvProblem, target: Target) -> _Loops:
-    """Those of the core; of sums that become float32 without what makes integers of them."""
+    """The cycles of the core; of sums that become float32 without what makes integers of them."""
     loops, real = _loops_of(target), real_cycles_of(target)
     if not problem.wide_real:
         return loops

@@ -37,8 +37,8 @@ Words = npt.NDArray[np.int32]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finished:
-    """``words``: of all channels, `WORDS` of each.  ``headers``: in front of the kernels'.
-    ``displayed``: what a plan says of it."""
+    """What makes results of int16 sums.  ``words``: of all channels, `WORDS` of each.  ``headers``:
+    in front of the kernels'.  ``displayed``: what a plan says of it."""
 
     words: Callable[[], Words]
     params: Mapping[str, Param]
@@ -51,7 +51,7 @@ class Finished:
 def finished(
     candidate: ConvCandidate[Int16Plan], node: Node, graph: Graph, target: Target
 ) -> Finished:
-    """That of a Conv or Dense node."""
+    """The finish of a Conv or Dense node."""
     if candidate.problem.wide_real:
         return _real(candidate, node, graph, target)
     sums = wide_sums_of(node, graph)
@@ -75,7 +75,7 @@ def _result(form: Wide | WidePair, width: int) -> tuple[int, ...]:
 
 
 def _added(sums: WideSums, node: Node, graph: Graph) -> dict[str, Param]:
-    """Those of ec_int16_residual; nothing without one."""
+    """The arguments of ec_int16_residual; nothing without one."""
     if sums.added is None:
         return {"added": (), "added_result": (), "residual_bytes": 0}
     pair, out = sums.added, graph[node.output].element_bytes

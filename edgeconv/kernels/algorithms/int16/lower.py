@@ -145,7 +145,7 @@ def has_zero_points(problem: ConvProblem, plan: Int16Plan) -> bool:
 
 
 def zero_points_header(problem: ConvProblem, plan: Int16Plan) -> tuple[str, ...]:
-    """That of filters that have them."""
+    """The header of filters that have them."""
     return ("ec_zero_points.h",) if has_zero_points(problem, plan) else ()
 
 

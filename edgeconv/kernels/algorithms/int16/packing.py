@@ -25,7 +25,7 @@ def in_pairs(weights: Floats, groups: int) -> Floats:
 
 
 def in_k_blocks_of_eight(weights: Floats, groups: int) -> Floats:
-    """The same four at a time, of each eight numbers in their order."""
+    """The filters four at a time, of each eight numbers in their order."""
     return in_blocks(by_group(weights, groups, FOUR), FOUR, EIGHT)
 
 

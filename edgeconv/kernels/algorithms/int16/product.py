@@ -88,7 +88,7 @@ def _form(a: Encoding, b: Encoding, y: Encoding, depth: int, low: int, high: int
 
 
 def wide_product_candidate(node: Node, graph: Graph, target: Target) -> Candidate | None:
-    """That of a MatMul node with such a form."""
+    """The candidate of a MatMul node with such a form."""
     product = product_of(node, graph)
     if not product.count * product.m * product.n or wide_product_of(node, graph) is None:
         return None

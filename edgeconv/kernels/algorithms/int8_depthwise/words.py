@@ -20,7 +20,7 @@ class WordShape:
     across: int
 
     def sets(self, kernel: Triple) -> int:
-        """Of kernel rows."""
+        """The sets of kernel rows."""
         return -(-kernel[0] * kernel[1] // self.down)
 
     def in_row(self, kernel: Triple) -> int:
@@ -38,7 +38,7 @@ class WordShape:
 
 
 def shapes(row: DotRow) -> tuple[WordShape, ...]:
-    """Those of words of ``row``: columns, rows, and what lies between."""
+    """The shapes of words of ``row``: columns, rows, and what lies between."""
     downs = (2**power for power in range(row.rows.bit_length() - 1, -1, -1))
     return tuple(WordShape(down, row.rows // down) for down in downs)
 
@@ -53,7 +53,7 @@ class Sharing:
 
 
 def sharing(problem: ConvProblem, shape: WordShape) -> Sharing:
-    """That of the fewest rows apart; 1 and all sets where there is none."""
+    """The sharing of the fewest rows apart; 1 and all sets where there is none."""
     sets = shape.sets(problem.kernel)
     unit, stride = shape.down * problem.dilations[1], problem.strides[1]
     apart = math.lcm(unit, stride)

@@ -145,7 +145,7 @@ def lower(candidate: RowsCandidate, node: Node, graph: Graph, target: Target) ->
 
 
 def _lower_real(candidate: RowsCandidate, node: Node, graph: Graph, target: Target) -> Layer:
-    """That of a layer whose sums become real numbers (`real_sums`)."""
+    """The kernel call of a layer whose sums become real numbers (`real_sums`)."""
     plan, room = candidate.plan, room_for(candidate.problem.out_c)
     sums = real_sums_of(node, graph)
     assert sums is not None, node.name

@@ -157,7 +157,7 @@ def _finish(
 
 
 def _strides(problem: ConvProblem, plan: RowsPlan, product: Product) -> dict[str, Param]:
-    """Those of rows of a and of the result, which are walked as the plan walks pixels."""
+    """The strides of rows of a and of the result, which are walked as the plan walks pixels."""
     a, out = product.a.row, product.out.row
     line, plane = plan.row, plan.rows * plan.row
     source = (problem.in_c, 0, 0, plane * a, line * a, a)

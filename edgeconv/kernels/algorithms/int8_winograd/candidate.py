@@ -47,7 +47,7 @@ def _rows(target: Target) -> tuple[MicroKernel, ...]:
 
 
 def _forms(problem: ConvProblem) -> tuple[Nested, ...]:
-    """Those of its kernel whose results fit 32 bits; none where the layer is not one of whole
+    """The forms of its kernel whose results fit 32 bits; none where the layer is not one of whole
     numbers, or there is nothing to sum."""
     depth, *window = problem.kernel
     whole = problem.whole_sums and problem.in_ring == problem.out_ring == 0

@@ -52,7 +52,7 @@ FORMS = tuple(Nested(form, form) for form in WHOLE)
 
 @lru_cache(maxsize=64)
 def whole_matrices(form: WinogradForm) -> Matrices:
-    """Those of ``form``, without fractions, proven to make ``scale`` times a convolution."""
+    """The matrices of ``form``, without fractions, proven to make ``scale`` times a convolution."""
     whole, plain = WHOLE[form], matrices(form)
     filters = tuple(
         tuple(number * whole.scale / weight for number in row)

@@ -12,8 +12,8 @@ ROWS_TOGETHER = 16  # of a tensor of one column: EC_INT8_ROWS_TOGETHER
 
 @dataclass(frozen=True, slots=True)
 class AdjacentWindows:
-    """Of the windows along an axis each ``every``-th, if one number of so many is taken: ``stride``
-    numbers from one window to the next."""
+    """Windows whose numbers lie side by side: along an axis each ``every``-th, if one number of so
+    many is taken: ``stride`` numbers from one window to the next."""
 
     every: int
     stride: int
@@ -25,7 +25,7 @@ class AdjacentWindows:
         return AdjacentWindows(apart // common, stride // common)
 
     def numbers(self, windows: int, taps: int) -> int:
-        """Those that the first such windows of ``windows`` have, of ``taps`` each."""
+        """The numbers that the first such windows of ``windows`` have, of ``taps`` each."""
         return (-(-windows // self.every) - 1) * self.stride + taps
 
 
@@ -58,7 +58,7 @@ def is_column(problem: ConvProblem) -> bool:
 
 
 def taken(problem: ConvProblem, *, in_pairs: bool) -> Taken:
-    """That of a layer; without pairs all numbers are lone."""
+    """The numbers of a layer; without pairs all numbers are lone."""
     height, width = problem.kernel[1:]
     if not in_pairs and is_tall(problem):
         rows = tall_rows(problem)

@@ -70,7 +70,7 @@ NUMBERS_BYTES = 8  # of a pixel and four or eight channels of a depthwise layer
 
 @dataclass(frozen=True, slots=True)
 class IntegerPlan:
-    """``two``: of a depthwise layer by pairs of rows."""
+    """The plan of a convolution in integers.  ``two``: of a depthwise layer by pairs of rows."""
 
     kernel: IntegerKernel
     two: Depthwise2x2 | None = None
@@ -98,7 +98,7 @@ def candidates(problem: ConvProblem, target: Target) -> tuple[ConvCandidate[Inte
 def image_candidates(
     problem: ConvProblem, target: Target
 ) -> tuple[ConvCandidate[IntegerPlan], ...]:
-    """The same without the kernel that goes row by row: filters are in panels."""
+    """The candidates without the kernel that goes row by row: filters are in panels."""
     if target.lanes > 1 or not problem.integers or not is_image(problem):
         return ()
     helium = HELIUM in target.features
@@ -376,7 +376,7 @@ def _is_3x3(problem: ConvProblem) -> bool:
 
 
 def _bytes_of_words(channels: int, taps: int) -> int:
-    """Of so many channels with their filters."""
+    """The bytes of the words of so many channels with their filters."""
     return 4 * words_of(channels, taps)
 
 
@@ -403,8 +403,8 @@ def leaves(problem: ConvProblem) -> bool:
 
 
 def dense_candidate(problem: ConvProblem, target: Target) -> ConvCandidate[IntegerPlan]:
-    """That of a fully connected layer: row by row, which needs no panel, or as an image of as many
-    pixels, whichever is faster."""
+    """The candidate of a fully connected layer: row by row, which needs no panel, or as an image of
+    as many pixels, whichever is faster."""
     if HELIUM in target.features:
         kernel = DENSE_1X4_AROUND if problem.asymmetric else DENSE_1X4
         return replace(helium_dense(problem), plan=IntegerPlan(kernel), workspace={})
@@ -433,7 +433,8 @@ def rows_of(problem: ConvProblem) -> int:
 
 
 def _dense_around(problem: ConvProblem, target: Target) -> ConvCandidate[IntegerPlan]:
-    """The same of filters with zero points: sums are made in registers, results of them in C."""
+    """The candidate of filters with zero points: sums are made in registers, results of them in
+    C."""
     core = cycles_of(target)
     rows, fours = rows_of(problem), -(-problem.out_c // FOUR)
     k_blocks = -(-problem.in_c // K_BLOCK)

@@ -33,7 +33,8 @@ Row = TypeVar("Row")
 
 
 def of_core(target: Target, rows: Mapping[str, Row], other: Row) -> Row:
-    """Of ``rows``, by features, the first that the core of ``target`` has; else the ``other``."""
+    """The row, by features, of ``rows``: the first that the core of ``target`` has; else the
+    ``other``."""
     return next((row for feature, row in rows.items() if feature in target.features), other)
 
 
@@ -69,22 +70,20 @@ class Summed:
 
 @dataclass(frozen=True, slots=True)
 class Cycles:
-    """``tile``: of 24 products, four numbers of three pixels by two filters; ``tile_results``: of
-    the six results of a tile.  ``widened``: of four numbers of a pixel that are packed, and what
-    ``windows`` take besides.
-    ``window``, ``column``: of four channels of a depthwise layer 36 products and their results, and
-    twelve numbers that are packed.  ``dot``, ``dot_results``: of 16 products of a fully connected
-    layer, and of four results.  ``added``: of a result that a residual is added to.
-    Of four channels of a depthwise layer of another kernel: ``taps`` of a window's results,
-    ``pair_tap`` and ``lone_tap`` of the products of a column of two rows and of one,
-    ``pair_column`` and ``lone_column`` of the numbers of these that are packed.  ``row_of_four``
-    and ``row_of_taps``: of four channels of a row of either; ``rows_of_taps``: of some rows of a
-    tensor of one column.  ``few``: of windows whose channels
+    """Cycles of the loops of ec_int8_*.h.  ``tile``: of 24 products, four numbers of three pixels
+    by two filters; ``tile_results``: of the six results of a tile.  ``widened``: of four numbers of
+    a pixel that are packed, and what ``windows`` take besides.  ``window``, ``column``: of four
+    channels of a depthwise layer 36 products and their results, and twelve numbers that are packed.
+    ``dot``, ``dot_results``: of 16 products of a fully connected layer, and of four results.
+    ``added``: of a result that a residual is added to.  Of four channels of a depthwise layer of
+    another kernel: ``taps`` of a window's results, ``pair_tap`` and ``lone_tap`` of the products of
+    a column of two rows and of one, ``pair_column`` and ``lone_column`` of the numbers of these
+    that are packed.  ``row_of_four`` and ``row_of_taps``: of four channels of a row of either;
+    ``rows_of_taps``: of some rows of a tensor of one column.  ``few``: of windows whose channels
     are no whole k-blocks, where they take something else; ``threes`` and ``few_threes``: the same
     of layers some of whose windows are packed three at a time, where that is done.  Of filters with
     zero points: ``summed``; of a fully connected layer ``dot_sum`` and ``dot_around`` in place of
-    ``dot`` and ``dot_results``.
-    """
+    ``dot`` and ``dot_results``."""
 
     tile: float
     tile_results: float
@@ -173,13 +172,12 @@ TAPS_1X8, TAP_1X8, ROW_1X8, AROUND_1X8, LAST_1X8 = 40.0, 9.0, 6.0, 140.0, 100.0
 
 @dataclass(frozen=True, slots=True)
 class RealCycles:
-    """Of layers whose sums become float32 (ec_int8_real.h).  ``tile``: of the six sums of a tile,
-    and ``four``: of those of four filters, beside their products; ``around``: of the latter, where
-    filters have zero points, besides.  Of a depthwise layer ``window``
-    and ``tap`` of four channels, ``lone`` and ``lone_tap`` of one; where columns are taken apart as
-    for int8 results ``nine`` sums of four channels, and ``taps`` of another kernel besides what
-    `Cycles` has of its taps.  ``result``: of a sum that
-    becomes float32 and is stored, the epilogue aside.
+    """Cycles of layers whose sums become float32 (ec_int8_real.h).  ``tile``: of the six sums of a
+    tile, and ``four``: of those of four filters, beside their products; ``around``: of the latter,
+    where filters have zero points, besides.  Of a depthwise layer ``window`` and ``tap`` of four
+    channels, ``lone`` and ``lone_tap`` of one; where columns are taken apart as for int8 results
+    ``nine`` sums of four channels, and ``taps`` of another kernel besides what `Cycles` has of its
+    taps.  ``result``: of a sum that becomes float32 and is stored, the epilogue aside.
 
     The least with which no layer of some fifteen, of each kind and of odd sizes, takes more than is
     predicted, as counted under QEMU: cycles of the manuals of Cortex-M0 and M4, of a Cortex-M7 and
@@ -207,7 +205,7 @@ _REAL_PORTABLE = RealCycles(60, 40, 30, 24, 20, 10, 8)
 
 
 def real_cycles_of(target: Target) -> RealCycles:
-    """Those of the core that ``target`` is."""
+    """The cycles of the core that ``target`` is."""
     rows = {
         THUMB_1: _REAL_THUMB_1,
         HELIUM: _REAL_HELIUM,
@@ -249,13 +247,13 @@ _PACKED_HELIUM, _PACKED_THUMB_1 = Packed(60, 5), Packed(150, 15)
 
 
 def pack_cycles(target: Target) -> Packed:
-    """Those of the core that ``target`` is."""
+    """The cycles of the core that ``target`` is."""
     rows = {THUMB_1: _PACKED_THUMB_1, HELIUM: _PACKED_HELIUM, DUAL_ISSUE: _PACKED_DUAL}
     return of_core(target, rows, _PACKED_SINGLE)
 
 
 def cycles_of(target: Target, scaling: str = "") -> Cycles:
-    """Those of the core that ``target`` is; ``scaling``: of sums."""
+    """The cycles of the core that ``target`` is; ``scaling``: of sums."""
     more = besides_of(target, scaling)
     core = _plain(target)
     return replace(
@@ -273,12 +271,12 @@ def _kind(target: Target) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Cycles2x2:
-    """Of depthwise layers by pairs of rows (ec_int8_2x2.h), for four channels of a lattice.  Of a
-    kernel of 3x3: ``four``; ``column`` of four rows that is packed; of one channel ``channel``, and
-    ``window`` of two columns and rows.  Of another: ``any_kernel``; ``pair`` of rows of a column
-    that is packed, and ``pairs`` of those of all columns; ``call`` of the windows of two rows; of
-    two channels of a window ``half``, and ``tap`` of a pair; ``transposed`` of a row of an image.
-    """
+    """Cycles of depthwise layers by pairs of rows (ec_int8_2x2.h), for four channels of a lattice.
+    Of a kernel of 3x3: ``four``; ``column`` of four rows that is packed; of one channel
+    ``channel``, and ``window`` of two columns and rows.  Of another: ``any_kernel``; ``pair`` of
+    rows of a column that is packed, and ``pairs`` of those of all columns; ``call`` of the windows
+    of two rows; of two channels of a window ``half``, and ``tap`` of a pair; ``transposed`` of a
+    row of an image."""
 
     four: float
     column: float
@@ -300,7 +298,7 @@ _DUAL_ISSUE_2X2 = Cycles2x2(95, 27, 20, 53, 50, 15, 28, 65, 32, 6.3, 700)
 
 
 def cycles_2x2_of(target: Target) -> Cycles2x2:
-    """Those of the core with DSP that ``target`` is."""
+    """The cycles of the core with DSP that ``target`` is."""
     return _DUAL_ISSUE_2X2 if DUAL_ISSUE in target.features else _SINGLE_ISSUE_2X2
 
 
@@ -320,6 +318,6 @@ def _plain(target: Target) -> Cycles:
 
 
 def plain_cycles_of(target: Target, scaling: str = "") -> Cycles:
-    """The same of what is computed in C, whatever the core multiplies integers by."""
+    """The cycles of what is computed in C, whatever the core multiplies integers by."""
     without = replace(target, features=target.features - {DSP, DUAL_ISSUE})
     return cycles_of(without, scaling)

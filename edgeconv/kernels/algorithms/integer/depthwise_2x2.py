@@ -43,7 +43,7 @@ class Depthwise2x2:
 
     @property
     def rows(self) -> int:
-        """Of one remainder in a block of rows of the output."""
+        """The rows of one remainder in a block of rows of the output."""
         if self.kernel.is_transposed:
             return self.problem.out_size[_ROW]
         if is_column(self.problem):
@@ -67,14 +67,14 @@ class Depthwise2x2:
         return PAIR_BYTES * self.pairs(rows) * (columns + 1)
 
     def cycles(self, target: Target) -> float:
-        """Of an image."""
+        """The cycles of an image."""
         core = cycles_2x2_of(target)
         more = besides_of(target, self.problem.sum_facts.scaling).six
         own = -(-self.problem.out_c // FOUR) * self._of_four(core, more)
         return self.times * (own + (core.transposed if self.kernel.is_transposed else 0.0))
 
     def _of_four(self, core: Cycles2x2, more: float) -> float:
-        """Of four channels.  A block whose last rows are missing counts as one."""
+        """The cycles of four channels.  A block whose last rows are missing counts as one."""
         height, width = self.problem.out_size[1:]
         down, across = self.down.every, self.across.every
         total = 0.0

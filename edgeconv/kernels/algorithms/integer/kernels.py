@@ -7,10 +7,11 @@ from dataclasses import dataclass, replace
 
 @dataclass(frozen=True, slots=True)
 class IntegerKernel:
-    """``name``: of its function, behind ec_int8_.  ``headers``: its own, and ``adds`` those of the
-    same that adds a residual, where there is one.  ``helium``: it computes with Helium's vectors.
-    ``is_dense``: it computes row by row.  Of a depthwise layer: ``is_3x3``: with a kernel of nine
-    numbers, and ``is_transposed``: with rows and columns exchanged."""
+    """A kernel of ec_int8_*.h.  ``name``: of its function, behind ec_int8_.  ``headers``: its own,
+    and ``adds`` those of the same that adds a residual, where there is one.  ``helium``: it
+    computes with Helium's vectors.  ``is_dense``: it computes row by row.  Of a depthwise layer:
+    ``is_3x3``: with a kernel of nine numbers, and ``is_transposed``: with rows and columns
+    exchanged."""
 
     name: str
     headers: tuple[str, ...]

@@ -83,7 +83,7 @@ def lower(candidate: ConvCandidate[IntegerPlan], node: Node, graph: Graph, targe
 
 
 def _lower_rows(candidate: ConvCandidate[IntegerPlan], node: Node, graph: Graph) -> Layer:
-    """The same of what is computed row by row."""
+    """The kernel call of what is computed row by row."""
     problem, form = candidate.problem, scaled_form(node, graph)
     by_1x4 = partial(filters_in_k_blocks, together=FOUR)
     filters = (filters_in_sixteens if candidate.plan.kernel.helium else by_1x4)(node, graph)
@@ -134,7 +134,7 @@ def _layer(
 
 
 def zero_points_header(problem: ConvProblem) -> tuple[str, ...]:
-    """That of filters that have them."""
+    """The header of filters that have them."""
     return ("ec_zero_points.h",) if problem.asymmetric else ()
 
 
@@ -170,7 +170,7 @@ def unscaled_depthwise(nine: bool, node: Node, graph: Graph) -> Blob:
 
 
 def _depthwise_filters(node: Node, graph: Graph) -> Integers:
-    """Those of two dimensions; of one they are a row."""
+    """The filters of two dimensions; of one they are a row."""
     filters = multiples(node, graph)
     return filters.reshape(*filters.shape[:2], -1, filters.shape[-1])
 
@@ -193,7 +193,7 @@ def _depthwise(plan: IntegerPlan, node: Node, graph: Graph, form: Form) -> Blob:
 
 
 def _by_2x2(two: Depthwise2x2, filters: Integers, form: Form) -> Blob:
-    """The same of pairs of rows."""
+    """The words of pairs of rows."""
     if two.kernel.is_transposed:
         filters = filters.transpose(0, 1, 3, 2)
     each, (height, width) = len(form.words), filters.shape[2:]
@@ -250,8 +250,8 @@ def _added(node: Node, graph: Graph) -> tuple[int, ...]:
 def filters_in_k_blocks(
     node: Node, graph: Graph, together: int, groups: int = 1, *, in_panel: bool = False
 ) -> Blob:
-    """Those of a Conv or Dense node, so many ``together``, as `in_k_blocks`; ``in_panel``: windows
-    have their sums behind them, where filters have zero points."""
+    """The filters of a Conv or Dense node, so many ``together``, as `in_k_blocks`; ``in_panel``:
+    windows have their sums behind them, where filters have zero points."""
     out_c, *window = graph[node.inputs[1]].shape
     numbers, zeros = math.prod(window), None
     if in_panel and is_asymmetric(node.storage):
@@ -270,7 +270,7 @@ def filters_in_k_blocks(
 
 
 def filters_in_sixteens(node: Node, graph: Graph, groups: int = 1) -> Blob:
-    """The same as `in_sixteens`."""
+    """The filters as `in_sixteens`."""
     out_c, *window = graph[node.inputs[1]].shape
     elements = groups * padded(out_c // groups, FOUR) * padded(math.prod(window), SIXTEEN)
     return filters_blob(

@@ -79,7 +79,7 @@ def _by_rows(problem: ConvProblem, *, added: bool, again: bool) -> int:
 
 
 def _by_pixels(problem: ConvProblem, *, added: bool, again: bool) -> int:
-    """The same of a kernel that reads the windows of some pixels, then writes these.
+    """The overlap of a kernel that reads the windows of some pixels, then writes these.
 
     ``added``: the input is also added to the result.  ``again``: a window is read once more for
     every few filters.

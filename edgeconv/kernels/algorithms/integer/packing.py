@@ -24,7 +24,7 @@ class Worded(Protocol):
 
     @property
     def words(self) -> tuple[Words, ...]:
-        """Of every channel what its sum starts with, then others."""
+        """For every channel what its sum starts with, then others."""
         ...
 
 
@@ -77,9 +77,9 @@ def in_k_blocks(weights: Floats, together: int, behind: Floats | None = None) ->
 def channel_words(
     form: Worded, together: int, groups: int = 1, by_sum: npt.NDArray[np.int64] | None = None
 ) -> Words:
-    """Of every ``together`` channels of a group the starts, then the multipliers, then what else
-    the form has; behind those of a group what is ``by_sum`` of the inputs, one word per channel, if
-    anything.  Zeros fill up."""
+    """Constants: for every ``together`` channels of a group the starts, then the multipliers, then
+    what else the form has; behind those of a group what is ``by_sum`` of the inputs, one word per
+    channel, if anything.  Zeros fill up."""
     each = len(form.words)
     words = np.stack(form.words).reshape(each, groups, -1)
     missing = -words.shape[2] % together
@@ -92,8 +92,8 @@ def channel_words(
 
 
 def taps_words(filters: npt.NDArray[np.int64], form: Worded | None = None) -> Words:
-    """Of every four channels starts, filters of shape (channels, 1, kernel_h, kernel_w) as int16,
-    and the rest of `channel_words`; filters alone without ``form``.
+    """Constants: for every four channels starts, filters of shape (channels, 1, kernel_h, kernel_w)
+    as int16, and the rest of `channel_words`; filters alone without ``form``.
 
     Of channels 0, 2, 1 and 3 the pairs of two kernel rows each, column by column; then what a last
     row without another has, likewise.
@@ -110,8 +110,8 @@ def taps_words(filters: npt.NDArray[np.int64], form: Worded | None = None) -> Wo
 
 
 def depthwise_words(filters: npt.NDArray[np.int64], form: Worded | None = None) -> Words:
-    """Of every four channels starts, filters of shape (channels, 1, 3, 3) as int16, and the rest of
-    `channel_words`; filters alone without ``form``.
+    """Constants: for every four channels starts, filters of shape (channels, 1, 3, 3) as int16, and
+    the rest of `channel_words`; filters alone without ``form``.
 
     Column by column, for channels 0 and 2, then 1 and 3: the first two rows of either, and of the
     third row the pair.
@@ -126,10 +126,10 @@ def depthwise_words(filters: npt.NDArray[np.int64], form: Worded | None = None) 
 
 
 def words_2x2(filters: npt.NDArray[np.int64], form: Worded) -> Words:
-    """Of every four channels, for 0 and 2, then 1 and 3: the starts; for every pair of rows of a
-    window, column by column, filters of shape (channels, 1, kernel_h, kernel_w) as int16 under a
-    window that begins with the first of a pair, then under one that begins with the second; the
-    rest of `channel_words`."""
+    """Constants: for every four channels, first 0 and 2, then 1 and 3: the starts; for every pair
+    of rows of a window, column by column, filters of shape (channels, 1, kernel_h, kernel_w) as
+    int16 under a window that begins with the first of a pair, then under one that begins with the
+    second; the rest of `channel_words`."""
     rows, columns = filters.shape[2:]
     pairs = rows // 2 + 1
     fours = by_group(filters, 1, DEPTHWISE_CHANNELS).reshape(-1, 2, 2, rows, columns)
@@ -144,8 +144,9 @@ def words_2x2(filters: npt.NDArray[np.int64], form: Worded) -> Words:
 
 
 def words_3x3_2x2(filters: npt.NDArray[np.int64], form: Worded) -> Words:
-    """Of every channel filters of shape (channels, 1, 3, 3) as int16, column by column those of
-    rows 0 and 1, then 1 and 2; then its start and what else the form has, for whole fours."""
+    """Constants: for every channel filters of shape (channels, 1, 3, 3) as int16, column by column
+    those of rows 0 and 1, then 1 and 2; then its start and what else the form has, for whole
+    fours."""
     columns = by_group(filters, 1, DEPTHWISE_CHANNELS)[:, 0].transpose(0, 2, 1)
     twice = np.ascontiguousarray(columns[:, :, [0, 1, 1, 2]].astype("<i2")).view("<i4")
     ends = _by_four(form).transpose(0, 2, 1).reshape(len(columns), -1)
@@ -187,9 +188,9 @@ def in_blocks(weights: Floats, together: int, block: int) -> Floats:
 def words_1x8(
     filters: npt.NDArray[np.int64], form: Worded, stored: type[np.signedinteger[Any]] = np.int8
 ) -> Words:
-    """Of every eight channels the starts of the even ones, then of the odd ones, what else the form
-    has likewise, and the filters, of shape (channels, 1, kernel_h, kernel_w), ``stored`` as bytes
-    or int16: column by column."""
+    """Constants: for every eight channels the starts of the even ones, then of the odd ones, what
+    else the form has likewise, and the filters, of shape (channels, 1, kernel_h, kernel_w),
+    ``stored`` as bytes or int16: column by column."""
     missing = -len(filters) % CHANNELS_1X8
     taps = by_group(filters, 1, CHANNELS_1X8).reshape(-1, CHANNELS_1X8, *filters.shape[2:])
     columns = taps.transpose(0, 3, 2, 1).astype(np.dtype(stored).newbyteorder("<"))

@@ -39,7 +39,7 @@ _IMAGES = ("ec_nest.h", "ec_int8_channels.h", "ec_window.h", "ec_int8_panel.h")
 
 
 def product_candidates(node: Node, graph: Graph, target: Target) -> tuple[_IntegerCandidate, ...]:
-    """That of one of the products of a MatMul node, where nothing is vectorised."""
+    """The candidate of one of the products of a MatMul node, where nothing is vectorised."""
     problem = product_problem(node, graph)
     if problem is None or target.lanes > 1 or not problem.macs:
         return ()

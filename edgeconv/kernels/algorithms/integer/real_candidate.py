@@ -48,9 +48,9 @@ _LARGEST = 2**31 - 1
 
 @dataclass(frozen=True, slots=True)
 class RealPlan:
-    """``kernel``: what its function is called behind ec_int8_real_.  ``sixteens``: filters in these
-    for Helium.  ``in_columns``: of a depthwise layer, whose inputs and filters are taken apart as
-    int16."""
+    """The plan of a layer in integers with real results.  ``kernel``: what its function is called
+    behind ec_int8_real_.  ``sixteens``: filters in these for Helium.  ``in_columns``: of a
+    depthwise layer, whose inputs and filters are taken apart as int16."""
 
     kernel: str
     sixteens: bool = False
@@ -74,12 +74,13 @@ def real_candidates(problem: ConvProblem, target: Target) -> tuple[ConvCandidate
 def dense_real_candidates(
     problem: ConvProblem, target: Target
 ) -> tuple[ConvCandidate[RealPlan], ...]:
-    """That of a fully connected layer, which needs no panel."""
+    """The candidate of a fully connected layer, which needs no panel."""
     return () if target.lanes > 1 or problem.integers else _rows(problem, target)
 
 
 def product_candidate(problem: ConvProblem, target: Target) -> tuple[ConvCandidate[RealPlan], ...]:
-    """That of a product of two tensors, one of which is packed as filters of an image are."""
+    """The candidate of a product of two tensors, one of which is packed as filters of an image
+    are."""
     return (_dense(problem, target),)
 
 
@@ -124,8 +125,8 @@ def _by_rows(problem: ConvProblem, target: Target) -> ConvCandidate[RealPlan]:
 def run_time_candidates(
     problem: ConvProblem, node: Node, graph: Graph, target: Target
 ) -> tuple[ConvCandidate[RealPlan], ...]:
-    """Those of a DynamicDense or DynamicConv, where no part of a sum is beyond int32; on cores with
-    vectors, too, on which they are as right and no faster."""
+    """The candidates of a DynamicDense or DynamicConv, where no part of a sum is beyond int32; on
+    cores with vectors, too, on which they are as right and no faster."""
     if int(largest_reach(node, graph, 2 * 255).max(initial=0)) > _LARGEST:
         return ()
     whole = replace(problem, real_sums=True)

@@ -17,7 +17,7 @@ RowsCandidate = ConvCandidate[RowsPlan]
 def rows_candidate(
     algorithm: str, compute: str, problem: ConvProblem, plan: RowsPlan, target: Target, work: Work
 ) -> RowsCandidate:
-    """That of ``plan``: panels are its workspace, and its traffic that of its loops."""
+    """The candidate of ``plan``: panels are its workspace, and its traffic that of its loops."""
     return ConvCandidate(
         algorithm=algorithm,
         compute=compute,

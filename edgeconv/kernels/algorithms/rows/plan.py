@@ -40,7 +40,7 @@ class Panel:
 
     @property
     def bytes(self) -> int:
-        """Of the workspace."""
+        """Bytes of the workspace."""
         row = self.block * self.phases * self.wide
         return WORD_BYTES * (self.blocks * self.slices * self.rows * row + SLACK)
 

@@ -45,8 +45,8 @@ class Levels:
 
     @staticmethod
     def of_target(target: Target, caches: Sequence[Cache] = ()) -> Levels:
-        """Those of the board, with ``caches`` in the place of its own; of one that names none those
-        that are assumed."""
+        """The levels of the board, with ``caches`` in the place of its own; of one that names none
+        those that are assumed."""
         return Levels.of(caches or target.caches or ASSUMED, SHARE, memory_cycles(target))
 
     def price(self, index: int) -> int:

@@ -110,7 +110,7 @@ class _Set:
         return self.shape.window.out_size[2] if self.shape.window else self.shape.pixels
 
     def unpacked(self, pixels: float) -> float:
-        """Of the unpacked image under neighbouring output pixels."""
+        """The lines of the unpacked image under neighbouring output pixels."""
         run = min(max(round(pixels), 1), self.shape.pixels)
         return self.channels * self.shape.run_bytes(run, self.cache.line)
 
@@ -128,11 +128,13 @@ class _Set:
     # Reuse distances: the distinct bytes touched between two uses
 
     def across_group(self) -> float:
-        """Of the streaming tile, from one stationary tile of a group to the next."""
+        """The reuse distance of the streaming tile, from one stationary tile of a group to the
+        next."""
         return self.in_tile + self.filter_tile + self.out(1, 1)
 
     def across_stream(self) -> tuple[float, float]:
-        """Of a stationary tile, from one streaming tile to the next: its first and last line.
+        """The reuse distances of a stationary tile, from one streaming tile to the next: its first
+        and last line.
 
         With several tiles in the group, all of the streaming tile has passed and, towards the last
         line, more and more of the next one.
@@ -145,7 +147,8 @@ class _Set:
         return held + passing, held + min(s.k1, 2) * passing
 
     def across_groups(self) -> float:
-        """Of a streaming tile, from one group of stationary tiles to the next."""
+        """The reuse distances of a streaming tile, from one group of stationary tiles to the
+        next."""
         s = self.slicing
         if s.input_stationary:
             held = self.some_packed(s.k1) + self.some_filters(s.k2) + self.out(s.k1, s.k2)
@@ -153,7 +156,8 @@ class _Set:
         return self.some_filters(s.k1) + self.some_packed(s.k2) + self.out(s.k2, s.k1)
 
     def across_chunk(self) -> float:
-        """Of what a chunk of streaming tiles passes over, until the next chunk does."""
+        """The reuse distance of what a chunk of streaming tiles passes over, until the next chunk
+        does."""
         s = self.slicing
         if s.input_stationary:
             held = (
@@ -166,7 +170,8 @@ class _Set:
         return held + self.unpacked(s.k2 * s.n_win)
 
     def across_stationary_chunk(self) -> float:
-        """Of the streaming operand, from one chunk of stationary tiles to the next."""
+        """The reuse distance of the streaming operand, from one chunk of stationary tiles to the
+        next."""
         s = self.slicing
         if s.input_stationary:
             held = (
@@ -188,7 +193,7 @@ class _Set:
         return held + self.unpacked(tiles * s.n_win)
 
     def across_set(self) -> float:
-        """Of the output, from one channel set to the next.
+        """The reuse distances of the output, from one channel set to the next.
 
         The filters that every group passes are touched in both sets, the rest in one or the other.
         """

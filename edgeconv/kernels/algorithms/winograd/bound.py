@@ -43,8 +43,8 @@ def amplification(form: Nested) -> float:
 
 
 def error_bound(form: Nested, weights: Floats, largest: float) -> float:
-    """Of any output of filters (out_c, in_c, rows, columns) without stride, of inputs of at most
-    this magnitude; and of a bias no larger than the outputs."""
+    """The error bound of any output of filters (out_c, in_c, rows, columns) without stride, of
+    inputs of at most this magnitude; and of a bias no larger than the outputs."""
     n = roundings(form, weights.shape[1])
     (out_down, in_down, g_down), (out_across, in_across, g_across) = (
         _magnitudes(each) for each in (form.down, form.across)
@@ -63,7 +63,7 @@ def _amplified(form: WinogradForm) -> float:
 
 
 def _magnitudes(form: WinogradForm) -> tuple[Doubles, Doubles, Doubles]:
-    """Of outputs, inputs and filters."""
+    """The magnitudes of outputs, inputs and filters."""
     filters = np.abs(doubles(matrices(form).of_filter))
     if form.is_plain:
         one = np.eye(form.taps)

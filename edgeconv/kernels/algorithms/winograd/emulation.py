@@ -84,7 +84,7 @@ def _grouped(
 def _convolved(
     form: Nested, x: Floats, filters: Floats, pads: Sequence[int], out_size: Sequence[int]
 ) -> Floats:
-    """That of one group."""
+    """The convolution of one group."""
     down, across = form.down, form.across
     tiles = -(-out_size[0] // down.outputs), -(-out_size[1] // across.outputs)
     padded = _padded(form, x, pads, tiles)

@@ -57,7 +57,7 @@ class Trial:
 
 
 def filters_tried(weights: Floats) -> Floats:
-    """Those of a layer (out_c, in_c, rows, columns) that a trial is made of; of them all."""
+    """The filters of a layer (out_c, in_c, rows, columns) that a trial is made of; of them all."""
     return weights[:: -(-len(weights) // MOST_FILTERS)].astype(np.float32)
 
 

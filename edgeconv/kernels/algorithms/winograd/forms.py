@@ -43,7 +43,7 @@ _trials: dict[Hashable, tuple[Trial, dict[Nested, float]]] = {}
 def forms_for(
     rows: int, columns: int, *, strides: Sequence[int] = (1, 1)
 ) -> Iterator[tuple[Nested, ...]]:
-    """Those of a kernel of so many rows and columns, or of its phases where it has ``strides``;
+    """The forms of a kernel of so many rows and columns, or of its phases where it has ``strides``;
     each with its points, cheapest first.
 
     In two dimensions, if it has both; and with its rows as they are, summed (Section 6.12).
@@ -87,8 +87,8 @@ def accurate(weights: Floats, most: float, strides: Sequence[int] = (1, 1)) -> t
 
 
 def error_of(form: Nested, weights: Floats, strides: Sequence[int] = (1, 1)) -> float:
-    """Of a form on filters (out_c, in_c, rows, columns) which have these ``strides``, in parts of
-    the largest output (`Trial.error`); all forms on the same random numbers."""
+    """The error of a form on filters (out_c, in_c, rows, columns) which have these ``strides``, in
+    parts of the largest output (`Trial.error`); all forms on the same random numbers."""
     key = id(weights), tuple(strides)
     if key not in _tried:
         if len(_tried) >= _MOST:

@@ -62,7 +62,7 @@ def order_of(problem: ConvProblem, plan: WinogradPlan, in_c: int, lanes: int) ->
 
 
 def _multiplied(packed: Floats, order: FilterOrder, plan: WinogradPlan) -> Floats:
-    """Of filters in ``order`` those channels that have products."""
+    """The channels of filters in ``order`` that have products."""
     numbers = (np.arange(each.count) for each in plan.phases)
     down, across = np.meshgrid(*numbers, indexing="ij")
     kept = np.array([(down < rows) & (across < columns) for rows, columns in plan.met])
@@ -95,7 +95,7 @@ def _strided(divided: Divided, plan: WinogradPlan, lanes: int) -> dict[str, Para
 
 
 def _routines(form: Nested, side: str) -> tuple[Routine | None, Routine | None]:
-    """Those of a tile's columns and rows on one ``side``, where these are transformed."""
+    """The routines of a tile's columns and rows on one ``side``, where these are transformed."""
     down, across = (
         None if each.is_plain else routine_of(each, side) for each in (form.down, form.across)
     )

@@ -25,8 +25,8 @@ Floats = npt.NDArray[np.float32]
 
 @dataclass(frozen=True, slots=True)
 class Phases:
-    """Of one direction: ``count`` phases, of which the first ``whole`` have ``taps`` taps and the
-    others one less; pixels of a phase are ``stride`` apart in the input."""
+    """Phases of one direction: ``count`` phases, of which the first ``whole`` have ``taps`` taps
+    and the others one less; pixels of a phase are ``stride`` apart in the input."""
 
     stride: int
     count: int
@@ -35,7 +35,7 @@ class Phases:
 
     @staticmethod
     def of(kernel: int, stride: int) -> Phases:
-        """Those of so many taps at this stride; pixels that no tap meets are in none."""
+        """The phases of so many taps at this stride; pixels that no tap meets are in none."""
         taps = -(-kernel // stride)
         return Phases(stride, min(stride, kernel), taps, kernel - (taps - 1) * stride)
 
@@ -45,14 +45,15 @@ PLAIN: Both = (Phases.of(1, 1),) * 2  # all pixels, whatever the kernel
 
 
 def phases_of(kernel: Sequence[int], strides: Sequence[int]) -> Both:
-    """Those of rows and of columns."""
+    """The phases of rows and of columns."""
     down, across = (Phases.of(*each) for each in zip(kernel, strides, strict=True))
     return down, across
 
 
 @dataclass(frozen=True, slots=True)
 class Divided:
-    """``own``: a convolution of one group and two dimensions."""
+    """A convolution divided into phases.  ``own``: a convolution of one group and two
+    dimensions."""
 
     own: ConvProblem
 
@@ -68,7 +69,7 @@ class Divided:
 
     @property
     def phases(self) -> Both:
-        """Those of rows and of columns."""
+        """The phases of rows and of columns."""
         return phases_of(self.own.kernel[1:], self.own.strides[1:]) if self.strided else PLAIN
 
     @property
@@ -97,7 +98,7 @@ class Divided:
         )
 
     def floats(self, lanes: int) -> int:
-        """Those of the copied phases, in blocks of so many channels."""
+        """The floats of the copied phases, in blocks of so many channels."""
         unit = self.unit
         blocks = -(-unit.in_c // lanes)
         return unit.batch * blocks * lanes * math.prod(unit.in_size) if self.strided else 0

@@ -76,12 +76,12 @@ class WinogradPlan:
 
     @property
     def strips(self) -> int:
-        """Of an image."""
+        """The strips of an image."""
         return -(-math.prod(self.tiles) // self.strip)
 
     @property
     def positions(self) -> int:
-        """Of a tile."""
+        """The positions of a tile."""
         return math.prod(self.form.taken)
 
     @property
@@ -272,7 +272,7 @@ class Transforms(NamedTuple):
 
     @staticmethod
     def of(form: Nested) -> Transforms:
-        """Those of a form: found once for its thousands of plans."""
+        """The transforms of a form: found once for its thousands of plans."""
         return Transforms(transform_slots(form, "input"), transform_slots(form, "output"))
 
 
@@ -329,7 +329,7 @@ class _Waiting(NamedTuple):
 
 
 def _waiting(problem: ConvProblem, plan: WinogradPlan, target: Target) -> _Waiting:
-    """Of an image.
+    """The waiting of an image.
 
     Filters: for the first strip from where a run of the network has left them, for every other from
     the cache that holds them and it, and for every row of tiles from the second where those of a

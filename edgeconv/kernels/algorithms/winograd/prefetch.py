@@ -24,8 +24,8 @@ class WinogradPrefetch:
 
     @property
     def params(self) -> dict[str, Param]:
-        """Those of the template; none where nothing is fetched, so that nothing is different.
-        Otherwise filters are not fetched by their tiles as well."""
+        """The parameters of the template; none where nothing is fetched, so that nothing is
+        different.  Otherwise filters are not fetched by their tiles as well."""
         if not self.tiles:
             return {}
         return {"prefetch_filters": self.filters, "prefetch_tiles": self.tiles, "prefetch": False}
@@ -34,7 +34,7 @@ class WinogradPrefetch:
 def prefetch_distances(
     problem: ConvProblem, plan: WinogradPlan, target: Target
 ) -> WinogradPrefetch:
-    """Of a group of an image.
+    """The prefetch distances of a group of an image.
 
     Both are read one after the other, position by position, so that a distance is the latency of
     the memory over the cycles of so many channels.  Tiles are fetched wherever they come from: a

@@ -77,13 +77,13 @@ class _Way:
         return found
 
     def summed(self, of_products: Doubles) -> Doubles:
-        """The same of products that are independent, of these mean squares."""
+        """The mean square of a sum of products that are independent, of these mean squares."""
         found: Doubles = self.of_products**2 @ of_products
         return found
 
 
 def _roundings(code: Routine) -> tuple[tuple[Doubles, Doubles], ...]:
-    """Of every product, unless by a power of two, and of every addition."""
+    """The roundings of every product, unless by a power of two, and of every addition."""
     every = np.eye(code.inputs + len(code.sums))
     known = {f"x{i}": every[i] for i in range(code.inputs)}
     rounded = []
@@ -102,7 +102,8 @@ def _roundings(code: Routine) -> tuple[tuple[Doubles, Doubles], ...]:
 
 
 def _before(down: _Way, across: _Way) -> Doubles:
-    """Of an input's channel, rows first, and of its filters; at each output of a tile."""
+    """The roundings of an input's channel, rows first, and of its filters; at each output of a
+    tile."""
     rows = sum((_square(value) * across.worth(effect) for value, effect in across.input_roundings))
     columns = sum((_square(value) * down.worth(effect) for value, effect in down.input_roundings))
     all_rows = sum(down.worth(column) for column in down.of_input.T)
@@ -112,13 +113,13 @@ def _before(down: _Way, across: _Way) -> Doubles:
 
 
 def _between(down: _Way, across: _Way, in_c: int) -> Doubles:
-    """Of products, and of their sums over the channels one after the other."""
+    """The roundings of products, and of their sums over the channels one after the other."""
     rounded = in_c + in_c * (in_c + 1) / 2
     return rounded * np.outer(*(way.summed(np.diag(way.products)) for way in (down, across)))
 
 
 def _after(down: _Way, across: _Way) -> Doubles:
-    """Of what becomes outputs of a channel's sums, columns first."""
+    """The roundings of what becomes outputs of a channel's sums, columns first."""
     columns, rows = (
         sum(
             (

@@ -30,8 +30,8 @@ Doubles = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Matrices:
-    """``of_input``: B^T, products by products; ``of_filter``: G, products by taps;
-    ``of_products``: A^T, outputs by products."""
+    """The matrices of F(m, r).  ``of_input``: B^T, products by products; ``of_filter``: G, products
+    by taps; ``of_products``: A^T, outputs by products."""
 
     of_input: Matrix
     of_filter: Matrix
@@ -40,7 +40,7 @@ class Matrices:
 
 @lru_cache(maxsize=1024)
 def matrices(form: WinogradForm) -> Matrices:
-    """Those of ``form``, proven to be a convolution.
+    """The matrices of ``form``, proven to be a convolution.
 
     Raises EdgeconvError where sizes and points make no such form.
     """

@@ -42,7 +42,7 @@ def evaluated(work: Work) -> Sizes | None:
 
 
 def dtype(work: Work) -> np.dtype[Any]:
-    """Of the elements of such a result."""
+    """The type of the elements of such a result."""
     op_type = work.node.op_type
     if op_type in ("Shape", "Size"):
         return np.dtype(np.int64)
@@ -65,7 +65,7 @@ def _condition(work: Work, name: str) -> Sizes | None:
 
 
 def _each(function: Callable[[Dim, Dim], Dim | None]) -> Evaluate:
-    """Of every two elements."""
+    """A function applied to every two elements."""
 
     def evaluate(work: Work, given: list[Sizes]) -> Sizes | None:
         found: Sizes | None = given[0]
@@ -114,7 +114,7 @@ def _axes(work: Work, given: list[Sizes], rank: int) -> list[int]:
 
 
 def _reduced(function: Callable[[Work, Dim, Dim], Dim | None]) -> Evaluate:
-    """Of all of a list."""
+    """A function applied to all of a list."""
 
     def evaluate(work: Work, given: list[Sizes]) -> Sizes | None:
         values = given[0]

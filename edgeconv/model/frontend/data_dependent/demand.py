@@ -17,8 +17,8 @@ _STANDARD = ("", "ai.onnx")
 
 
 class Demand:
-    """Of the values of one model.  ``constant``: of a value that is known, ``array``: of a tensor
-    of the model."""
+    """How much is read of the values of one model.  ``constant``: of a value that is known,
+    ``array``: of a tensor of the model."""
 
     def __init__(
         self,

@@ -56,7 +56,8 @@ def placed(axis: Any, rank: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class DataDependent:
-    """``name``: a tensor as large as it may get, of which elements behind ``dims`` mean nothing."""
+    """A tensor with data-dependent dimensions.  ``name``: a tensor as large as it may get, of which
+    elements behind ``dims`` mean nothing."""
 
     name: str
     dims: Dims
@@ -68,10 +69,10 @@ class DataDependent:
 
 
 class Work:
-    """Of one node.  ``data_dependent`` and ``sizes``: what is known of the model's values so far;
-    ``made``: tensors that were written before, by what they are of.  ``places``: values that are
-    whole numbers from 0 on.  ``limit``: the room that a result of so many elements gets;
-    ``note``: takes the name of a node where sizes are compared at run time."""
+    """The rewriting of one node.  ``data_dependent`` and ``sizes``: what is known of the model's
+    values so far; ``made``: tensors that were written before, by what they are of.  ``places``:
+    values that are whole numbers from 0 on.  ``limit``: the room that a result of so many elements
+    gets; ``note``: takes the name of a node where sizes are compared at run time."""
 
     def __init__(
         self,
@@ -100,7 +101,7 @@ class Work:
         return self.node.input[index] if index < len(self.node.input) else ""
 
     def dims(self, name: str) -> Dims:
-        """Of any value."""
+        """The dimensions of any value."""
         if name in self._data_dependent:
             return self._data_dependent[name].dims
         if name in self._sizes:
@@ -138,7 +139,7 @@ class Work:
         return sizes_of(value)
 
     def needed(self, index: int, what: str) -> Sizes:
-        """Those of an input."""
+        """The dimensions of an input."""
         found = self.known(self.given(index))
         if found is None:
             raise RefusedError(f"its {what} are computed at run time")
@@ -162,7 +163,7 @@ class Work:
         return held if elem == TensorProto.INT64 else self.add("Cast", held, to=elem)
 
     def dtype(self, name: str) -> np.dtype[Any]:
-        """Of the elements of a tensor."""
+        """The type of the elements of a tensor."""
         if name in self._sizes:
             return self._sizes[name].dtype
         kind = self.walk.type_of(name)
@@ -183,7 +184,7 @@ class Work:
     def add_several(
         self, op_type: str, inputs: Sequence[str], outputs: Sequence[str], **attrs: Any
     ) -> None:
-        """The same for a node with several results, of these names."""
+        """`add` for a node with several results, of these names."""
         node = helper.make_node(op_type, [*inputs], [*outputs], outputs[0], **attrs)
         opset = max(self.visit.scope.opsets.get("", 0), DEFINED_IN)
         self._run(node, {**self.visit.scope.opsets, "": opset})
@@ -254,7 +255,7 @@ class Work:
         return of_count(Count(name, highest)) if highest else 0
 
     def smaller(self, a: Dim, b: Dim) -> Dim:
-        """Of two sizes."""
+        """The smaller of two sizes."""
         for one, other in ((a, b), (b, a)):
             if one == other or most(one - other) <= 0:
                 return one
@@ -262,7 +263,7 @@ class Work:
         return self.count(name, min(most(a), most(b)))
 
     def limited(self, dim: Size, room: int) -> Dim:
-        """The same where no more than ``room`` is kept of it: what is behind is left out."""
+        """The tensor where no more than ``room`` is kept of it: what is behind is left out."""
         found = self.smaller(dim, room)
         if isinstance(found, Size) and found != dim:
             self.note_cut(found, dim)
@@ -335,8 +336,8 @@ class Work:
         return self.put_behind(self._data_dependent[name], behind)
 
     def put_behind(self, found: DataDependent, behind: Any) -> str:
-        """The same of one that no value of the model is.  ``behind``: one number or, where the
-        last dimension is not data-dependent, one for each index of it."""
+        """`put` of one that no value of the model is.  ``behind``: one number or, where the last
+        dimension is not data-dependent, one for each index of it."""
         axis, shape = found.axis, largest(found.dims)
         size = found.dims[axis]
         assert isinstance(size, Size)

@@ -48,7 +48,7 @@ _MISMATCHES = (IndexError, OverflowError, TypeError, ValueError)
 
 
 class DataDependentShapes:
-    """Those of one model, by their names in it."""
+    """The data-dependent shapes of one model, by their names in it."""
 
     def __init__(
         self, walk: Walking, array: Callable[[onnx.TensorProto], npt.NDArray[Any]]
@@ -64,7 +64,7 @@ class DataDependentShapes:
         self.compared: list[str] = []  # nodes that take two sizes to be equal
 
     def names(self) -> Set[str]:
-        """Of values which no tensors of the model's own names are made of."""
+        """The names of values which no tensors of the model's own names are made of."""
         return self._data_dependent.keys() | self._sizes.keys()
 
     def take(self, visit: Visit) -> bool:
@@ -189,7 +189,7 @@ class DataDependentShapes:
         return room
 
     def dims(self, name: str) -> Dims | None:
-        """Of what is data-dependent; None of other values."""
+        """The dimensions of what is data-dependent; None of other values."""
         return self._data_dependent[name].dims if name in self._data_dependent else None
 
     def chosen(self, visit: Visit, condition: str, pair: Sequence[str], output: str) -> bool:

@@ -18,7 +18,7 @@ _MASK_RULE = "a mask is [batch], [2 * batch], [batch, keys] or [batch, queries, 
 
 @dataclass(frozen=True, slots=True)
 class _Sizes:
-    """Of a stack: queries and keys of this call, and heads."""
+    """The sizes of a stack: queries and keys of this call, and heads."""
 
     batch: int
     queries: int
@@ -50,7 +50,7 @@ def _only(d: Definition, others: Mapping[int, str]) -> None:
 def _of_one(
     d: Definition, joined: str, sizes: list[int], *, mask: int, past: int, bias: int | None
 ) -> None:
-    """Of Q, K and V side by side in ``joined``; the numbers of further inputs."""
+    """The attention of Q, K and V side by side in ``joined``; the numbers of further inputs."""
     shape, beside, heads = d.shape(0), d.shape(2), d.integer("num_heads", 0)
     if shape is None or beside is None or len(shape) != 3 or len(beside) != 1:
         got = f"input {shape and list(shape)}, bias {beside and list(beside)}"
@@ -81,8 +81,9 @@ def _of_one(
 
 
 def _of_several(d: Definition) -> None:
-    """Of queries [batch, sequence, channels], and keys and values likewise, or by heads as they
-    come out of a cache.  All in one tensor is not computed: no engine here does it either."""
+    """The attention of queries [batch, sequence, channels], and keys and values likewise, or by
+    heads as they come out of a cache.  All in one tensor is not computed: no engine here does it
+    either."""
     _only(d, {8: "past_sequence_length", 9: "cache_indirection"})
     if d.output(3):
         raise d.rejected("qk as an output", "scores are not kept", "cut it off with --output")

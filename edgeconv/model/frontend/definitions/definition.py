@@ -44,7 +44,7 @@ class Definitions:
     _names: set[str] = field(default_factory=set)
 
     def of(self, node: onnx.NodeProto, row: Row) -> Definition:
-        """That of ``node``, an operator of ``row``.
+        """The definition of ``node``, an operator of ``row``.
 
         Raises RejectedNodeError where its operands are none that the definition has.
         """
@@ -67,7 +67,8 @@ class Definitions:
 
 @dataclass(slots=True)
 class Definition:
-    """Of one node: ``nodes`` of standard operators, and the ``constants`` that they read.
+    """The definition of one node: ``nodes`` of standard operators, and the ``constants`` that they
+    read.
 
     ``operands``: what the specification calls the inputs.  ``reals``: by the position of an operand
     of one scale, its name as real numbers, and those of its scale and zero point.  ``whole``: the
@@ -91,7 +92,7 @@ class Definition:
         return default if found is None else helper.get_attribute_value(found)
 
     def attrs(self, *names: str) -> dict[str, Any]:
-        """Those attributes that the node has."""
+        """The attributes that the node has."""
         found = {name: self.attr(name) for name in names}
         return {name: value for name, value in found.items() if value is not None}
 
@@ -104,7 +105,7 @@ class Definition:
         return self._of.constant(self.input(index)) if self.input(index) else None
 
     def shape(self, index: int) -> Shape | None:
-        """That of an input, None where it is not known."""
+        """The shape of an input, None where it is not known."""
         return self._of.shape(self.input(index))
 
     def dtype(self, index: int) -> str:
@@ -361,8 +362,8 @@ Write = Callable[[Definition], None]
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """``names``: of the inputs, with a question mark those that may be absent; ``more``: of what
-    follows any number of times.
+    """A row of the table of definitions.  ``names``: of the inputs, with a question mark those that
+    may be absent; ``more``: of what follows any number of times.
 
     ``integers``: it computes with those, so that a reference engine is shown the real numbers that
     a program has of them; ``rounds``: some within it, which a layer's tolerance has to know of.

@@ -139,7 +139,7 @@ class _Written:
         self.given: list[tuple[int, int, int, float]] = []
 
     def attrs(self) -> dict[str, Any]:
-        """Those of the TreeEnsembleRegressor."""
+        """The attributes of the TreeEnsembleRegressor."""
         for tree, root in enumerate(self.d.numbers("tree_roots", int)):
             self._tree(tree, root)
         names = (

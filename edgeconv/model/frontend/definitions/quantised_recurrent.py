@@ -27,7 +27,8 @@ _MOST = 255  # of an integer of eight bits less its zero point
 
 @dataclass(frozen=True, slots=True)
 class _Direction:
-    """``number``: of the weights.  ``reverse``: steps are taken from the last to the first."""
+    """One direction of a recurrent layer.  ``number``: of the weights.  ``reverse``: steps are
+    taken from the last to the first."""
 
     number: int
     reverse: bool
@@ -77,7 +78,7 @@ def _checked(d: Definition) -> list[_Direction]:
 
 
 def _weights(d: Definition, index: int, scale: int, number: int) -> tuple[str, str]:
-    """Those of a direction as integers less their zero points, and their scales."""
+    """The weights of a direction as integers less their zero points, and their scales."""
     value = d.constant(index)
     scales, zeros = d.scales(scale), d.constant(scale + 1)
     assert value is not None
@@ -93,7 +94,8 @@ def _weights(d: Definition, index: int, scale: int, number: int) -> tuple[str, s
 
 
 def _of(number: int, values: Values | None, directions: int) -> Values:
-    """Those of a direction, of one in all, one for each, or one per channel of each; 0 of none."""
+    """The numbers of a direction, of one in all, one for each, or one per channel of each; 0 of
+    none."""
     if values is None:
         return np.zeros(1, np.int64)
     return values.reshape(directions, -1)[number] if values.size > 1 else values.reshape(1)
@@ -133,7 +135,7 @@ def _direction(
 
 
 def _initial(d: Definition, index: int, way: _Direction, sizes: tuple[int, int]) -> str:
-    """That of a direction; zeros unless it is given."""
+    """The initial state of a direction; zeros unless it is given."""
     if not d.input(index):
         return d.add_constant(d.operands[index], np.zeros(sizes, np.float32))
     number = d.add_constant("number", np.int64(way.number))

@@ -26,7 +26,7 @@ _KERNELS = ("LINEAR", "POLY", "RBF", "SIGMOID")
 
 
 def _products(d: Definition, x: str, vectors: Values) -> str:
-    """Of rows and support vectors what ``kernel_type`` says: [samples, vectors]."""
+    """For rows and support vectors what ``kernel_type`` says: [samples, vectors]."""
     kind = text(d, "kernel_type") or "LINEAR"
     gamma, offset, degree = [*d.numbers("kernel_params"), 0.0, 0.0, 0.0][:3]
     if kind not in _KERNELS:

@@ -35,7 +35,7 @@ def _count(d: Definition) -> str:
 
 
 def _operands(d: Definition, i: int, count: int, kinds: int) -> list[str]:
-    """Of tensor i one input of each kind; the inputs list all of a kind before the next."""
+    """For tensor i one input of each kind; the inputs list all of a kind before the next."""
     return [d.input(_ONCE + kind * count + i) for kind in range(kinds)]
 
 

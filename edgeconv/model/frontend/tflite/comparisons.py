@@ -69,7 +69,7 @@ def _require_bool(dtype: str) -> None:
 
 
 def _where(out: Writing, operator: Operator, condition: str) -> None:
-    """Of integers with one scale as they are, of different scales in real numbers."""
+    """The choice of integers with one scale as they are, of different scales in real numbers."""
     target = out.model.tensors[operator.outputs[0]]
     moves = all(alike(out.tensor(operator, index), target) for index in (1, 2))
     take = out.stored if moves else out.real

@@ -174,7 +174,7 @@ class Writing:
         return np.frombuffer(self._content[first : first + length], kind).reshape(tensor.shape)
 
     def custom_options(self, operator: Operator) -> bytes:
-        """Those of a custom operator, whose form is its own."""
+        """The options of a custom operator, whose form is its own."""
         first, length = operator.own or (0, 0)
         return self._content[first : first + length]
 
@@ -313,7 +313,7 @@ def alike(one: Tensor, other: Tensor) -> bool:
 
 
 def zero_points(tensor: Tensor) -> list[int]:
-    """Those of its integers.  Raises DamagedError for one that its type does not have."""
+    """The zero points of its integers.  Raises DamagedError for one that its type does not have."""
     bits = _BITS.get(tensor.dtype, 0) or 8 * np.dtype(tensor.dtype).itemsize
     low = 0 if tensor.dtype.startswith("u") else -(1 << (bits - 1))
     if not all(low <= zero < low + (1 << bits) for zero in tensor.zero):

@@ -73,8 +73,8 @@ def _exchanged(network: Network, step: int) -> str:
 
 
 def sqnr(network: Network) -> go.Figure | None:
-    """Of every result, in dB, and a line at the least allowed at the output; None when none is
-    known."""
+    """The SQNR of every result, in dB, and a line at the least allowed at the output; None when
+    none is known."""
     values = [layer.get("sqnr_db") for layer in network.layers]
     if all(value is None for value in values):
         return None

@@ -96,7 +96,7 @@ def _put(values: dict[str, Value], name: str, made: Value | None) -> None:
 
 
 def _spacing(node: Node, made: Value | None, alpha: float | None) -> Reals | float | None:
-    """Of what the numbers of a result are multiples, as far as the model tells."""
+    """What the numbers of a result are multiples, as far as the model tells."""
     if node.op == "Dequantise" and integers_of(node).is_per_tensor:
         return integers_of(node).scale[0]
     if made is not None and len(made.real.terms) == 1:

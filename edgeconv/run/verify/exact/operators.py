@@ -72,7 +72,7 @@ def _along(
 
 
 def filters_of(node: Node, graph: Graph) -> tuple[Reals, Reals]:
-    """Those of a Conv or Dense as whole numbers, and the unit of each output channel."""
+    """The filters of a Conv or Dense as whole numbers, and the unit of each output channel."""
     encoding = node.storage
     weights: npt.NDArray[Any] | None = graph[node.inputs[1]].data
     if weights is None or not encoding.scale:
@@ -143,7 +143,7 @@ def _dense(node: Node, operands: Operands, graph: Graph) -> Value:
 
 
 def _matmul(node: Node, operands: Operands, graph: Graph) -> Value:
-    """Of two tensors of one scale each, stacked and broadcast as in numpy."""
+    """The product of two tensors of one scale each, stacked and broadcast as in numpy."""
     del node, graph
     a, b = operands
     (s, of_a), (t, of_b) = single(a), single(b)

@@ -39,7 +39,7 @@ _OF_SEVERAL = frozenset({"Binary", "Concat", "MatMul"})
 
 @dataclass(frozen=True, slots=True)
 class _Operand:
-    """``whole``: integers less their zero point, in units of ``scale``."""
+    """An operand in integers.  ``whole``: integers less their zero point, in units of ``scale``."""
 
     whole: Integers
     scale: float

@@ -21,10 +21,9 @@ class NoExactValueError(Exception):
 
 @dataclass(frozen=True, eq=False)
 class Value:
-    """``real``: the numbers.  ``apart``: makes a bound on how far an evaluation in float32 is from
-    them, element by element, sums being added up in whatever order; it is asked for where some
-    engine's numbers are others.
-    """
+    """The exact value of a tensor.  ``real``: the numbers.  ``apart``: makes a bound on how far an
+    evaluation in float32 is from them, element by element, sums being added up in whatever order;
+    it is asked for where some engine's numbers are others."""
 
     real: Real
     apart: Callable[[], Reals]
