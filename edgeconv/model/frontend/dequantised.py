@@ -113,19 +113,19 @@ def _dequantised(node: onnx.NodeProto, constant: Constant) -> Encoding | None:
         return None
     along = 0 if scale.size == 1 else axis % x.ndim
     scales = scale.astype(np.float32).reshape(-1)
-    steps = x.astype(np.int64)
+    integers = x.astype(np.int64)
     if zero is not None:
         shape = [-1 if i == along else 1 for i in range(x.ndim)]
-        steps = steps - zero.astype(np.int64).reshape(shape)
-    return _smallest(steps, scales, along, _bits(x.dtype))
+        integers = integers - zero.astype(np.int64).reshape(shape)
+    return _smallest(integers, scales, along, _bits(x.dtype))
 
 
-def _smallest(steps: Values, scales: Values, along: int, bits: int) -> Encoding | None:
+def _smallest(integers: Values, scales: Values, along: int, bits: int) -> Encoding | None:
     """The smallest encoding of at least so many ``bits`` with these integers."""
     usable = np.isfinite(scales) & (scales >= np.finfo(np.float32).tiny)
-    if not steps.size or not bits or not usable.all():
+    if not integers.size or not bits or not usable.all():
         return None
-    low, high = int(steps.min()), int(steps.max())
+    low, high = int(integers.min()), int(integers.max())
     able = (each for each in _EXACT if each.bits >= bits and _has(each, low, high))
     form = next(able, None)
     return replace(form.scaled(scales), axis=along) if form else None
@@ -143,19 +143,19 @@ def _of_blocks(
     every = _spread(scale.astype(np.float64), x.shape, along, block)
     if every is None or not (np.isfinite(every) & (every > 0)).all():
         return None
-    steps = x.astype(np.int64)
+    integers = x.astype(np.int64)
     if zero is not None:
         zeros = _spread(zero.astype(np.int64), x.shape, along, block)
         if zeros is None:
             return None
-        steps = steps - zeros
+        integers = integers - zeros
     found = []
     for kept in (axis for axis in range(x.ndim) if axis != along):
         others = tuple(i for i in range(x.ndim) if i != kept)
         units = every.min(axis=others, keepdims=True)
         times = every / units
         if (times == np.rint(times)).all() and times.max() <= _MOST_TIMES:
-            made = steps * times.astype(np.int64)
+            made = integers * times.astype(np.int64)
             each = units.reshape(-1).astype(np.float32)
             found.append(_smallest(made, each, kept, _bits(x.dtype)))
     return min(filter(None, found), key=lambda each: each.bits, default=None)
