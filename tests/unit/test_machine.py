@@ -345,7 +345,7 @@ def test_programs_of_other_architectures(name: str, tmp_path: Path) -> None:
 def test_filters_are_fetched_as_winograds_products_fetch_them() -> None:
     measured = Path(str(resources.files("edgeconv.run.machine") / "fetch.c")).read_text()
     kernel = headers.find("ec_winograd_spec.h")
-    ahead, few = re.findall(r"EC_WINOGRAD_(?:AHEAD|FEW) = (\d+)", kernel.read_text())
+    ahead, few = re.findall(r"EC_WINOGRAD_(?:PREFETCH|FEW) = (\d+)", kernel.read_text())
     assert re.findall(r"#define (?:AHEAD|FEW) (\d+)", measured) == [ahead, few]
 
 
