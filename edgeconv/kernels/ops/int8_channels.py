@@ -50,10 +50,11 @@ class Over:
     def of(name: str, out: str, graph: Graph) -> Over | None:
         """The operand of the constant ``name`` in front of the result ``out``; None of others,
         among them a single number."""
-        numbers, shape = graph[name].constant(), graph[out].shape
+        constant, shape = graph[name].constant(), graph[out].shape
+        numbers = constant.astype(np.float64)
         aligned = (1,) * (len(shape) - numbers.ndim) + numbers.shape
         axes = [axis for axis, size in enumerate(aligned) if size != 1]
-        if len(aligned) != len(shape) or len(axes) != 1 or numbers.dtype != np.float32:
+        if len(aligned) != len(shape) or len(axes) != 1 or constant.dtype != np.float32:
             return None
         if aligned[axes[0]] != shape[axes[0]]:
             return None

@@ -120,12 +120,12 @@ def _dequantised(node: onnx.NodeProto, constant: Constant) -> Encoding | None:
     return _smallest(integers, scales, along, _bits(x.dtype))
 
 
-def _smallest(integers: Values, scales: Values, along: int, bits: int) -> Encoding | None:
+def _smallest(whole: Values, scales: Values, along: int, bits: int) -> Encoding | None:
     """The smallest encoding of at least so many ``bits`` with these integers."""
     usable = np.isfinite(scales) & (scales >= np.finfo(np.float32).tiny)
-    if not integers.size or not bits or not usable.all():
+    if not whole.size or not bits or not usable.all():
         return None
-    low, high = int(integers.min()), int(integers.max())
+    low, high = int(whole.min()), int(whole.max())
     able = (each for each in _EXACT if each.bits >= bits and _has(each, low, high))
     form = next(able, None)
     return replace(form.scaled(scales), axis=along) if form else None
