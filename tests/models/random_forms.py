@@ -327,9 +327,9 @@ class Maker:
         rows = int(self.rng.integers(2, 8))
         axis = len(stack)
         w, _ = self.filters((*stack, rows, height), height, axis, apart=not stack)
-        by = self.node("MatMul", [w, x.name], "columns")
-        y, positive = self.activation(Tensor(by, (n, c, rows, width), x.size))
-        return self.rounded(y, positive=positive)
+        y = self.node("MatMul", [w, x.name], "columns")
+        made, positive = self.activation(Tensor(y, (n, c, rows, width), x.size))
+        return self.rounded(made, positive=positive)
 
     def product(self, x: Tensor) -> Tensor:
         """``x`` by a convolution of it, both activations, as scores of attention are and what they

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import wraps
 
 import numpy as np
 
@@ -162,6 +163,7 @@ def at_several_scales(op: str) -> Callable[[Rewrite], Callable[[Graph], Graph]]:
     Dequantise, with a scale for each channel; TensorFlow Lite has no such integers."""
 
     def decorated(rewrite: Rewrite) -> Callable[[Graph], Graph]:
+        @wraps(rewrite)
         def of_several(position: int, editor: Editor) -> None:
             exact = editor.graph.requantise == EXACT
             if exact and not integers_of(editor.node(position)).is_per_tensor:
