@@ -160,11 +160,9 @@ def test_depth_in_multiples_is_for_what_fills_it_up() -> None:
         )
     assert case.layer.params["micro_kernel"] == "EC_ROW_S8_TOY"
     assert case.layer.params["k_multiple"] == 5
-    panel = case.layer.params["panel"]
-    assert isinstance(panel, tuple)
-    assert panel[0] == 5  # of two groups of four channels
-    count = sum(blob.bytes for blob in case.layer.blobs)
-    assert count >= 5 * 4 * 9 * 9
+    assert isinstance(case.layer.candidate, ConvCandidate)
+    assert case.layer.candidate.plan.panel.block == 5  # where two groups of four have all channels
+    assert sum(blob.bytes for blob in case.layer.blobs) >= 5 * 4 * 9 * 9
 
 
 MISUSE = """

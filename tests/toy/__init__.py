@@ -13,6 +13,7 @@ import pytest
 from edgeconv.codegen import functions
 from edgeconv.kernels import algorithms
 from edgeconv.kernels.algorithms import planned
+from edgeconv.target import board_folders
 from edgeconv.target.backends import FOLDERS_VARIABLE
 from edgeconv.target.micro_kernel import MicroKernel
 from edgeconv.target.targets import Target
@@ -44,6 +45,16 @@ def backends_added(folder: Path) -> Iterator[None]:
         patch.setenv(FOLDERS_VARIABLE, str(folder))
         yield
     planned.cache_clear()
+
+
+def write_board(folder: Path, name: str, usual: str, isa: str) -> None:
+    """The file of a board in ``folder`` that is ``usual`` but for its instruction set."""
+    text = board_folders.files()[usual].read_text()
+    text = text.replace(f'name = "{usual}"', f'name = "{name}"')
+    text = text.replace("-mcpu=", "-mtune=")  # which would take the place of -march
+    lines = text.splitlines(keepends=True)
+    own = (f'isa = "{isa}"\n' if line.startswith("isa =") else line for line in lines)
+    (folder / f"{name}.toml").write_text("".join(own))
 
 
 def with_kernels(target: Target, kernels: Iterable[MicroKernel]) -> Target:

@@ -39,14 +39,7 @@ def added(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         ("toy-pi", "raspberry-pi-4", "toy_neon"),
         ("toy-sve256", "raspberry-pi-4", "sve256"),
     ):
-        text = board_folders.files()[usual].read_text()
-        text = text.replace(f'name = "{usual}"', f'name = "{name}"')
-        text = text.replace("-mcpu=", "-mtune=")  # which would take the place of -march
-        own = "".join(
-            f'isa = "{isa}"\n' if line.startswith("isa =") else line
-            for line in text.splitlines(keepends=True)
-        )
-        (boards / f"{name}.toml").write_text(own)
+        toy.write_board(boards, name, usual, isa)
     monkeypatch.setenv(board_folders.FOLDERS_VARIABLE, str(boards))
 
 
