@@ -1,4 +1,4 @@
-/* A matrix unit in plain C.  Its sums are where only jobs come to; it has a mode, and a program ends that does
+/* A matrix unit in plain C, one for each thread.  Its sums are where only jobs come to; it has a mode, and a program ends that does
    with vectors while it is in it, or with jobs while it is not. */
 #ifndef EC_TOY_UNIT_H
 #define EC_TOY_UNIT_H
@@ -6,7 +6,7 @@
 #include "ec_dot_job.h"
 
 enum { EC_TOY_WORDS = 4096 };
-static struct ec_toy_unit {
+static _Thread_local struct ec_toy_unit {
     uint32_t sums[EC_TOY_WORDS];
     int inside, open; /* words that the next job goes on with */
     int entered;      /* how often */
