@@ -9,7 +9,7 @@
 
    Sums may stay in the unit from job to job.  Neither mr nor nv need be constants, and a tile may have
    more vectors than registers.  Where the table says that depth comes in multiples (k_multiple), every
-   job's does: filters are filled up with zeros, and what rows have there is any number. */
+   job's does: filters are filled up with zeros, and rows with any numbers that are finite. */
 #ifndef EC_DOT_JOB_H
 #define EC_DOT_JOB_H
 

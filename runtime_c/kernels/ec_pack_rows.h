@@ -29,7 +29,11 @@ EC_INLINE void ec_pack_pairs(const ec_window window, const ec_panel shape, const
                          iz * source.plane + iy * source.row +
                          ((ptrdiff_t)lo * shape.column_stride - window.pad_w) * source.pixel;
     const ptrdiff_t next = at + source.vec, stride = shape.column_stride * source.pixel;
-    if (lo > 0 || hi < columns)
+    int fills = lo > 0 || hi < columns;
+#ifdef EC_MEMORY_SUMS
+    fills |= few < whole; /* up to a multiple of steps */
+#endif
+    if (fills)
         memset(to, 0, (size_t)ec_panel_row(shape) * sizeof *to);
     if (few == whole) /* a constant */
         ec_bf16_pack(to, in, source.as, at, next, stride, whole, shape.block, lo, hi, shape.phases,

@@ -6,7 +6,7 @@ exact in float32, so that what may differ are the sums: the tolerance grows with
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -23,6 +23,7 @@ from edgeconv.target import host
 from edgeconv.target.backends import TARGETS, micro_kernels
 from edgeconv.target.cache import Cache
 from tests.kernels import builds
+from tests.kernels.builds import MEMORY_SUMS, in_memory, memory_backends
 from tests.kernels.cases import Build, Case, Spec
 from tests.kernels.harness import check
 from tests.kernels.test_conv import RELU, conv, numbers
@@ -35,12 +36,21 @@ CLIP = Activation("clip", -1.0, 1.5)
 ROWS = {row.isa: row for row in micro_kernels() if row.feature == "bfloat16"}
 
 
-@pytest.fixture(params=sorted(ROWS))
-def build(request: pytest.FixtureRequest) -> Build:
-    """Runs what multiplies bfloat16, compiled for all sizes; skipped, by name, where nothing here
-    does."""
-    row = TARGETS[str(request.param)]
-    words = ROWS[row.name].cpu_flags
+@pytest.fixture(params=[*sorted(ROWS), "power10 memory"])
+def build(request: pytest.FixtureRequest) -> Iterator[Build]:
+    """Runs what multiplies bfloat16, compiled for all sizes, and a micro-kernel whose sums are
+    memory; skipped, by name, where nothing here does."""
+    isa, _, memory = str(request.param).partition(" ")
+    if not memory:
+        yield _build(isa)
+        return
+    with memory_backends():
+        yield replace(_build(in_memory(isa)), chosen=MEMORY_SUMS)
+
+
+def _build(isa: str) -> Build:
+    row = TARGETS[isa]
+    words = ROWS[row.runtime or row.name].cpu_flags
     target = replace(row, features=frozenset({"bfloat16"}))
     target = replace(target, flags=(*row.flags, *target.feature_flags))
     if not builds.is_native(target):

@@ -107,10 +107,11 @@ class RowsPlan:
 def _block(groups: int, kernel: MicroKernel) -> int:
     """Groups of a block: a line of each pixel, or as even parts as whole vectors of four make;
     as many as the kernel takes at once, at least."""
-    most = -(-BLOCK[kernel.lies] // kernel.k_multiple) * kernel.k_multiple
+    multiple = kernel.k_multiple
+    most = max(multiple, BLOCK[kernel.lies] // multiple * multiple)
     if kernel.lies is Lies.STRIDED or groups <= most:
         return min(most, groups)
-    even = math.lcm(2, kernel.k_multiple)
+    even = math.lcm(2, multiple)
     return even * -(-groups // (even * -(-groups // most)))
 
 

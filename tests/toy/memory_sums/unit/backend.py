@@ -11,6 +11,7 @@ from dataclasses import replace
 from edgeconv.target.backends.avx2.backend import TARGET as AVX2
 from edgeconv.target.backends.avx512.backend import TARGET as AVX512
 from edgeconv.target.backends.portable.backend import TARGET as PORTABLE
+from edgeconv.target.backends.power10.backend import TARGET as POWER10
 from edgeconv.target.micro_kernel import INT16_PREFIX, Lies, MicroKernel, Tile
 from edgeconv.target.targets import STRIPS, Target
 
@@ -94,4 +95,29 @@ def _target(isa: str) -> Target:
     return replace(own, name=f"{isa}_memory", runtime=isa, kernels=kernels)
 
 
-TARGET = tuple(map(_target, _KINDS))
+# Of pairs, which POWER10 has instructions to pack for.
+_BFLOAT16 = MicroKernel(
+    *("power10", "bf16_toy", Lies.PACKED, (Tile(20, 3),)),
+    latency=1,
+    a="bfloat16",
+    b="bfloat16",
+    k=2,
+    row_multiple=4,
+    rate=100.0,
+    memory_sums=True,
+    enter=50.0,
+    through=2.0,
+    waiting=4096,
+    k_multiple=3,
+    header="ec_toy_bf16_power10.h",
+    feature="bfloat16",
+    cpu_flags=("power10",),
+)
+_OF_PAIRS = replace(
+    POWER10,
+    name="power10_memory",
+    runtime="power10",
+    kernels=(*map(_slow, POWER10.kernels), _BFLOAT16),
+)
+
+TARGET = (*map(_target, _KINDS), _OF_PAIRS)
