@@ -81,7 +81,7 @@ def cases(spec: Spec, build: Build, least: int = 1) -> list[Case]:
 
 def shapes(build: Build) -> Sequence[Spec]:
     lanes, one = build.target.lanes, (1, 1, 1, 1)
-    row = ROWS[build.target.name]
+    (row,) = build.target.multiplying("bfloat16")[-1:]
     block, tiles = 2 * BLOCK[row.lies], row.tiles  # channels
     rows, nr = tiles[0].rows, tiles[0].vectors * lanes
     long = max(tile.rows for tile in tiles)

@@ -39,7 +39,7 @@ class Waiting:
         return WORD_BYTES * (self.lines * self.line + _LINE) if self.lines else 0
 
     def members(self, words: int) -> tuple[int, ...]:
-        """Those of ec_waiting, behind so many words of the workspace; none where none wait."""
+        """The members of ec_waiting, behind so many words of the workspace; none where none wait."""
         at = -(-words // _LINE) * _LINE
         return (at, self.lines, self.line, self.strip, int(self.by_tiles)) if self.lines else ()
 

@@ -63,7 +63,7 @@ class AttentionPlan:
 
     @property
     def headers(self) -> tuple[str, ...]:
-        """Of products, and what they need."""
+        """The headers of products, and those that they need."""
         own = (self.kernel.header,) if self.kernel.header else ()
         return "ec_nest.h", *own, *_HEADERS
 
