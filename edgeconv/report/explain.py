@@ -260,7 +260,7 @@ def _layer_lines(layer: Mapping[str, Any]) -> list[RenderableType]:
     if fused:
         table.add_row("fused", ", ".join(fused))
     if layer["streaming"]:
-        table.add_row("streaming", _streaming_line(layer["streaming"]))
+        table.add_row("row streaming", _streaming_line(layer["streaming"]))
     for label, key in (("reads", "reads"), ("writes", "writes")):
         for tensor in layer[key]:
             table.add_row(label, _tensor_line(tensor))

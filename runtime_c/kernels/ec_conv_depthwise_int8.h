@@ -7,7 +7,7 @@
    count as rows.
 
    A word row, the words of one set, is also what output rows further down read in a set before: of these only `fresh`
-   sets are packed, the others are still there.  Output rows of a tensor of one column, `turned`, are computed
+   sets are packed, the others are still there.  Output rows of a tensor of one column, `transposed`, are computed
    as the pixels of a row.
 
    Where filters have zero points, w = (q - zero[channel]) * unit[channel], the inputs of a window are summed beside, by
@@ -30,7 +30,7 @@ typedef struct ec_depthwise_int8 {
     int pixels;       /* whose columns are packed at a time */
     int down, across; /* elements of a word */
     int every, fresh; /* output rows that share word rows are so far apart; sets that the next one packs, all of them if none do */
-    int turned;
+    int transposed;
 #ifdef EC_ZERO_POINTS
     int around; /* filters have zero points */
 #endif
@@ -309,16 +309,16 @@ EC_INLINE void ec_depthwise_int8_area(const ec_depthwise_int8 spec, const ec_dep
 }
 
 /* The window of a tensor of one column whose rows are taken for the pixels of one. */
-EC_INLINE ec_window ec_depthwise_int8_turned(const ec_window window)
+EC_INLINE ec_window ec_depthwise_int8_transposed(const ec_window window)
 {
-    ec_window turned = window;
-    turned.in_h = window.in_w, turned.in_w = window.in_h;
-    turned.out_h = window.out_w, turned.out_w = window.out_h;
-    turned.kernel_h = window.kernel_w, turned.kernel_w = window.kernel_h;
-    turned.stride_h = window.stride_w, turned.stride_w = window.stride_h;
-    turned.dilation_h = window.dilation_w, turned.dilation_w = window.dilation_h;
-    turned.pad_h = window.pad_w, turned.pad_w = window.pad_h;
-    return turned;
+    ec_window transposed = window;
+    transposed.in_h = window.in_w, transposed.in_w = window.in_h;
+    transposed.out_h = window.out_w, transposed.out_w = window.out_h;
+    transposed.kernel_h = window.kernel_w, transposed.kernel_w = window.kernel_h;
+    transposed.stride_h = window.stride_w, transposed.stride_w = window.stride_h;
+    transposed.dilation_h = window.dilation_w, transposed.dilation_w = window.dilation_h;
+    transposed.pad_h = window.pad_w, transposed.pad_w = window.pad_h;
+    return transposed;
 }
 
 /* The output rows [row0, row1). */
@@ -326,21 +326,21 @@ EC_NEST void ec_conv_depthwise_int8(const ec_depthwise_int8 given, const ec_dept
                                     int row0, int row1)
 {
     ec_depthwise_int8 spec = given;
-    if (given.turned)
-        spec.window = ec_depthwise_int8_turned(given.window);
+    if (given.transposed)
+        spec.window = ec_depthwise_int8_transposed(given.window);
     const ec_window window = spec.window;
     const int once = !spec.requantise.sum_right && !spec.requantise.as_float;
     const int wide = once ? spec.channels / (4 * EC_VL) * 4 * EC_VL : 0;
     const int sets = ec_depthwise_int8_sets(spec);
     const ptrdiff_t in_image = ec_rows_held_in(window) * window.in_w * spec.channels;
     const ptrdiff_t out_image = ec_rows_held_out(window) * window.out_w * spec.channels;
-    const int y0 = spec.turned ? 0 : row0, y1 = spec.turned ? window.out_h : row1;
+    const int y0 = spec.transposed ? 0 : row0, y1 = spec.transposed ? window.out_h : row1;
     const int rows = spec.fresh < sets ? ec_max_i(y1 - y0, 1) : 1; /* of which all channels are computed in turn */
     for (int i = 0; i < spec.images * window.out_d; i++) {
         const int image = i / window.out_d, z = i % window.out_d;
         for (int y = y0; y < y1; y += rows) {
             const ec_depthwise_area area = {.y0 = y, .y1 = y + rows,
-                                            .x0 = spec.turned ? row0 : 0, .x1 = spec.turned ? row1 : window.out_w};
+                                            .x0 = spec.transposed ? row0 : 0, .x1 = spec.transposed ? row1 : window.out_w};
             ec_depthwise_int8_operands of = operands;
             of.in += image * in_image;
             of.at = image * out_image;

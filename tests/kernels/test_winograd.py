@@ -154,7 +154,7 @@ def test_tiles_and_filters_are_prefetched(build: Build, folder: Path) -> None:
     caches = (Cache(1, 512, 64, 3), Cache(2, 1024, 64, 30))
     target = replace(build.target, in_order=True, prefetch=True, caches=caches, memory_cycles=2000)
     if target.lanes == 1 or target.kernel(PANELS).lies is not Lies.PACKED:
-        pytest.skip("nothing is fetched by distances")
+        pytest.skip("nothing is prefetched")
     chosen = [winograd(SQUARE[0], spec) for spec in specs(SQUARE[0], target)]
     chosen.append(next(strided(build)))
     cases = [case for spec in chosen for case in spec.cases(target)]

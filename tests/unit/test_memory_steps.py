@@ -235,7 +235,7 @@ def mistakes() -> dict[str, Choice]:
     overwriting = replace(first, aliases=(Alias("x", "y.0", "x"),))
     return {
         "in one step": replace(choice, steps=(Step((1,)), Step((0,)))),
-        "no turns": replace(choice, steps=(Step((0, 1)),)),
+        "streams no rows": replace(choice, steps=(Step((0, 1)),)),
         "be a ring": replace(choice, steps=alone(2)),
         "all at once": replace(choice, layers=(first, replace(last, divides=None))),
         "input of 'make_y' only": replace(choice, graph=extra),

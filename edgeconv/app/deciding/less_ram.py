@@ -150,13 +150,13 @@ def all_with_streaming(planner: Planner, drafts: Sequence[NetworkPlan]) -> list[
     save: so those also begin with the steps that the others come to.
     """
     target = planner.board.target
-    turned = [_integers_streamed(planner, each.choice) for each in drafts]
+    streamed = [_integers_streamed(planner, each.choice) for each in drafts]
     made = []
-    for draft, own in zip(drafts, turned, strict=True):
+    for draft, own in zip(drafts, streamed, strict=True):
         found = [own]
         if _in_integers(draft.choice) and not any(step.stream_rows for step in draft.choice.steps):
             begun = (
-                streamed_like(draft.choice, target, other) for other in turned if other is not own
+                streamed_like(draft.choice, target, other) for other in streamed if other is not own
             )
             found += (
                 _integers_streamed(planner, each) for each in begun if each is not draft.choice

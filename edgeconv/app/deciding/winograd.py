@@ -105,7 +105,7 @@ class WinogradDecision:
         return small and self.options.winograd_error is None
 
     def _is_free(self, node: Node) -> bool:
-        """Whether it has forms unasked: its filters are float32 in the model."""
+        """Whether it has forms by default: its filters are float32 in the model."""
         return "storage" not in node.attrs or self.options.winograd_error is not None
 
     def settle(self, graph: Graph, choice: Choice) -> bool:

@@ -33,7 +33,7 @@ IMAGE = 4  # dimensions of what has rows
 
 @dataclass(frozen=True, slots=True)
 class Fusion:
-    """``count`` layers from ``first`` on in turns of ``stream_rows`` rows, and what they take
+    """``count`` layers from ``first`` on in rounds of ``stream_rows`` rows, and what they take
     (`Price.cost`) so and one after the other (``apart``).  ``shares``: of the workers."""
 
     first: int

@@ -1,4 +1,4 @@
-"""What layers take one after the other, and what they take in turns."""
+"""What layers take one after the other, and what they take where they stream rows."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ def check_steps(choice: Choice) -> None:
     reads.update(choice.graph.outputs)
     for step in choice.steps:
         if step.workers < 1 or bool(step.stream_rows) != (len(step.layers) > 1):
-            raise InvariantError(f"memory: {step} has no turns or no workers")
+            raise InvariantError(f"memory: {step} streams no rows or has no workers")
         if step.stream_rows:
             _check_chain(choice, step, reads)
 

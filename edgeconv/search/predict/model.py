@@ -115,7 +115,7 @@ def _layer(
     operands: Sequence[Use],
     in_step: Price | None,
 ) -> LayerPrediction:
-    """``in_step``: what the layer takes in its turns, where it takes any."""
+    """``in_step``: what the layer takes where it streams rows."""
     target, timed = board.target, not missing(board)
     moved = traffic(layer, choice.graph, target, operands)
     if not operands:  # nothing is called

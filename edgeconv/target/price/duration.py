@@ -22,7 +22,7 @@ from edgeconv.target.price.operands import Use
 COMPUTE, OVERHEAD = "compute", "overhead"
 # Cycles to call a layer, fetch its code from behind L1, and fill and drain its pipelines.
 LAYER_CYCLES = 300
-# The same where the code was there a turn ago: what a call fills and drains.
+# The same where the code was there a round ago: what a call fills and drains.
 ROUND_CYCLES = 100
 # Of the shorter of compute and memory, the part that is not hidden: by prefetching and out of
 # order (fitted on Zen 5, see bench/prediction.py), and by a core that does one thing after another.

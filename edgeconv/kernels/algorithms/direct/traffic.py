@@ -104,7 +104,7 @@ class _Nest:
         return float(taps * filters * self.problem.filter_bytes)
 
     def level_traffic(self) -> CacheTraffic:
-        """What crosses behind the cache for the whole batch."""
+        """Cache traffic behind the cache for the whole batch."""
         batch, parts = self.problem.batch, [(_TileTraffic(self, t), n) for t, n in self.tiles]
         rounds = batch * self.chunks
         met_again = (rounds - 1) * self._chunk_lost() * self.met

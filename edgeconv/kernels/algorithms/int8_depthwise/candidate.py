@@ -33,11 +33,11 @@ _AROUND_SLOTS = 3.0  # a zero point of filters is loaded, multiplied and added
 @dataclass(frozen=True, slots=True)
 class DepthwisePlan:
     """Words of ``shape``; ``pixels`` of a row whose columns are packed at a time, for the rows that
-    ``sharing`` says.  ``turned``: rows are computed as pixels."""
+    ``sharing`` says.  ``transposed``: rows are computed as pixels."""
 
     row: DotRow
     shape: WordShape
-    turned: bool
+    transposed: bool
     sharing: Sharing
     pixels: int
     panel_bytes: int

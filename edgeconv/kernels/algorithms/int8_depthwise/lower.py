@@ -26,13 +26,13 @@ def lower(
     """The kernel call of a Conv node whose layouts are decided."""
     problem, plan, lanes = candidate.problem, candidate.plan, target.lanes
     each = scaling_words(graph)
-    seen = problem.along_rows if plan.turned else problem
+    seen = problem.along_rows if plan.transposed else problem
     around = has_zero_points(problem, plan.row)
     once = node.epilogue.is_only_before and graph[node.output].storage.affine
 
     def words(form: Form) -> Words:
         filters = multiples(node, graph)
-        filters = filters.swapaxes(-1, -2) if plan.turned else filters
+        filters = filters.swapaxes(-1, -2) if plan.transposed else filters
         zeros = filter_zeros(node, graph) if around else None
         return channel_words(filters, form, plan.row, plan.shape, lanes, four=once, zeros=zeros)
 
@@ -46,7 +46,7 @@ def lower(
             "pixels": plan.pixels,
             "word": (plan.shape.down, plan.shape.across),
             "sharing": (plan.sharing.every, plan.sharing.fresh),
-            "turned": plan.turned,
+            "transposed": plan.transposed,
             "around": int(around),
             **problem.window,
             **problem.rings,

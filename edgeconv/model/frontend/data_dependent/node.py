@@ -332,7 +332,7 @@ class Work:
         )
 
     def masked(self, name: str, behind: Any) -> str:
-        """A counted tensor, with ``behind`` in place of what means nothing."""
+        """A data-dependent tensor, with ``behind`` in place of what means nothing."""
         return self.put_behind(self._data_dependent[name], behind)
 
     def put_behind(self, found: DataDependent, behind: Any) -> str:
