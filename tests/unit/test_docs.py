@@ -29,6 +29,7 @@ PAGES = sorted(
 SYNOPSES = ROOT / "docs" / "architecture.md"
 ALGORITHMS = ROOT / "docs" / "algorithms.md"
 TEN_MINUTES = 2000  # words
+FEW = 50  # names: the tree has more
 
 pytestmark = pytest.mark.skipif(
     not (ROOT / "README.md").is_file(), reason="not run from a source checkout"
@@ -95,6 +96,18 @@ def test_synopses_name_every_option() -> None:
         missing = [options for options in spellings if not options & documented[name]]
         assert not unknown, f"{name}: not an option"
         assert not missing, f"{name}: not documented"
+
+
+def test_what_the_tree_names_is_there() -> None:
+    """Folders, and modules by their names, of the first block of the page on architecture."""
+    block = SYNOPSES.read_text(encoding="utf-8").partition("## The tree")[2].partition("\n## ")[0]
+    lines = "\n".join(line for line in block.splitlines() if line.startswith("    "))
+    named = re.findall(r"(?<![\w<>./*-])([\w-]+(?:\.py|/))(?![\w<*])", lines)
+    assert len(named) > FEW
+    package = (ROOT / "edgeconv", ROOT / "codegen", ROOT / "tests", ROOT)
+    there = {path.name + "/" * path.is_dir() for folder in package for path in folder.glob("*")}
+    there |= {path.name + "/" * path.is_dir() for path in (ROOT / "edgeconv").rglob("*")}
+    assert not set(named) - there
 
 
 def test_make_targets_exist() -> None:
