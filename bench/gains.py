@@ -47,7 +47,7 @@ from edgeconv.kernels.lowering.options import LayoutOption
 from edgeconv.model import passes
 from edgeconv.run.bench import bench
 from edgeconv.run.build import InputFile, run_command
-from edgeconv.run.build.places import Argument
+from edgeconv.run.build.program_files import Argument
 from edgeconv.run.build.project import Project
 from edgeconv.run.verify.inputs import ensure
 from edgeconv.search.choose import bit_for_bit, prices

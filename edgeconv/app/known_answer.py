@@ -17,7 +17,7 @@ from edgeconv.ir.element_types import element_type
 from edgeconv.ir.encoding import FLOAT32
 from edgeconv.ir.grids import spacings_of
 from edgeconv.run.build import InputFile, OutputFile, compile_project, find_emulator, run_binary
-from edgeconv.run.build.places import Argument
+from edgeconv.run.build.program_files import Argument
 from edgeconv.target import board as boards
 from edgeconv.target.backends import TARGETS
 from edgeconv.target.board import Board

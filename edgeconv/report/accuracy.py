@@ -12,8 +12,8 @@ from rich.markup import escape
 
 from edgeconv.kernels.storage.base import FLOAT32
 from edgeconv.report.document import Report
+from edgeconv.report.narrow_tables import plain_table
 from edgeconv.report.numbers import finite
-from edgeconv.report.plain import plain_table
 from edgeconv.search.calibration.confidence import CONFIDENCE, FEWEST
 from edgeconv.search.calibration.sqnr import Accuracy
 from edgeconv.search.choose.storage import OUTPUT

@@ -11,7 +11,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from edgeconv.base.sizes import human
-from edgeconv.report.plain import plain_table
+from edgeconv.report.narrow_tables import plain_table
 from edgeconv.run.doctor import BoardCheck, Check
 from edgeconv.run.machine import NewBoard
 from edgeconv.target.board import Board, Energy

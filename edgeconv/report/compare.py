@@ -10,8 +10,8 @@ from rich.console import Group, RenderableType
 from rich.markup import escape
 
 from edgeconv.base.names import path_ends
+from edgeconv.report.narrow_tables import plain_table
 from edgeconv.report.numbers import significant
-from edgeconv.report.plain import plain_table
 
 Report = Mapping[str, Any]
 NAME_WIDTH = 30

@@ -20,12 +20,12 @@ from edgeconv.report.fusion import fusion
 from edgeconv.report.integers import float32_lines, integers_lines
 from edgeconv.report.movement import movement
 from edgeconv.report.movement_text import convolution_tables
-from edgeconv.report.plain import plain_table
+from edgeconv.report.narrow_tables import plain_table
 from edgeconv.report.regions import extent
 from edgeconv.report.slicing import slicing
 from edgeconv.report.text import winograd
 from edgeconv.search.choose.prices import algorithms_of
-from edgeconv.search.memory.room import covered
+from edgeconv.search.memory.workspace_limits import covered
 from edgeconv.target.targets import Target
 
 Document = dict[str, Any]

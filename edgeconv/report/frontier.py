@@ -10,8 +10,8 @@ from typing import Any
 from rich.table import Table
 
 from edgeconv.base.sizes import human
+from edgeconv.report.narrow_tables import plain_table
 from edgeconv.report.numbers import finite, significant
-from edgeconv.report.plain import plain_table
 from edgeconv.search.budget.frontier import Point
 from edgeconv.search.choose.storage import OUTPUT
 

@@ -9,7 +9,7 @@ from rich.console import RenderableType
 from rich.padding import Padding
 from rich.table import Table
 
-from edgeconv.report.plain import plain_table
+from edgeconv.report.narrow_tables import plain_table
 
 INDENT = (0, 0, 0, 2)
 

@@ -12,8 +12,8 @@ from rich.table import Table
 
 from edgeconv.base.names import path_ends
 from edgeconv.ir.requantisation import EXACT
+from edgeconv.report.narrow_tables import plain_table
 from edgeconv.report.numbers import finite
-from edgeconv.report.plain import plain_table
 from edgeconv.report.text import NAME_WIDTH
 from edgeconv.run.bench import Timing
 from edgeconv.run.verify import Difference, Verification

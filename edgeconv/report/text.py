@@ -18,8 +18,8 @@ from edgeconv.ir.encoding import kind_of
 from edgeconv.kernels.storage.base import FLOAT32
 from edgeconv.report.advice import suggestions
 from edgeconv.report.integers import integers_lines
+from edgeconv.report.narrow_tables import ByRoom, plain_table
 from edgeconv.report.network import Network
-from edgeconv.report.plain import ByRoom, plain_table
 from edgeconv.report.stored_advice import faster_ways
 from edgeconv.search.memory.sizes import Excess, Sizes
 

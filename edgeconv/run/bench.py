@@ -15,7 +15,7 @@ from edgeconv.run.build import InputFile, run_binary
 from edgeconv.run.build import times as times_printed
 from edgeconv.run.build.compile import Binary
 from edgeconv.run.build.output import Completed
-from edgeconv.run.build.places import Argument
+from edgeconv.run.build.program_files import Argument
 from edgeconv.run.build.project import Project
 from edgeconv.run.verify.inputs import ensure
 from edgeconv.target.board import Board, RunKind

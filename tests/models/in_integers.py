@@ -29,9 +29,9 @@ from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.grids import encodings_of
 from edgeconv.ir.grids import rounded_to as roundings_of
 from edgeconv.ir.requantisation.channel_pairs import ChannelPairs
+from edgeconv.ir.requantisation.exact_reals import Integers, UndecidedError
+from edgeconv.ir.requantisation.exact_reals import multiples as real_multiples
 from edgeconv.ir.requantisation.pair import PairSum
-from edgeconv.ir.requantisation.reals import Integers, UndecidedError
-from edgeconv.ir.requantisation.reals import multiples as real_multiples
 from edgeconv.kernels.algorithms.int16.product import wide_product_of
 from edgeconv.kernels.algorithms.no_integers import no_integers
 from edgeconv.kernels.algorithms.product_sums import PRODUCT, form_of_product, unit_of_product

@@ -21,12 +21,12 @@ from edgeconv.run.verify.inputs import write_tensors
 from edgeconv.search import choose
 from edgeconv.search.calibration.engine import Engine
 from edgeconv.search.calibration.library import Library, rounding_formats
-from edgeconv.search.calibration.places import own_places
 from edgeconv.search.calibration.rounding import RECIPES, parameters_of, round_layers, stored
 from edgeconv.search.calibration.samples import Samples, load, seeded
 from edgeconv.search.calibration.sensitivity import sensitivities
 from edgeconv.search.calibration.sequential import round_sequentially
 from edgeconv.search.calibration.sqnr import Baseline, class_output
+from edgeconv.search.calibration.unshared_arena import own_places
 from edgeconv.target import board as boards
 from tests import onnx_models
 

@@ -12,10 +12,10 @@ from edgeconv.ir.activation import Activation
 from edgeconv.ir.choice import Choice
 from edgeconv.ir.graph import Epilogue, Graph, Node, Tensor
 from edgeconv.search import choose, memory
+from edgeconv.search.choose.arena_limit import Room
 from edgeconv.search.choose.assignment import Assignment
 from edgeconv.search.choose.layouts import _Inserter
 from edgeconv.search.choose.prices import Known, Prices, Way
-from edgeconv.search.choose.room import Room
 from edgeconv.search.choose.select import lowered
 from edgeconv.target.backends import TARGETS
 

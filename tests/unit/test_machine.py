@@ -21,7 +21,7 @@ from edgeconv.run.machine import NewBoard, new_board
 from edgeconv.run.machine import probe as probing
 from edgeconv.run.machine.board_file import render, three_digits
 from edgeconv.run.machine.buffers import MEMORY, SIZES, chased, find_caches, streamed
-from edgeconv.run.machine.halves import computes_halves
+from edgeconv.run.machine.half_vectors import computes_halves
 from edgeconv.run.machine.measure import Level, Measured, fastest, others
 from edgeconv.run.machine.probe import Machine
 from edgeconv.run.machine.programs import NAMES, Programs, medians

@@ -15,7 +15,7 @@ import pytest
 
 from edgeconv.base.errors import EdgeconvError
 from edgeconv.run.build import run_binary
-from edgeconv.run.build.places import PlaceError
+from edgeconv.run.build.program_files import PlaceError
 from edgeconv.target import board as boards
 from edgeconv.target.board import Board, RunKind
 

@@ -12,7 +12,7 @@ import pytest
 from edgeconv.ir.candidate import EXACTLY
 from edgeconv.ir.layout import ROW_MAJOR
 from edgeconv.ir.requantisation import EXACT, TFLITE
-from edgeconv.ir.requantisation.reals import multiples
+from edgeconv.ir.requantisation.exact_reals import multiples
 from edgeconv.run.verify.exact.value import Value
 from edgeconv.run.verify.per_layer import PerLayer, Second, compare_layers, in_integers
 from tests.onnx_models import Values

@@ -20,7 +20,7 @@ from edgeconv.kernels.algorithms import candidates, planned
 from edgeconv.kernels.algorithms.problem import problem_of
 from edgeconv.model import frontend, passes
 from edgeconv.search import choose, memory
-from edgeconv.search.memory.room import room_for_workspaces
+from edgeconv.search.memory.workspace_limits import room_for_workspaces
 from edgeconv.target import board as boards
 from tests import onnx_models, tflite_models
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from time import process_time
 
 from edgeconv.app.choice_notes import computing_notes, integers_of
-from edgeconv.app.deciding.faster import with_faster
+from edgeconv.app.deciding.float32_alternative import with_faster
 from edgeconv.app.deciding.fusing import by_price
 from edgeconv.app.deciding.less_flash import less_flash
 from edgeconv.app.deciding.less_ram import (

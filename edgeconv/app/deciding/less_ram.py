@@ -15,7 +15,7 @@ from edgeconv.ir.graph import Graph
 from edgeconv.ir.request import NO_WORKSPACE, SMALLEST_OF_EACH, Workspace
 from edgeconv.search import memory
 from edgeconv.search.choose import streamed_like
-from edgeconv.search.choose.room import Room
+from edgeconv.search.choose.arena_limit import Room
 from edgeconv.search.choose.storage import EVERY_LAYER, EVERY_RESULT, lossless
 from edgeconv.search.memory.row_streaming import streamed_for_memory
 from edgeconv.search.predict import predict
@@ -79,7 +79,7 @@ def predicted_price(planner: Planner, draft: NetworkPlan) -> float:
 
 def with_room(planner: Planner, graph: Graph, draft: NetworkPlan) -> NetworkPlan | None:
     """The cheapest kernels and layouts of which none needs more than the budget leaves of the arena
-    (`search.choose.room`); None where that does not fit.
+    (`search.choose.arena_limit`); None where that does not fit.
 
     The first choice is a bound of all that fit.  Where its arena is larger, since more tensors live
     side by side in the order of execution than must, or blocks leave gaps, less room is tried, and

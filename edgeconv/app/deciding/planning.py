@@ -32,10 +32,10 @@ from edgeconv.report import document
 from edgeconv.report.document import Facts, Report
 from edgeconv.search import choose, memory
 from edgeconv.search.budget.tables import Objective
+from edgeconv.search.choose.arena_limit import Room
 from edgeconv.search.choose.attention import with_attention
 from edgeconv.search.choose.in_float32 import LayerOptions, in_float32
 from edgeconv.search.choose.prices import Known
-from edgeconv.search.choose.room import Room
 from edgeconv.search.choose.sharing import share_out
 from edgeconv.search.choose.storage import EVERY_LAYER, NO_RESULT, OUTPUT, ROUNDED
 from edgeconv.search.fitting import FormatChoice, FormatPlan, Lower

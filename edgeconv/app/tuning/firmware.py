@@ -17,7 +17,7 @@ from edgeconv.codegen.emit import EmitOptions, emit, weight_image
 from edgeconv.ir.choice import Choice
 from edgeconv.ir.memory import MemoryMap
 from edgeconv.run.build import Compiler, compile_project, run_binary
-from edgeconv.run.build.places import PlaceError
+from edgeconv.run.build.program_files import PlaceError
 from edgeconv.search.memory.link import link_plan
 from edgeconv.target.board import Board, RunKind
 

@@ -26,8 +26,8 @@ from fractions import Fraction
 import numpy as np
 
 from edgeconv.ir.requantisation.exact import Integers
+from edgeconv.ir.requantisation.exact_reals import Reals
 from edgeconv.ir.requantisation.pair import Affine
-from edgeconv.ir.requantisation.reals import Reals
 
 _BITS = 30  # of a power: 2^30 stands for 1
 _DIFFERENCES = 256

@@ -20,7 +20,7 @@ from edgeconv.ir.channel_scales import CHANNEL_SCALES, scales_of
 from edgeconv.ir.encoding import INT8, INT16
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.requantisation import EXACT
-from edgeconv.ir.requantisation.reals import in_units
+from edgeconv.ir.requantisation.exact_reals import in_units
 from edgeconv.kernels.algorithms.sums import (
     Facts,
     Integers,

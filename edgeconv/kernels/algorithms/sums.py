@@ -25,8 +25,8 @@ from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.grids import integers_for, last_activation
 from edgeconv.ir.requantisation import ARITHMETICS, Form, PerChannel, Sums
 from edgeconv.ir.requantisation.double_rounding import Twice
+from edgeconv.ir.requantisation.exact_reals import in_units
 from edgeconv.ir.requantisation.pair import Affine, PairSum
-from edgeconv.ir.requantisation.reals import in_units
 
 Integers = npt.NDArray[np.int64]
 _LARGEST = 2**31 - 1

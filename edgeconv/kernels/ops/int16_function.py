@@ -20,8 +20,8 @@ from edgeconv.ir.encoding import INT16, Encoding
 from edgeconv.ir.graph import Epilogue, Graph, Node
 from edgeconv.ir.requantisation import EXACT
 from edgeconv.ir.requantisation.curve import Curve, curve
+from edgeconv.ir.requantisation.exact_reals import in_units, numbers, rounded
 from edgeconv.ir.requantisation.pair import Affine
-from edgeconv.ir.requantisation.reals import in_units, numbers, rounded
 from edgeconv.ir.requantisation.wide import LEAST, MOST, WORDS, Wide
 from edgeconv.ir.requantisation.wide_pair import WidePair, wide_pair
 from edgeconv.ir.work import Work

@@ -14,8 +14,8 @@ from onnx import TensorProto, helper, numpy_helper
 from edgeconv.model.frontend.cut import Cut
 from edgeconv.model.frontend.defined import define, show_reals
 from edgeconv.model.frontend.engine_process import EVALUATOR_WIDE, ONNXRUNTIME
+from edgeconv.model.frontend.mapped_constants import SELF
 from edgeconv.model.frontend.model_file import ModelFile
-from edgeconv.model.frontend.own_bytes import SELF
 from edgeconv.model.frontend.schedule import subgraphs
 from edgeconv.model.frontend.weights import Weights
 

@@ -25,8 +25,8 @@ from edgeconv.base import limits
 from edgeconv.base.errors import EdgeconvError
 from edgeconv.base.wire_format import LENGTH, VARINT, MalformedError, fields, map_file
 from edgeconv.model.frontend import tflite
+from edgeconv.model.frontend.mapped_constants import refer
 from edgeconv.model.frontend.maps import as_tensors
-from edgeconv.model.frontend.own_bytes import refer
 from edgeconv.model.model_path import readable
 from edgeconv.model.tflite import DamagedError, is_tflite
 

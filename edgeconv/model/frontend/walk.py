@@ -24,10 +24,10 @@ from edgeconv.model.frontend import (
     input_values,
     signature,
 )
+from edgeconv.model.frontend.checked_shapes import StatedOtherwise, by_definition, with_shapes
 from edgeconv.model.frontend.control_flow import ControlFlow
 from edgeconv.model.frontend.data_dependent import DataDependentShapes
 from edgeconv.model.frontend.definitions import DEFINED_BESIDE, DEFINED_IN, Definitions, row_of
-from edgeconv.model.frontend.held_shapes import StatedOtherwise, by_definition, with_shapes
 from edgeconv.model.frontend.inference import infer
 from edgeconv.model.frontend.late_pads import UNKNOWN_SHAPE, LatePads
 from edgeconv.model.frontend.names import call_key, function_key, opset_versions, qualified

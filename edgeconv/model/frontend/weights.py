@@ -16,8 +16,8 @@ from edgeconv.base import limits
 from edgeconv.base.errors import EdgeconvError
 from edgeconv.base.wire_format import map_file
 from edgeconv.ir.layout import Shape
+from edgeconv.model.frontend.mapped_constants import SELF
 from edgeconv.model.frontend.model_file import ModelFile
-from edgeconv.model.frontend.own_bytes import SELF
 
 Values = npt.NDArray[Any]
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from edgeconv.run.build.compile import Binary, compile_project
 from edgeconv.run.build.elf import Sections, read_sections, undefined_symbols
 from edgeconv.run.build.output import Completed
-from edgeconv.run.build.places import InputFile, OutputFile
+from edgeconv.run.build.program_files import InputFile, OutputFile
 from edgeconv.run.build.run import find_emulator, run_binary, run_command
 from edgeconv.run.build.toolchain import Compiler, find_compiler
 

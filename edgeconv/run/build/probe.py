@@ -18,7 +18,7 @@ from tempfile import TemporaryFile
 from typing import IO
 
 from edgeconv.run.build.output import Completed
-from edgeconv.run.build.places import PlaceError
+from edgeconv.run.build.program_files import PlaceError
 from edgeconv.target.board import Board
 
 _GRACE_S = 2  # for a debugger that is asked to end: it lets the core run, and the probe go

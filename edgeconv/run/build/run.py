@@ -10,8 +10,8 @@ from pathlib import Path
 
 from edgeconv.base.errors import EdgeconvError, Exit
 from edgeconv.run.build.output import Completed, printed
-from edgeconv.run.build.places import Argument, as_here, still_running
 from edgeconv.run.build.probe import run_image
+from edgeconv.run.build.program_files import Argument, as_here, still_running
 from edgeconv.run.build.ssh import session_of
 from edgeconv.target.board import Board, RunKind
 from edgeconv.target.board.checks import IMAGE

@@ -18,7 +18,7 @@ from threading import Thread
 from typing import IO
 
 from edgeconv.run.build.output import Completed, PrintedTooMuchError, printed
-from edgeconv.run.build.places import Argument, InputFile, PlaceError, still_running
+from edgeconv.run.build.program_files import Argument, InputFile, PlaceError, still_running
 from edgeconv.run.build.ssh_errors import dropped, lost, not_started
 from edgeconv.target.board import Board, Run
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from edgeconv.base.errors import Exit
-from edgeconv.run.build.places import PlaceError
+from edgeconv.run.build.program_files import PlaceError
 
 _LOG_IN = "`ssh {where}` must log in without a password: ssh-copy-id {where}"
 # What ssh prints -> what failed, the way out.

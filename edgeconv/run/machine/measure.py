@@ -12,7 +12,7 @@ from time import monotonic
 from edgeconv.base.progress import Progress, Share, no_progress
 from edgeconv.run.machine import buffers
 from edgeconv.run.machine.buffers import MEMORY
-from edgeconv.run.machine.halves import FORM, computes_halves
+from edgeconv.run.machine.half_vectors import FORM, computes_halves
 from edgeconv.run.machine.probe import Machine
 from edgeconv.run.machine.programs import (
     BANDWIDTH,

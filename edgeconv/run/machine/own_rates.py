@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 from edgeconv.base.errors import EdgeconvError
 from edgeconv.base.progress import Progress, no_progress
 from edgeconv.run.machine import buffers, probe
-from edgeconv.run.machine.halves import computes_halves
+from edgeconv.run.machine.half_vectors import computes_halves
 from edgeconv.run.machine.measure import cycle_of, fastest, keep_best, loads
 from edgeconv.run.machine.programs import BANDWIDTH, FETCH, HALVES_RATE, LATENCY, RATE, Programs
 from edgeconv.target import board as boards

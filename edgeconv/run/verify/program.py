@@ -13,7 +13,7 @@ from edgeconv.base.errors import EdgeconvError
 from edgeconv.ir.array_types import array_type
 from edgeconv.run.build import InputFile, OutputFile, run_binary
 from edgeconv.run.build.compile import Binary
-from edgeconv.run.build.places import Argument
+from edgeconv.run.build.program_files import Argument
 from edgeconv.run.build.project import Port, Project
 
 Outputs = dict[str, npt.NDArray[np.generic]]

@@ -32,7 +32,7 @@ from edgeconv.ir.memory import MemoryMap, Region
 from edgeconv.kernels.storage import format_of
 from edgeconv.search import choose
 from edgeconv.search.calibration.library import GRID, Library, format_numbers
-from edgeconv.search.calibration.places import own_places
+from edgeconv.search.calibration.unshared_arena import own_places
 from edgeconv.target import board as boards
 
 Array = npt.NDArray[np.generic]

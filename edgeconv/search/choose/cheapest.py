@@ -12,11 +12,11 @@ from edgeconv.ir.choice import Search
 from edgeconv.ir.encoding import FLOAT32, Encoding
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.requantisation import EXACT
+from edgeconv.search.choose.arena_limit import Room
 from edgeconv.search.choose.assignment import Assignment, alone
 from edgeconv.search.choose.pbqp import Optimum, minimise
 from edgeconv.search.choose.prices import Prices
 from edgeconv.search.choose.program import Pick, Program
-from edgeconv.search.choose.room import Room
 from edgeconv.search.choose.storage import has_storage
 
 

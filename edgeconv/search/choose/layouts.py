@@ -10,10 +10,10 @@ from edgeconv.ir.choice import Search
 from edgeconv.ir.encoding import Encoding
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.layout import ROW_MAJOR, Layout
+from edgeconv.search.choose.arena_limit import Room
 from edgeconv.search.choose.assignment import Assignment
 from edgeconv.search.choose.cheapest import cheapest
 from edgeconv.search.choose.prices import Known, Prices
-from edgeconv.search.choose.room import Room
 from edgeconv.target.price import Machine
 from edgeconv.target.targets import Target
 

@@ -24,9 +24,9 @@ from edgeconv.ir.encoding import FLOAT32, Encoding
 from edgeconv.ir.filters import WEIGHTED
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.layout import ROW_MAJOR, Layout
+from edgeconv.search.choose.arena_limit import Needs, Room, View
 from edgeconv.search.choose.pbqp import Limit, Problem
 from edgeconv.search.choose.prices import Prices, Way
-from edgeconv.search.choose.room import Needs, Room, View
 
 # Tensors of a node of which each may be int8 or not, whatever the others are; of a wider one all
 # that it reads are alike.

@@ -27,12 +27,12 @@ from edgeconv.kernels.algorithms.widening import widened
 from edgeconv.kernels.lowering.calls import constants_as_blobs
 from edgeconv.kernels.ops import operators
 from edgeconv.kernels.ops.attention import ATTENTION
+from edgeconv.search.choose.arena_limit import Room
 from edgeconv.search.choose.bit_for_bit import require
 from edgeconv.search.choose.channel_sums import with_channel_sums
 from edgeconv.search.choose.layouts import assign
 from edgeconv.search.choose.prices import Known
 from edgeconv.search.choose.product_places import with_places
-from edgeconv.search.choose.room import Room
 from edgeconv.search.choose.storage import (
     EVERY_LAYER,
     EVERY_RESULT,

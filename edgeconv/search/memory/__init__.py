@@ -4,6 +4,6 @@ from edgeconv.search.memory.addressable import check_objects, check_tensors
 from edgeconv.search.memory.banks import Bank
 from edgeconv.search.memory.fit import fit
 from edgeconv.search.memory.plan import plan
-from edgeconv.search.memory.room import room_for_workspaces
+from edgeconv.search.memory.workspace_limits import room_for_workspaces
 
 __all__ = ["Bank", "check_objects", "check_tensors", "fit", "plan", "room_for_workspaces"]

@@ -20,7 +20,7 @@ from edgeconv.target.board.checks import BARE_METAL
 from edgeconv.target.board.features import core_features, features_of, vector_features
 from edgeconv.target.board.file import invalid, read
 from edgeconv.target.board.own_rates import OwnRates
-from edgeconv.target.board.reached import over_ssh
+from edgeconv.target.board.ssh_boards import over_ssh
 from edgeconv.target.board.tables import (
     ONE_KIND,
     CoreKind,

@@ -18,7 +18,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from edgeconv.base import limits
 from edgeconv.base.names import untaken
-from edgeconv.model.frontend.own_bytes import refer
+from edgeconv.model.frontend.mapped_constants import refer
 from edgeconv.model.frontend.tflite.sparse import densified
 from edgeconv.model.tflite import DamagedError, Model, Operator, Tensor
 from edgeconv.model.tflite.file import ABSENT

@@ -20,7 +20,7 @@ from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.grids import rounded_to
 from edgeconv.ir.quantisation import AWAY, INTEGERS, integers_of
 from edgeconv.ir.requantisation import TFLITE
-from edgeconv.ir.requantisation.reals import Reals, UndecidedError, multiples, numbers
+from edgeconv.ir.requantisation.exact_reals import Reals, UndecidedError, multiples, numbers
 from edgeconv.run.verify.exact import tflite
 from edgeconv.run.verify.exact.functions import activated, added
 from edgeconv.run.verify.exact.movement import moves

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from edgeconv.ir.requantisation.reals import Integers, Real, Reals, Term
+from edgeconv.ir.requantisation.exact_reals import Integers, Real, Reals, Term
 from edgeconv.run.verify.exact.value import NoExactValueError, Value
 
 

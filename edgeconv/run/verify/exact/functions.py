@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from edgeconv.ir.activation import Activation
-from edgeconv.ir.requantisation.reals import (
+from edgeconv.ir.requantisation.exact_reals import (
     Integers,
     Real,
     Reals,

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from edgeconv.ir.graph import Graph, Node
-from edgeconv.ir.requantisation.reals import Real, Term
+from edgeconv.ir.requantisation.exact_reals import Real, Term
 from edgeconv.kernels.ops.interpolation import tables
 from edgeconv.run.verify.exact.value import NoExactValueError, Value
 

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.quantisation import INTEGERS, integers_of
-from edgeconv.ir.requantisation.reals import (
+from edgeconv.ir.requantisation.exact_reals import (
     Integers,
     Real,
     Reals,

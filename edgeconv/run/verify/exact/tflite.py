@@ -21,8 +21,8 @@ from edgeconv.ir.pointwise import Applied, Pointwise
 from edgeconv.ir.quantisation import integers_of, rounding_to
 from edgeconv.ir.requantisation import tflite, tflite_averages
 from edgeconv.ir.requantisation.double_rounding import multiplied, quantised_multiplier
+from edgeconv.ir.requantisation.exact_reals import Integers, Reals, in_units, multiples
 from edgeconv.ir.requantisation.pair import Affine
-from edgeconv.ir.requantisation.reals import Integers, Reals, in_units, multiples
 from edgeconv.ir.requantisation.tflite_softmax import tflite_softmax
 from edgeconv.ir.requantisation.tflite_wide import short_multiplier, shortly_multiplied
 from edgeconv.kernels.lowering.tflite_tables import tflite_table

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from edgeconv.ir.requantisation.reals import Real, Reals, numbers
+from edgeconv.ir.requantisation.exact_reals import Real, Reals, numbers
 
 ULP = 2.0**-24  # half of one: what a rounding to float32 is off by, relative
 

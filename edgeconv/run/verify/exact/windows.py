@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from edgeconv.ir.requantisation.reals import Reals
+from edgeconv.ir.requantisation.exact_reals import Reals
 
 Position = tuple[int, ...]
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from edgeconv.ir.requantisation.exact import Sums, requantised
-from edgeconv.ir.requantisation.reals import (
+from edgeconv.ir.requantisation.exact_reals import (
     Real,
     Term,
     UndecidedError,
