@@ -35,11 +35,13 @@ class Waiting:
 
     @property
     def bytes(self) -> int:
-        """Of the workspace, what aligns them behind other words included; 0 where none wait."""
+        """Bytes of the workspace, what aligns them behind other words included; 0 where none
+        wait."""
         return WORD_BYTES * (self.lines * self.line + _LINE) if self.lines else 0
 
     def members(self, words: int) -> tuple[int, ...]:
-        """The members of ec_waiting, behind so many words of the workspace; none where none wait."""
+        """The members of ec_waiting, behind so many words of the workspace; none where none
+        wait."""
         at = -(-words // _LINE) * _LINE
         return (at, self.lines, self.line, self.strip, int(self.by_tiles)) if self.lines else ()
 

@@ -63,7 +63,7 @@ class AttentionPlan:
 
     @property
     def headers(self) -> tuple[str, ...]:
-        """The headers of products, and those that they need."""
+        """The headers of products, and what they need."""
         own = (self.kernel.header,) if self.kernel.header else ()
         return "ec_nest.h", *own, *_HEADERS
 

@@ -41,7 +41,7 @@ def in_words(
 
 
 def _rows(target: Target) -> tuple[MicroKernel, ...]:
-    """Micro-kernels of int16 for any number of channels: pairs, each of them."""
+    """The rows of int16, for any number of channels: pairs, each of them."""
     rows = (row for row in target.micro_kernels if row.any_int16)
     return tuple(row for row in rows if row.k_multiple == 1)
 
