@@ -25,7 +25,7 @@ EC_INLINE void ec_dynamic_range(const void *x, int x_as, int positive, float *ra
 }
 
 #ifdef EC_BOUNDS_NUMBERS
-/* The same of n numbers, a multiple of eight, where maxima are an instruction of the FPU; whether none of them is NaN, as a
+/* The range of n numbers, a multiple of eight, where maxima are an instruction of the FPU; whether none of them is NaN, as a
    sum of products tells: it is NaN where a number is, and hardly otherwise. */
 EC_INLINE int ec_dynamic_range_by_eight(const float *x, int positive, float *range, ptrdiff_t n)
 {

@@ -45,7 +45,7 @@ EC_INLINE void ec_finish(const ec_epilogue epilogue, ec_vec x, const void *resid
     ec_write_as(out, at, x, n, epilogue.out_as);
 }
 
-/* The same of one that no lane of is NaN. */
+/* ec_activate of a vector that no lane of is NaN. */
 EC_INLINE void ec_finish_number(const ec_epilogue epilogue, ec_vec x, const void *residual, void *out, ptrdiff_t at, int n)
 {
     x = ec_activate_number(epilogue.before, epilogue.before_alpha, epilogue.before_beta, epilogue.before_gamma, x);

@@ -7,7 +7,12 @@ from dataclasses import replace
 import pytest
 
 from edgeconv.ir.layout import CHANNELS_LAST
-from edgeconv.kernels.algorithms.integer.candidate import candidates, dense_candidate, panels_of
+from edgeconv.kernels.algorithms.integer.candidate import (
+    candidates,
+    dense_candidate,
+    image_candidates,
+    panels_of,
+)
 from edgeconv.kernels.algorithms.integer.kernels import CONVOLVE, DENSE
 from edgeconv.kernels.algorithms.problem import ConvProblem
 from edgeconv.target import board as boards
@@ -57,6 +62,17 @@ def test_rows_of_a_dense_layer_are_computed_together(board: str) -> None:
     assert (kept.plan.kernel, kept.workspace_bytes) == (DENSE, 0)
     ways = [candidates(each, target)[0].plan.kernel for each in (alone, rows)]
     assert ways == [DENSE, CONVOLVE]  # of a convolution of as many pixels
+
+
+def test_a_product_of_two_tensors_has_a_panel_however_few_its_numbers() -> None:
+    """It is packed for that at run time; a convolution as small is computed row by row."""
+    target, size = boards.load("stm32h743").target, (1, 1, 8)
+    small = replace(LAYER, in_c=4, out_c=4, in_size=size, out_size=size)
+    found, *_ = candidates(small, target)
+    assert (found.plan.kernel, found.workspace_bytes) == (DENSE, 0)
+    (product,) = image_candidates(small, target)
+    assert product.plan.kernel == CONVOLVE
+    assert product.workspace_bytes > 0
 
 
 def test_only_a_cortex_m7_begins_two_instructions_at_a_time() -> None:
