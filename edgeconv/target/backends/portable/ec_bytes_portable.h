@@ -22,17 +22,7 @@ EC_INLINE ec_btable ec_btable_of(const int8_t *bytes)
     return table;
 }
 EC_INLINE ec_bvec ec_blookup(const ec_btable *table, ec_bvec x) { return table->bytes[(uint8_t)x]; }
-EC_INLINE ec_bvec ec_bload_first(const int8_t *p, int n)
-{
-    int8_t bytes[EC_BYTES] = {0};
-    memcpy(bytes, p, (size_t)n);
-    return ec_bload(bytes);
-}
-EC_INLINE void ec_bstore_first(int8_t *p, ec_bvec v, int n)
-{
-    int8_t bytes[EC_BYTES];
-    ec_bstore(bytes, v);
-    memcpy(p, bytes, (size_t)n);
-}
+
+#include "ec_bytes_first.h"
 
 #endif

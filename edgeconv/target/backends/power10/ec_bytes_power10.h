@@ -37,17 +37,7 @@ EC_INLINE ec_bvec ec_blookup(const ec_btable *table, ec_bvec x)
         of[i] = vec_blendv(of[2 * i], of[2 * i + 1], bit5);
     return vec_blendv(vec_blendv(of[0], of[1], bit6), vec_blendv(of[2], of[3], bit6), bit7);
 }
-EC_INLINE ec_bvec ec_bload_first(const int8_t *p, int n)
-{
-    int8_t bytes[EC_BYTES] = {0};
-    memcpy(bytes, p, (size_t)n);
-    return ec_bload(bytes);
-}
-EC_INLINE void ec_bstore_first(int8_t *p, ec_bvec v, int n)
-{
-    int8_t bytes[EC_BYTES];
-    ec_bstore(bytes, v);
-    memcpy(p, bytes, (size_t)n);
-}
+
+#include "ec_bytes_first.h"
 
 #endif
