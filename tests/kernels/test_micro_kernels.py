@@ -55,7 +55,7 @@ def compiler_for(isa: str, family: str) -> tuple[str, ...]:
 
 
 def test_every_vector_isa_has_a_model() -> None:
-    assert list(MODELS) == VECTOR_ISAS
+    assert sorted(MODELS) == sorted(VECTOR_ISAS)
 
 
 @pytest.mark.parametrize("family", ["gcc", "clang"])
