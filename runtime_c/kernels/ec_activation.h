@@ -100,8 +100,8 @@ EC_INLINE ec_vec ec_activate(int kind, float alpha, float beta, float gamma, ec_
 
 /* The larger and the smaller one of two numbers, neither of which is NaN: one instruction of the FPU of a Cortex-M7 and of
    Armv8-M.  ec_max and ec_min, through which a NaN comes, are three there. */
-#if EC_VL == 1 && defined(__ARM_FP) && defined(__ARM_ARCH_PROFILE) && __ARM_ARCH_PROFILE == 'M' && \
-    (__ARM_ARCH >= 8 || __ARM_FP & 8)
+#if defined(__GNUC__) && EC_VL == 1 && defined(__ARM_FP) && defined(__ARM_ARCH_PROFILE) && \
+    __ARM_ARCH_PROFILE == 'M' && (__ARM_ARCH >= 8 || __ARM_FP & 8)
 #define EC_BOUNDS_NUMBERS
 EC_INLINE ec_vec ec_larger(ec_vec a, ec_vec b)
 {
