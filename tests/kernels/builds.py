@@ -203,9 +203,9 @@ MEMORY_WAYS = (
     Way("portable", "gcc", (), memory_sums=True),
     Way("avx2", "gcc", memory_sums=True),
     Way("avx512", "gcc", memory_sums=True),
-    Way("avx2", "gcc", constants=True, by_turns=True, memory_sums=True),
 )
 # What takes minutes: constants on every ISA in every layout, and with the second compiler.
+MORE_MEMORY_WAYS = (Way("avx2", "gcc", constants=True, by_turns=True, memory_sums=True),)
 MORE_WAYS = (
     *(Way(name, "gcc", constants=True) for name in TARGETS),
     *(Way(name, "clang", constants=True) for name in ("portable", "avx512", "avx2")),
@@ -222,7 +222,7 @@ def params(*ways: Way, slow: Sequence[Way] = ()) -> list[Any]:
 
 # For a module whose kernels multiply packed operands.
 BY_MICRO_KERNELS = pytest.mark.parametrize(
-    "build", params(*WAYS, *MEMORY_WAYS, slow=MORE_WAYS), indirect=True
+    "build", params(*WAYS, *MEMORY_WAYS, slow=(*MORE_MEMORY_WAYS, *MORE_WAYS)), indirect=True
 )
 
 
