@@ -24,7 +24,8 @@ def runtime() -> Path:
 
 def folders() -> tuple[Path, ...]:
     """All that have headers.  Raises as `backends.folders`."""
-    return (*(runtime() / name for name in _SHARED), *backends.folders().values())
+    of_isas = dict.fromkeys(backends.folders().values())  # which several may share
+    return (*(runtime() / name for name in _SHARED), *of_isas)
 
 
 def find(name: str) -> Path:
