@@ -21,6 +21,7 @@ EC_INLINE void ec_put_lane(unsigned char *p, float x, float quantised, int fmt)
 {
     const int bytes = EC_STORED_BYTES(fmt);
     uint32_t bits = 0;
+    (void)quantised; /* in a program without such formats */
     switch (EC_KIND(fmt)) {
     case EC_Q8: *p = (unsigned char)ec_max_i(ec_min_i(ec_whole(quantised), 127), -128); return;
     case EC_Q16: bits = (uint32_t)ec_max_i(ec_min_i(ec_whole(quantised), 32767), -32768) << 16; break;
