@@ -182,7 +182,7 @@ class _Emitter:
 
     def _context(self) -> dict[str, object]:
         """The variables of every project template."""
-        steps = self._steps()
+        steps, has = self._steps(), self._has()
         if len(self.table.functions) > MANY:
             self.table = FunctionTable(self.env, self.name, self.target.lanes, gathered=True)
             steps = self._steps()
@@ -207,9 +207,9 @@ class _Emitter:
             "typed": any(port.c_type != "float" for port in (*self.inputs, *self.outputs)),
             "run_parameters": self.run_parameters,
             "threads": self.threads,
-            "checks": CHECKS in self._has(),
-            "results": results(self._has()),
-            "switches": switches(self.name, self._has()),
+            "checks": CHECKS in has,
+            "results": results(has),
+            "switches": switches(self.name, has),
             "any_layout": self.options.any_layout,
             "cpus": self.options.cpus,
             "init_parameters": [

@@ -82,6 +82,7 @@ class Target:
     one that is not there costs nothing.  ``workspaces``: kernels may take some for speed.
     ``workspace_price``: the part of a kernel's time that its workspace must save, beside one that
     does without: where the ISA is that of microcontrollers, RAM is worth more than a little time.
+    ``is_scalar``: it is a microcontroller, whose loops run as they are written.
     ``kernels``: its micro-kernels; the tile of strips (``ec_tile``), and what multiplies packed
     panels.  ``byte_rows``, ``dots``: what it does with vectors of int8 and with words of depthwise
     filters, what needs a feature first.  ``integers``: its header of vectors of int32.
@@ -125,7 +126,7 @@ class Target:
     workspace_price: float = 0.0
     slack: float = 0.0
     features: frozenset[str] = frozenset()
-    microcontroller: bool = False
+    is_scalar: bool = False
     # The name stands for these, which are many: they are neither compared nor hashed.
     kernels: tuple[MicroKernel, ...] = field(default=(), compare=False, repr=False)
     byte_rows: tuple[ByteVectors, ...] = field(default=(), compare=False, repr=False)
@@ -226,11 +227,6 @@ class Target:
             loads = groups / (kernel.groups_per_load if together else 1) + vectors
             return max(products + decoding + loads * self.lone_load_slots, kernel.latency)
         return max(products + decoding, (groups + vectors) * self.load_slots, kernel.latency)
-
-    @property
-    def is_scalar(self) -> bool:
-        """Whether it is a microcontroller: loops run as they are written."""
-        return self.microcontroller
 
     @property
     def slot_cycles(self) -> float:
