@@ -6,18 +6,26 @@ from collections.abc import Sequence
 
 from edgeconv.codegen.c_names import identifier
 from edgeconv.ir.choice import Layer
+from edgeconv.ir.filters import DYNAMIC
 from edgeconv.kernels.algorithms.candidate import ConvCandidate
 from edgeconv.kernels.algorithms.problem import ConvProblem
 
 # Operators whose algorithms say how, rather than what.
-_WORDS = {"Conv": "conv", "Dense": "dense", "MatMul": "matmul", "Softmax": "softmax"}
+_CONVOLUTIONS = ("Conv", DYNAMIC["Conv"])
+_WORDS = {
+    "Conv": "conv",
+    "Dense": "dense",
+    DYNAMIC["Dense"]: "dense",
+    "MatMul": "matmul",
+    "Softmax": "softmax",
+}
 
 
 def described(layer: Layer) -> str:
     """Operation and window of ``layer`` as the middle of a C name: conv_3x3_s2, winograd_3x3,
     depthwise_9x1, max_pool_2x2_s2."""
     parts = [_operation(layer)]
-    if layer.node.op in ("Conv", "Pool"):
+    if layer.node.op in (*_CONVOLUTIONS, "Pool"):
         parts += _window(layer)
     return "_".join(parts)
 
@@ -30,7 +38,7 @@ def _problem(layer: Layer) -> ConvProblem | None:
 
 def _operation(layer: Layer) -> str:
     node, attrs, problem = layer.node, layer.node.attrs, _problem(layer)
-    if node.op == "Conv" and problem:
+    if node.op in _CONVOLUTIONS and problem:
         if "winograd" in layer.algorithm:
             return "winograd"
         return "depthwise" if problem.groups > 1 == problem.group_in_c else "conv"

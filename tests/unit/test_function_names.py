@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from edgeconv.codegen.function_names import described
+from edgeconv.ir.filters import DYNAMIC
 from edgeconv.ir.graph import Graph, Node, Tensor
 from edgeconv.search.choose import select
 from edgeconv.target import board as boards
@@ -39,3 +42,14 @@ def test_convolutions_have_their_windows(board: str, algorithm: str, name: str) 
     names = {layer.node.name: described(layer) for layer in choice.layers}
     assert names["a"] == name
     assert names["b"] == "depthwise_3x1_s2x1"
+
+
+def test_scales_of_run_time_change_no_name() -> None:
+    choice = select(graph(), boards.load("mps2-an386").target)
+    names = [
+        described(replace(layer, node=replace(layer.node, op=DYNAMIC["Conv"])))
+        for layer in choice.layers
+        if layer.node.op == "Conv"
+    ]
+    assert names == [described(layer) for layer in choice.layers if layer.node.op == "Conv"]
+    assert "depthwise_3x1_s2x1" in names
