@@ -102,7 +102,8 @@ class Addresses:
         where = f"@{bank}{place.offset}" if inside else f"@{place.region.value}"
         layout = f" {tensor.layout}" if len(tensor.shape) > 2 else ""
         kind = tensor.storage if tensor.dtype == "float32" else tensor.dtype
-        held = f", {tensor.ring} rows at a time" if tensor.ring else ""
+        rows = "a row" if tensor.ring == 1 else f"{tensor.ring} rows"
+        held = f", {rows} at a time" if tensor.ring else ""
         return f"{shape}{layout} {kind} {where}{held}"
 
     def arena_rows(self) -> list[tuple[str, str, Place, Bank]]:

@@ -43,11 +43,11 @@ def of_streaming(streamed: StepCalls[Any], first: int, last: int) -> tuple[str, 
     lies, places = "each result", "their number"
     if len(streamed.between) == 1:
         lies, places = "what lies", str(streamed.between[0].ring)
+    rows = f"{streamed.stream_rows} of {streamed.rows} rows of the result at a time."
+    if streamed.row_by_row:
+        rows = "a row at a time: the last layer that has all that its next row reads."
     return (
-        (
-            f"{first} to {last} stream rows, {streamed.stream_rows} of {streamed.rows} rows of "
-            "the result at a time."
-        ),
+        f"{first} to {last} stream rows, {rows}",
         (
             f"Of {lies} between them memory holds some rows, y at y % {places}, "
             "and no call passes the end of these."

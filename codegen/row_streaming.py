@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import Generic, TypeVar
 
 from edgeconv.ir.choice import Choice
-from edgeconv.ir.step import Divides, Step, starts
+from edgeconv.ir.step import ROW_BY_ROW, Divides, Step, starts
 
 Call = TypeVar("Call")
 
@@ -18,7 +18,8 @@ class RingResult:
     """A result of which memory holds a ring: ``rows`` in all, ``ring`` at a time.
 
     ``made``, ``need``: the C variables that count the rows so far, and those that the round needs;
-    ``needed`` is the expression of the latter, which may exceed ``rows``.
+    ``needed`` is the expression of the latter, which may exceed ``rows``.  ``read``: the expression
+    of those that the next row of the next result needs, where layers go row by row.
     """
 
     rows: int
@@ -26,6 +27,7 @@ class RingResult:
     made: str
     need: str
     needed: str
+    read: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +45,11 @@ class StepCalls(Generic[Call]):
     rows: int = 0
     between: tuple[RingResult, ...] = ()
     shares: tuple[tuple[int, ...], ...] = ()
+
+    @property
+    def row_by_row(self) -> bool:
+        """Whether every layer computes a row at a time."""
+        return self.stream_rows == ROW_BY_ROW
 
 
 def row_variables(step: Step, position: int) -> list[tuple[str, ...]]:
@@ -64,9 +71,11 @@ def step_calls_of(
     divides = [layer.divides for layer in layers if layer.divides]
     rings = [choice.graph[layer.node.output].ring for layer in layers]
     needs = [f"need_{position + i}" for i in range(len(layers) - 1)] + ["y1"]
+    made = [f"made_{position + i}" for i in range(len(layers) - 1)] + ["y"]
     between = tuple(
         RingResult(
-            maker.rows, rings[i], f"made_{position + i}", needs[i], _read(reader, needs[i + 1])
+            *(maker.rows, rings[i], made[i], needs[i], _read(reader, needs[i + 1])),
+            read=_read(reader, made[i + 1], reader.end_read(1)),
         )
         for i, (maker, reader) in enumerate(pairwise(divides))
     )
@@ -76,8 +85,9 @@ def step_calls_of(
     return StepCalls(tuple(calls), step.stream_rows, divides[-1].rows, between, shares)
 
 
-def _read(reader: Divides, rows: str) -> str:
-    """`Divides.end_read` in C."""
+def _read(reader: Divides, rows: str, beyond: int | None = None) -> str:
+    """C expression: so many ``rows`` of its result times the stride of ``reader``, and rows
+    ``beyond``, by default as `Divides.end_read`."""
     scaled = f"{rows} * {reader.stride}" if reader.stride > 1 else rows
-    beyond = reader.end_read(1) - reader.stride
+    beyond = reader.end_read(1) - reader.stride if beyond is None else beyond
     return f"{scaled} {'-' if beyond < 0 else '+'} {abs(beyond)}" if beyond else scaled

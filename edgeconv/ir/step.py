@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -83,7 +84,8 @@ class Step:
     ``layers``: numbers in ``Choice.layers``, which follow each other; of several each reads the
     result of the one before as its first input, and nobody else does.  Memory holds a ring of
     rows of these results only (``Tensor.ring``).  ``stream_rows``: output rows of the last layer
-    per round; 0 for a single layer, which computes all at once.  ``workers``: how many share the
+    per round, or 1 where every layer computes one row at a time (`calls`); 0 for a single layer,
+    which computes all at once.  ``workers``: how many share the
     step, each with rings and workspaces of its own.  ``shares``: what each computes, of several
     layers the rows of the last result, for which he computes all others that these need; none where
     one worker computes all.
@@ -100,6 +102,9 @@ def alone(count: int) -> tuple[Step, ...]:
     return tuple(Step((layer,)) for layer in range(count))
 
 
+ROW_BY_ROW = 1  # rows per round with which every layer computes a row at a time
+
+
 class Rows(NamedTuple):
     """A call for the rows [row0, row1) of the output of layer ``number`` of a step."""
 
@@ -114,9 +119,14 @@ def calls(
     """The calls of a step in order, for all rows of the last result, or a worker's ``share``.
 
     ``rings``: rows that memory holds of every result but the last.  In a round each layer in its
-    round computes what of its result the next one lacks, in pieces that do not pass the end of the
-    ring; then the last one computes ``stream_rows`` rows, in the last round what remains.
+    turn computes what of its result the next one lacks, in pieces that do not pass the end of the
+    ring; then the last one computes ``stream_rows`` rows, in the last round what remains.  With 1
+    the layers go row by row: always the last one for which there is what its next row reads, so
+    that rings need no more rows than one row of the next result reads.
     """
+    if stream_rows == ROW_BY_ROW:
+        yield from _row_by_row(divides, share)
+        return
     begin, end_of_all = share[:2] if share else (0, divides[-1].rows)
     made = starts(divides, begin)[:-1]
     for row0 in range(begin, end_of_all, stream_rows):
@@ -127,6 +137,22 @@ def calls(
                 made[number] = min(end, begin - begin % ring + ring)
                 yield Rows(number, begin, made[number])
         yield Rows(len(rings), row0, ends[-1])
+
+
+def _row_by_row(divides: Sequence[Divides], share: Share | None) -> Iterator[Rows]:
+    begin, end = share[:2] if share else (0, divides[-1].rows)
+    made = starts(divides, begin)
+    while made[-1] < end:
+        number = len(divides) - 1
+        while number and made[number - 1] < _read_end(divides, number, made[number]):
+            number -= 1
+        made[number] += 1
+        yield Rows(number, made[number] - 1, made[number])
+
+
+def _read_end(divides: Sequence[Divides], number: int, row: int) -> int:
+    """One behind the last row of the layer before that a ``row`` of layer ``number`` reads."""
+    return min(divides[number - 1].rows, divides[number].end_read(row + 1))
 
 
 def starts(divides: Sequence[Divides], row0: int) -> list[int]:
@@ -142,6 +168,12 @@ def least_rings(
 ) -> tuple[int, ...]:
     """The fewest rows of each result but the last that memory must hold for `calls`."""
     begin, end = share[:2] if share else (0, divides[-1].rows)
+    if stream_rows == ROW_BY_ROW:
+        computed = zip(starts(divides, begin), _ends(divides, end), strict=True)
+        return tuple(
+            _rows_read(maker, reader, *rows)
+            for (maker, reader), rows in zip(pairwise(divides), [*computed][1:], strict=True)
+        )
     found = [1] * (len(divides) - 1)
     made = starts(divides, begin)
     for row0 in range(begin, end, stream_rows):
@@ -152,6 +184,16 @@ def least_rings(
                 found[number] = max(found[number], kept)
         made = list(map(max, made, ends))
     return tuple(found)
+
+
+@lru_cache(maxsize=4096)
+def _rows_read(maker: Divides, reader: Divides, row0: int, row1: int) -> int:
+    """The most rows of what ``maker`` makes that one of the rows [row0, row1) of ``reader`` reads;
+    at least one."""
+    read = (
+        min(maker.rows, reader.end_read(y + 1)) - reader.first_read(y) for y in range(row0, row1)
+    )
+    return max((1, *read))
 
 
 def overlap(
@@ -165,12 +207,13 @@ def overlap(
     """
     apart = made = 0
     wanted = _ends(divides, divides[-1].rows)[0]  # maybe not all rows of the first layer
-    for row0 in range(0, divides[-1].rows, stream_rows):
-        ends = _ends(divides, min(row0 + stream_rows, divides[-1].rows))
-        made, end = max(made, ends[0]), ends[-1]
-        kept = [divides[0].first_read(made)] if made < wanted else []
-        kept += [end] if added else []
-        apart = max(apart, end * out_row - min(kept) * in_row if kept else 0)
+    whole, last = [each.rows for each in divides[:-1]], len(divides) - 1
+    for number, _, end in calls(divides, whole, stream_rows):
+        made = end if number == 0 else made
+        if number == last:
+            kept = [divides[0].first_read(made)] if made < wanted else []
+            kept += [end] if added else []
+            apart = max(apart, end * out_row - min(kept) * in_row if kept else 0)
     return apart
 
 

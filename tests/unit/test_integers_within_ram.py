@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -106,12 +107,13 @@ def decided(model: Path, io: str = "caller", **asked: Any) -> Decision:
 
 def test_the_least_memory_is_that_of_integers(model: Path) -> None:
     """With none of the image copied as a whole, and all in integers, the program needs no more than
-    a twentieth beyond what float32 comes to."""
+    a twentieth beyond what float32 comes to for each 1.3 times that it is faster."""
     found = decided(model, objective="memory")
     integers = found.report["integers"]
     assert integers["layers"] == integers["of_layers"] == 7
     floats = decided(model, objective="memory", algorithms={"*": "direct"})
-    assert found.sizes.ram.total <= 1.05 * floats.sizes.ram.total
+    faster = math.log(floats.predicted.price / found.predicted.price, 1.3)
+    assert found.sizes.ram.total <= min(1.25, 1.05**faster) * floats.sizes.ram.total
     converts = [layer for layer in found.choice.layers if layer.node.op == "Convert"]
     assert any(found.choice.graph[layer.node.output].ring for layer in converts)
     assert found.memory.arena_bytes < IMAGE

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
+from itertools import chain
 from time import process_time
 
 from edgeconv.app.choice_notes import computing_notes, integers_of
@@ -13,10 +14,10 @@ from edgeconv.app.deciding.float32_alternative import with_faster
 from edgeconv.app.deciding.fusing import by_price
 from edgeconv.app.deciding.less_flash import less_flash
 from edgeconv.app.deciding.less_ram import (
-    all_with_streaming,
     faster_for_little_more,
     fastest_of_the_smallest,
     fastest_within,
+    smallest_streaming,
     ways,
     with_streaming,
 )
@@ -134,8 +135,9 @@ class Formats(Closing):
         if streaming and wanted and not (wished or calibrated):
             # Where integers are computed it may be other kernels that stream rows with less.
             others = (each for each in drafts[1:] if integers_of(each.choice))
-            streaming_plans = all_with_streaming(planner, (plain, *others))
-            plain = fastest_of_the_smallest(planner, streaming_plans)
+            plans = [plain, *others]
+            plans += chain.from_iterable(smallest_streaming(planner, each) for each in plans)
+            plain = fastest_of_the_smallest(planner, plans)
             plain = plain if short else faster_for_little_more(planner, self.graph, plain)
             short = short and planner.exceeded(plain)
         if not (wished or calibrated or short):

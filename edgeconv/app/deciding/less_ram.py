@@ -3,27 +3,29 @@ models that stay integers, and layers that stream rows."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 
 from edgeconv.app.deciding.fusing import by_price
 from edgeconv.app.deciding.planning import Allowed, NetworkPlan, Planner
-from edgeconv.ir.candidate import EXACTLY
 from edgeconv.ir.choice import Choice
 from edgeconv.ir.graph import Graph
 from edgeconv.ir.request import NO_WORKSPACE, SMALLEST_OF_EACH, Workspace
 from edgeconv.search import memory
-from edgeconv.search.choose import streamed_like
 from edgeconv.search.choose.arena_limit import Room
+from edgeconv.search.choose.fused import StepPrices
 from edgeconv.search.choose.storage import EVERY_LAYER, EVERY_RESULT, lossless
 from edgeconv.search.memory.row_streaming import streamed_for_memory
+from edgeconv.search.memory.streaming_cut import StreamingCuts
 from edgeconv.search.predict import predict
 from edgeconv.target.board import Board
 
 _ATTEMPTS = 4  # at rooms: bytes that no node needs alone, and gaps between blocks
-_LITTLE_MORE = 1.05  # of RAM, for which a program may be so many times as fast as the smallest
-_CLEARLY_LESS = 1.3
+# What time is worth of RAM where that is to be small: so much more of it for a program so many
+# times as fast, that again for as many times again, up to a most.
+_LITTLE_MORE, _CLEARLY_LESS, _MOST_MORE = 1.05, 1.3, 1.25
 _SLOWER = 1.05  # than without a limit of RAM: worth more plans
 _NONE, _SMALLEST_OF_EACH = {EVERY_LAYER: NO_WORKSPACE}, {EVERY_LAYER: SMALLEST_OF_EACH}
 _TIGHTENINGS = 6  # plans tried for a budget that leaves room for some workspaces
@@ -48,28 +50,40 @@ def fastest_within(
     """The fastest that fits of what there is instead of ``draft``, made of ``graph``, which needs
     too much RAM; None where nothing does.
 
-    Kernels and layouts for that room (`with_room`), the same kernels with less workspace
-    (`tightened`), and of those in integers what takes least; with ``streaming``, and where all of
-    that is slower than ``draft``, all of these, and those without any workspace, with layers that
-    stream rows.
+    With ``streaming`` first the same kernels where layers stream rows: mostly that takes hardly
+    more time.  Else kernels and layouts for that room (`with_room`), the same kernels with less
+    workspace (`tightened`), and of those in integers what takes least; with ``streaming``, and
+    where all of that is slower than ``draft``, all of these, and those without any workspace, with
+    layers that stream rows.
     """
+    price, most = partial(predicted_price, planner), _SLOWER * predicted_price(planner, draft)
+    found = [*_streaming_plans(planner, [draft])] if streaming else []
+    if any(price(each) <= most for each in found):
+        return min(found, key=price)
     limited = with_room(planner, graph, draft), tightened(planner, graph, draft)
-    found = [each for each in limited if each]
-    price, less = partial(predicted_price, planner), []
+    found += (each for each in limited if each)
+    every = [each for each in limited if each]
     if draft.allowed.integers:
         least = replace(draft.allowed, workspace=_SMALLEST_OF_EACH)
-        less = [planner.draft(graph, least, planner.options.storage)]
-    every = [*found, draft, *less]
-    found += [each for each in less if not planner.exceeded(each, "ram")]
-    if streaming or (less and all(price(each) > _SLOWER * price(draft) for each in found)):
+        every.append(planner.draft(graph, least, planner.options.storage))
+        found += (each for each in every[-1:] if not planner.exceeded(each, "ram"))
+    if streaming and all(price(each) > most for each in found):
         without = replace(draft.allowed, workspace=_NONE)
         every.append(planner.draft(graph, without, planner.options.storage))
-        streaming_plans = [by_price(planner, each) for each in every]
-        streaming_plans += all_with_streaming(planner, every)
-        found += [each for each in streaming_plans if not planner.exceeded(each, "ram")]
-    if streaming and all(price(each) > _SLOWER * price(draft) for each in found):
+        found += _streaming_plans(planner, every)
+    if streaming and all(price(each) > most for each in found):
         found += filter(None, [tightened(planner, graph, draft, streaming=True)])
     return min(found, key=price, default=None)
+
+
+def _streaming_plans(planner: Planner, drafts: Sequence[NetworkPlan]) -> Iterator[NetworkPlan]:
+    """Plans that fit: ``drafts`` with layers that stream rows, of each the fastest; else in the
+    steps that need least."""
+    for draft in drafts:
+        by_time = [by_price(planner, draft)] if planner.team or not planner.board.bare_metal else []
+        fastest = streaming_within(planner, draft)
+        made = [*by_time, fastest] if fastest else [*by_time, *smallest_streaming(planner, draft)]
+        yield from (each for each in made if not planner.exceeded(each, "ram"))
 
 
 def predicted_price(planner: Planner, draft: NetworkPlan) -> float:
@@ -120,10 +134,8 @@ def tightened(
     workspace, room = dict(draft.allowed.workspace), _room(planner, draft)
     tried = draft
     for _ in range(_TIGHTENINGS):
-        if streaming and not any(step.stream_rows for step in tried.choice.steps):
-            tried = _streamed(planner, tried, _integers_streamed(planner, tried.choice))
-            if not planner.exceeded(tried, "ram"):
-                return tried
+        if streaming and (fitting := streaming_within(planner, tried)):
+            return fitting
         least = memory.room_for_workspaces(tried.choice, tried.memory, room)
         more = {name: Workspace(size) for name, size in least.items()}
         if all(workspace.get(name) == size for name, size in more.items()):
@@ -140,70 +152,89 @@ def tightened(
 def with_streaming(planner: Planner, draft: NetworkPlan) -> NetworkPlan:
     """``draft`` with layers that stream rows, where they then need less RAM and fit if they
     must."""
-    return _kept(planner, draft, _integers_streamed(planner, draft.choice))
+    return min((draft, *smallest_streaming(planner, draft)), key=_ram)
 
 
-def all_with_streaming(planner: Planner, drafts: Sequence[NetworkPlan]) -> list[NetworkPlan]:
-    """`with_streaming` of each of ``drafts``, which are of one network with different kernels.
-
-    What kernels in integers save by writing over what they have read hides what longer steps would
-    save: so those also begin with the steps that the others come to.
-    """
-    target = planner.board.target
-    streamed = [_integers_streamed(planner, each.choice) for each in drafts]
-    made = []
-    for draft, own in zip(drafts, streamed, strict=True):
-        found = [own]
-        if _in_integers(draft.choice) and not any(step.stream_rows for step in draft.choice.steps):
-            begun = (
-                streamed_like(draft.choice, target, other) for other in streamed if other is not own
-            )
-            found += (
-                _integers_streamed(planner, each) for each in begun if each is not draft.choice
-            )
-        made.append(min((_kept(planner, draft, each) for each in found), key=_ram))
-    return made
+def smallest_streaming(planner: Planner, draft: NetworkPlan) -> list[NetworkPlan]:
+    """``draft`` with layers that stream rows so that no steps need less RAM, and with those that
+    are fastest of what needs little more; without any that does not fit though it must."""
+    if any(step.stream_rows for step in draft.choice.steps):
+        return []
+    cuts = _cuts(planner, draft)
+    limits = cuts.least, int(_LITTLE_MORE * cuts.least)
+    choices = [made for limit in limits if (made := cuts.within(limit))]
+    if choices:
+        # What lies where in the end may leave room for longer steps.
+        choices.append(_longer_steps(planner, choices[0]))
+    plans = (_streamed(planner, draft, choice) for choice in choices)
+    return [each for each in plans if each is not draft and not planner.exceeded(each)]
 
 
-def _in_integers(choice: Choice) -> bool:
-    return any(each.candidate and each.candidate.compute in EXACTLY for each in choice.layers)
+def streaming_within(planner: Planner, draft: NetworkPlan) -> NetworkPlan | None:
+    """``draft`` with layers that stream rows, the fastest steps that fit; None where none do."""
+    if any(step.stream_rows for step in draft.choice.steps):
+        return None
+    cuts = _cuts(planner, draft)
+    room = limit = _room(planner, draft)
+    for _ in range(_ATTEMPTS):
+        choice = cuts.within(limit)
+        if choice is None:
+            return None
+        made = _streamed(planner, draft, choice)
+        if not planner.exceeded(made, "ram"):
+            return made
+        # Blocks leave gaps.
+        limit -= max(1, made.memory.arena_bytes - room)
+    return None
+
+
+def _cuts(planner: Planner, draft: NetworkPlan) -> StreamingCuts:
+    prices = StepPrices(draft.choice, planner.board.target, planner.machine)
+    return StreamingCuts(draft.choice, prices)
+
+
+def _longer_steps(planner: Planner, choice: Choice) -> Choice:
+    board, ram = planner.board, planner.options.ram
+    return streamed_for_memory(choice, board.target, lambda made: memory.fit(made, board, ram))[0]
 
 
 def _ram(draft: NetworkPlan) -> int:
     return draft.sizes.ram.total
 
 
-def _integers_streamed(planner: Planner, choice: Choice) -> Choice:
-    board, ram = planner.board, planner.options.ram
-    return streamed_for_memory(choice, board.target, lambda made: memory.fit(made, board, ram))[0]
-
-
-def _kept(planner: Planner, draft: NetworkPlan, choice: Choice) -> NetworkPlan:
-    """``draft`` with ``choice``, which has steps, where that needs less RAM and fits if it must."""
-    made = _streamed(planner, draft, choice)
-    return draft if planner.exceeded(made) else made
-
-
 def _streamed(planner: Planner, draft: NetworkPlan, choice: Choice) -> NetworkPlan:
     """``draft`` with ``choice``, the same layers in steps that need less RAM."""
-    if choice is draft.choice:
+    streaming = [len(step.layers) for step in choice.steps if step.stream_rows]
+    if not streaming:
         return draft
     made = planner.placed(choice, draft.allowed, planner.options.storage)
     saved = draft.memory.arena_bytes - made.memory.arena_bytes
-    streaming = [len(step.layers) for step in choice.steps if step.stream_rows]
     note = f"{sum(streaming)} layers stream rows, in {len(streaming)} step(s): {saved} bytes less"
     return replace(made, notes=(*made.notes, note))
 
 
 def fastest_of_the_smallest(planner: Planner, drafts: Sequence[NetworkPlan]) -> NetworkPlan:
-    """The one of least RAM, of several the fastest; but another that needs little more where that
-    takes clearly less time."""
+    """The one of least RAM, of several the fastest; but another that needs more where it takes so
+    much less time that this is worth it (`_worth`)."""
     price = partial(predicted_price, planner)
     least = min(drafts, key=lambda each: (_ram(each), price(each)))
     fits = not planner.exceeded(least)
-    near = [each for each in drafts if _ram(each) <= _LITTLE_MORE * _ram(least)]
-    fastest = min((each for each in near if not (fits and planner.exceeded(each))), key=price)
-    return fastest if _CLEARLY_LESS * price(fastest) < price(least) else least
+    faster = [
+        each
+        for each in drafts
+        if not (fits and planner.exceeded(each))
+        and _ram(each) <= _worth(price(least), price(each)) * _ram(least)
+    ]
+    best = min(faster, key=lambda each: _ram(each) / _worth(price(least), price(each)))
+    return best if _CLEARLY_LESS * price(best) < price(least) else least
+
+
+def _worth(price: float, less: float) -> float:
+    """How many times as much RAM a program is worth that takes ``less`` than another's ``price``;
+    at most `_MOST_MORE`, and once where nothing takes any time."""
+    if not (price and less):
+        return 1.0
+    return min(_MOST_MORE, math.pow(_LITTLE_MORE, math.log(price / less) / math.log(_CLEARLY_LESS)))
 
 
 def faster_for_little_more(planner: Planner, graph: Graph, least: NetworkPlan) -> NetworkPlan:
@@ -211,10 +242,11 @@ def faster_for_little_more(planner: Planner, graph: Graph, least: NetworkPlan) -
     limit what is found within little more RAM: the kernels of `ways` are all of one kind, where
     only layers at the peak of the arena need that kind."""
     draft = planner.draft(graph, ways(graph, planner.board)[0], planner.options.storage)
-    if predicted_price(planner, least) <= _CLEARLY_LESS * predicted_price(planner, draft):
+    prices = predicted_price(planner, least), predicted_price(planner, draft)
+    if prices[0] <= _CLEARLY_LESS * prices[1]:
         return least
     budgets = planner.budgets
-    ram = int(_LITTLE_MORE * least.sizes.beside(planner.overhead).ram.total)
+    ram = int(_worth(*prices) * least.sizes.beside(planner.overhead).ram.total)
     near = planner.within(min(ram, budgets.ram or ram), budgets.flash)
     fitting = near.placed(draft.choice, draft.allowed, near.options.storage)
     if near.exceeded(fitting, "ram"):

@@ -92,11 +92,9 @@ def stream_rows_of(
     }
     graph = choice.graph.with_tensors(held)
     made = [lowered(layer.node, graph, target) for layer in own]
-    # What a worker has read another one may have yet to read.
-    over = () if shares else _overlapping(made, stream_rows, choice.graph)
-    aliases = (*_overwritten(made), *over)
+    aliases = aliases_of(made, stream_rows, choice.graph, workers=len(shares))
     made = [replace(layer, aliases=aliases if layer is made[-1] else ()) for layer in made]
-    if any(_sums(new) != _sums(old) for new, old in zip(made, own, strict=True)):
+    if not all(map(same_sums, made, own)):
         return None
     if shares and not apart(made):
         return None
@@ -111,26 +109,19 @@ def stream_rows_of(
     return replace(choice, graph=graph, layers=layers, steps=steps)
 
 
-def streamed_like(choice: Choice, target: Target, other: Choice) -> Choice:
-    """``choice``, whose layers are steps of their own, with the steps that layers of the same names
-    have in ``other``, where they can be these; layers between them are in the step too."""
-    index = {layer.node.name: i for i, layer in enumerate(choice.layers)}
-    joined = {first + 1 for first, _, _ in joins(choice)}  # to the one before
-    for step in other.steps:
-        names = (other.layers[i].node.name for i in step.layers)
-        found = [index[name] for name in names if name in index]
-        numbers = range(min(found, default=0), max(found, default=0) + 1)
-        if step.stream_rows and len(numbers) > 1 and joined.issuperset(numbers[1:]):
-            choice = (
-                stream_rows_of(choice, target, numbers[0], len(numbers), step.stream_rows) or choice
-            )
-    return choice
-
-
 def apart(layers: Sequence[Layer]) -> bool:
     """Whether workers can stream rows with ``layers``: the workspaces of two of them may share
     bytes, which one worker would need for the one and another for the other."""
     return sum(bool(layer.workspace_bytes) for layer in layers) <= 1
+
+
+def aliases_of(
+    made: Sequence[Layer], stream_rows: int, graph: Graph, workers: int = 0
+) -> tuple[Alias, ...]:
+    """What the last of the layers ``made`` of a step may share of the bytes that the step reads."""
+    # What a worker has read another one may have yet to read.
+    over = () if workers else _overlapping(made, stream_rows, graph)
+    return (*_overwritten(made), *over)
 
 
 def _overwritten(own: Sequence[Layer]) -> tuple[Alias, ...]:
@@ -165,6 +156,11 @@ def _overlapping(own: Sequence[Layer], stream_rows: int, graph: Graph) -> tuple[
     divides = [layer.divides for layer in own if layer.divides]
     apart = overlap(divides, stream_rows, *rows, added=added)
     return (Alias(source, source, result, apart),) if apart < tensor_bytes(graph[result]) else ()
+
+
+def same_sums(one: Layer, other: Layer) -> bool:
+    """Whether two kernels of a layer add up in the same order."""
+    return _sums(one) == _sums(other)
 
 
 def _sums(layer: Layer) -> tuple[str, int]:
