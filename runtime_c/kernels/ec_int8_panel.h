@@ -158,7 +158,14 @@ EC_SHARED void ec_int8_pack_rows(const ec_int8_conv *spec, const int8_t *at, int
     }
 }
 
-/* The window of output pixel (y, x): one call where all of it lies inside, in rows that lie together. */
+/* How many of `left` rows of a window, the first of which a ring holds at `at`, lie together: before the ring's end. */
+EC_INLINE int ec_int8_rows_before_end(const ec_window *window, int at, int left)
+{
+    return window->in_ring ? ec_min_i(left, ec_ceil_div(window->in_ring - at, window->dilation_h)) : left;
+}
+
+/* The window of output pixel (y, x): a call where all of it lies inside, two where its rows go on at the beginning of a
+   ring. */
 EC_SHARED void ec_int8_pack_window(const ec_int8_conv *spec, const int8_t *in, int padding, int16_t *panel, int y, int x)
 {
     const ec_window *w = &spec->window;
@@ -174,14 +181,17 @@ EC_SHARED void ec_int8_pack_window(const ec_int8_conv *spec, const int8_t *in, i
             ec_int8_pack_pixels(spec, in, padding, panel, in_y, in_x);
         else
             ec_int8_pack_apart(spec, in, padding, panel, in_y, in_x);
-    } else if (inside && in_y >= 0 && in_y + height < w->in_h && (!w->in_ring || ring_y + height < w->in_ring)) {
+    } else if (inside && in_y >= 0 && in_y + height < w->in_h) {
         const ptrdiff_t apart = w->dilation_h * spec->in_row;
-        const int8_t *from = in + ring_y * spec->in_row + in_x * c;
-        ec_int8_widen_rows(from, apart, w->kernel_h, panel, k_blocks);
-        from += 4 * k_blocks;
-        for (int at = 4 * k_blocks * w->kernel_h; at < numbers; from += apart)
-            for (int i = 0; i < rest; i++)
-                panel[ec_int8_place(at++)] = from[i];
+        for (int ky = 0, at_y = ring_y, rows; ky < w->kernel_h; ky += rows, at_y += rows * w->dilation_h - w->in_ring) {
+            const int8_t *from = in + at_y * spec->in_row + in_x * c;
+            rows = ec_int8_rows_before_end(w, at_y, w->kernel_h - ky);
+            ec_int8_widen_rows(from, apart, rows, panel + ky * k_blocks * EC_INT8_K_BLOCK_NUMBERS, k_blocks);
+            from += 4 * k_blocks;
+            for (int at = 4 * k_blocks * w->kernel_h + ky * rest, r = 0; rest && r < rows; r++, from += apart)
+                for (int i = 0; i < rest; i++)
+                    panel[ec_int8_place(at++)] = from[i];
+        }
     } else {
         const int first = before / 4, read = ec_min_i(end / 4, k_blocks) - first;
         ec_int8_pack_rows(spec, in + in_x * c + before, padding, panel, in_y, first, read);
@@ -208,33 +218,34 @@ EC_INLINE void ec_int8_keep_pixels(int16_t *panel, int k_blocks, int kept)
 }
 
 #ifdef EC_INT8_DSP
-/* The windows of output pixels (y, x) to (y, x + 2), if all of them lie in the input, in rows that lie together: whether
-   that is so. */
+/* The windows of output pixels (y, x) to (y, x + 2), if all of them lie in the input: whether that is so. */
 EC_INLINE int ec_int8_pack_three(const ec_int8_conv *spec, const int8_t *in, int16_t *panel, int y, int x)
 {
     const ec_window *w = &spec->window;
     const int in_y = y * w->stride_h - w->pad_h, in_x = x * w->stride_w - w->pad_w, c = spec->in_c;
     const int row = w->kernel_w * c, k_blocks = row / 4, rest = row % 4, height = (w->kernel_h - 1) * w->dilation_h;
-    const int ring_y = in_y < 0 ? in_y : ec_ring(in_y, w->in_ring);
     if (in_x < 0 || in_x + 2 * w->stride_w + w->kernel_w > w->in_w || in_y < 0 || in_y + height >= w->in_h ||
-        w->dilation_w > 1 || spec->in_pixel != c || (w->in_ring && ring_y + height >= w->in_ring))
+        w->dilation_w > 1 || spec->in_pixel != c)
         return 0;
     const ptrdiff_t below = w->dilation_h * spec->in_row, beside = w->stride_w * c;
-    const int8_t *from = in + ring_y * spec->in_row + in_x * c;
-    if (k_blocks)
-        ec_int8_widen_three_dsp(from, panel, k_blocks, beside, w->kernel_h, below - 4 * k_blocks);
-    if (!rest)
-        return 1;
     const unsigned numbers = (unsigned)(w->kernel_h * row);
-    int16_t *const last = panel + numbers / 4 * EC_INT8_K_BLOCK_NUMBERS;
-    for (int i = 0; numbers % 4 && i < EC_INT8_K_BLOCK_NUMBERS; i++)
-        last[i] = 0;
-    from += 4 * k_blocks;
-    for (int at = 4 * k_blocks * w->kernel_h; at < (int)numbers; from += below)
-        for (int i = 0; i < rest; i++) {
-            int16_t *const to = panel + ec_int8_place(at++);
-            to[0] = from[i], to[4] = from[i + beside], to[8] = from[i + 2 * beside];
-        }
+    if (numbers % 4)
+        for (int i = 0; i < EC_INT8_K_BLOCK_NUMBERS; i++)
+            panel[numbers / 4 * EC_INT8_K_BLOCK_NUMBERS + (unsigned)i] = 0;
+    for (int ky = 0, at_y = ec_ring(in_y, w->in_ring), rows; ky < w->kernel_h;
+         ky += rows, at_y += rows * w->dilation_h - w->in_ring) {
+        const int8_t *from = in + at_y * spec->in_row + in_x * c;
+        rows = ec_int8_rows_before_end(w, at_y, w->kernel_h - ky);
+        if (k_blocks)
+            ec_int8_widen_three_dsp(from, panel + ky * k_blocks * EC_INT8_K_BLOCK_NUMBERS, k_blocks, beside, rows,
+                                    below - 4 * k_blocks);
+        from += 4 * k_blocks;
+        for (int at = 4 * k_blocks * w->kernel_h + ky * rest, r = 0; rest && r < rows; r++, from += below)
+            for (int i = 0; i < rest; i++) {
+                int16_t *const to = panel + ec_int8_place(at++);
+                to[0] = from[i], to[4] = from[i + beside], to[8] = from[i + 2 * beside];
+            }
+    }
     return 1;
 }
 #endif

@@ -259,10 +259,9 @@ def packing_cycles(problem: ConvProblem, core: Cycles, *, apart: bool) -> float:
     lie others."""
     _, packed = panels_of(problem)
     k_blocks = panel_k_blocks(problem, problem.in_c * math.prod(problem.kernel))
-    # Of an input that is a ring of rows most windows are taken row by row.
-    whole = apart or problem.in_ring or problem.in_c % K_BLOCK == 0
+    whole = apart or problem.in_c % K_BLOCK == 0
     windows = (None if whole else core.few) or core.windows
-    in_threes = 0.0 if apart or problem.in_ring else _in_threes(problem)
+    in_threes = 0.0 if apart else _in_threes(problem)
     among = core.threes if whole else core.few_threes
     if among is not None and in_threes:
         around = gathering(problem, among, apart=apart, in_threes=in_threes)
