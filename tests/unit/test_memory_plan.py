@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from itertools import product
 
 import numpy as np
 import numpy.typing as npt
@@ -172,3 +173,32 @@ def test_densenet_meets_its_bound_quickly(io: str) -> None:
 def test_densenet_runs() -> None:
     choice = densenet("arena", side=8)
     assert_consistent(choice, plan(choice))
+
+
+Chain = tuple[int, tuple[tuple[int, int], ...]]
+# Bytes of an input, then of each result, and how far before what it reads it may lie.
+STAIRCASES: tuple[Chain, ...] = (
+    (38, ((80, 10), (40, 40), (80, 40), (60, 10), (100, 5), (100, 5), (20, 40), (80, 10))),
+    (40, ((20, 40), (80, 10), (20, 5), (100, 40), (100, 5), (40, 5), (80, 40), (100, 40))),
+)
+
+
+def chain_over(chain: Chain, offered: tuple[bool, ...]) -> Choice:
+    """Layers one after the other, of which those ``offered`` may write over what they read."""
+    net, (size, results) = Net(), chain
+    read = net.input("x", size)
+    for i, ((size, apart), over) in enumerate(zip(results, offered, strict=True)):
+        read = net.over(f"t{i}", size, read, apart) if over else net.layer(f"t{i}", size, read)
+    return net.choice(read)
+
+
+@pytest.mark.parametrize("chain", STAIRCASES, ids=["rising", "falling"])
+def test_overlaps_that_make_a_staircase_are_given_up(chain: Chain) -> None:
+    """The smallest arena of every set of overlaps, which is smaller than without any."""
+    count = len(chain[1])
+    every = {
+        offered: plan(chain_over(chain, offered)).arena_bytes
+        for offered in product((False, True), repeat=count)
+    }
+    found = plan(chain_over(chain, (True,) * count))
+    assert found.arena_bytes == min(every.values()) < every[(False,) * count]

@@ -10,9 +10,10 @@ distance; the only decision is which blocks to join.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from itertools import chain
+from math import inf
 
 import numpy as np
 import numpy.typing as npt
@@ -37,21 +38,26 @@ class Sharing:
 
 
 def share(
-    program: Program, spans: Mapping[str, Span], *, in_place: bool = True, overlap: bool = False
+    program: Program,
+    spans: Mapping[str, Span],
+    *,
+    in_place: bool = True,
+    enough: float = inf,
+    refused: Set[tuple[int, int]] = frozenset(),
 ) -> Sharing:
-    """Grant aliases for the order that gave ``spans``; without ``in_place`` exact ones only, and
-    with ``overlap`` those too that reach beyond their input.
+    """Grant aliases for the order that gave ``spans``; without ``in_place`` exact ones only.
 
     Exact aliases come first, the largest first, because each one saves a copy; then layers work
     in place, those at the steps with most live bytes first.  Results reach beyond their inputs only
-    at steps with most live bytes of all: tensors at fixed distances are harder to place.
+    at steps with most live bytes of all, where these are more than ``enough``: tensors at fixed
+    distances are harder to place.  ``refused``: aliases that are not granted, as `Sharing.granted`.
     """
     groups = _Groups(program, spans)
     candidates = [
         (i, k, alias)
         for i, aliases in enumerate(program.aliases)
         for k, alias in enumerate(aliases)
-        if alias.input in program.sizes
+        if alias.input in program.sizes and (i, k) not in refused
     ]
     exact = [alias for _, _, alias in candidates if alias.exact]
     for alias in sorted(exact, key=lambda a: (-program.sizes[a.inner], spans[a.output].first)):
@@ -65,17 +71,22 @@ def share(
         ]
         for _, alias in sorted(overwriting, key=lambda c: (-load[c[0] + 1], c[0])):
             groups.join_in_place(alias)
-        if overlap:
+        if enough < inf:
             offers = [alias for _, _, alias in candidates if alias.overlaps]
-            _overlap(program, spans, groups, offers)
+            _overlap(program, spans, groups, offers, enough)
     granted = frozenset((i, k) for i, k, alias in candidates if groups.holds(alias))
     return Sharing(groups.blocks(), granted)
 
 
 def _overlap(
-    program: Program, spans: Mapping[str, Span], groups: _Groups, offers: Sequence[Alias]
+    program: Program,
+    spans: Mapping[str, Span],
+    groups: _Groups,
+    offers: Sequence[Alias],
+    enough: float,
 ) -> None:
-    """Take of ``offers`` those at the steps with most live bytes, until there are none."""
+    """Take of ``offers`` those at the steps with most live bytes, until there are none, or none
+    has more than is ``enough``."""
     left, spaces = list(offers), [0] * (len(program.reads) + 2)
     for layers in program.steps:
         start = min((spans[name].first for i in layers for name in program.writes[i]), default=0)
@@ -85,6 +96,8 @@ def _overlap(
         live = _load(program, spans, groups.blocks())
         load = [size + space for size, space in zip(live, spaces, strict=True)]
         most = max(load)
+        if most <= enough:
+            return
         at_most = [
             alias
             for alias in left

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain, islice
+from math import inf
 
 from edgeconv.ir.choice import Choice
 from edgeconv.ir.memory import BankUse, MemoryMap, Place, Region
@@ -21,6 +23,9 @@ from edgeconv.search.memory.search import smallest
 from edgeconv.search.memory.traffic import moved
 
 ONE = (Bank("arena", None, 0.0),)  # where no memories are given
+_BOUNDS = 12  # that are tried where the least one is missed
+_ATTEMPTS = 90  # at leaving out one result over its input
+_BEAM, _ROUNDS = 3, 2  # layouts of which one is left out; rounds of that which gain nothing
 
 
 def plan(choice: Choice, banks: Sequence[Bank] = ()) -> MemoryMap:
@@ -37,10 +42,8 @@ def plan(choice: Choice, banks: Sequence[Bank] = ()) -> MemoryMap:
     """
     program, banks = of_choice(choice), banks or ONE
     offered = any(alias.overlaps for aliases in program.aliases for alias in aliases)
-    own = (
-        _lay_out(program, range(len(program.reads)), way) for way in (False, True)[: 1 + offered]
-    )
-    layout, packing, optimal = min(map(_improve, own), key=lambda made: made[1].height)
+    apart = _improve(_lay_out(program, range(len(program.reads)), inf))
+    layout, packing, optimal = _with_overlaps(*apart) if offered else apart
     room = banks[0].capacity
     if len(banks) == 1 or room is None or packing.height <= room:
         where = in_first(packing, layout.bound, optimal, len(banks))
@@ -56,7 +59,8 @@ class _Layout:
     """Everything about one order but the offsets: what shares bytes, what lies in the arena."""
 
     program: Program
-    overlap: bool  # results may lie over inputs that they do not fit in
+    enough: float  # bytes beyond which results may lie over inputs that they do not fit in
+    refused: frozenset[tuple[int, int]]  # aliases that are not granted
     order: tuple[int, ...]
     spans: Mapping[str, Span]
     sharing: Sharing
@@ -66,9 +70,14 @@ class _Layout:
     bound: int
 
 
-def _lay_out(program: Program, order: Sequence[int], overlap: bool) -> _Layout:
+def _lay_out(
+    program: Program,
+    order: Sequence[int],
+    enough: float,
+    refused: frozenset[tuple[int, int]] = frozenset(),
+) -> _Layout:
     spans = lifetimes(program, order)
-    sharing = share(program, spans, overlap=overlap)
+    sharing = share(program, spans, enough=enough, refused=refused)
     rects = {
         i: rectangles(program, spans, offsets)
         for i, offsets in enumerate(sharing.blocks)
@@ -82,7 +91,9 @@ def _lay_out(program: Program, order: Sequence[int], overlap: bool) -> _Layout:
     ]
     blocks = (*(rects[i] for i in owned), *spaces)
     bound = max(live_bytes(blocks, len(order)))
-    return _Layout(program, overlap, tuple(order), spans, sharing, owned, blocks, workspaces, bound)
+    return _Layout(
+        program, enough, refused, tuple(order), spans, sharing, owned, blocks, workspaces, bound
+    )
 
 
 def _improve(own: _Layout) -> tuple[_Layout, Packing, bool]:
@@ -94,7 +105,7 @@ def _improve(own: _Layout) -> tuple[_Layout, Packing, bool]:
     program = own.program
     blocks = share(program, own.spans, in_place=False).blocks
     order = expanded(program, reorder(contracted(program), blocks))
-    other = own if order == own.order else _lay_out(program, order, own.overlap)
+    other = own if order == own.order else _lay_out(program, order, own.enough)
     if other.bound >= own.bound:
         return own, *smallest(own.blocks, own.bound)
     packing, optimal = smallest(other.blocks, other.bound)
@@ -103,6 +114,59 @@ def _improve(own: _Layout) -> tuple[_Layout, Packing, bool]:
         if rival.height <= packing.height:
             return own, rival, rival.height == own.bound
     return other, packing, optimal
+
+
+def _with_overlaps(
+    apart: _Layout, packing: Packing, optimal: bool
+) -> tuple[_Layout, Packing, bool]:
+    """``apart`` as given, or the best of layouts with results over inputs that they do not fit in.
+
+    All of these give the least bound.  But each keeps two tensors at a distance, and where one
+    follows the other their blocks become staircases, between which nothing fits: the arena may be
+    smaller with those alone that a larger bound needs, and without some of these.
+    """
+    most, over, proven = _improve(_lay_out(apart.program, range(len(apart.program.reads)), 0))
+    made = [(most, over), *map(_packed, _of_larger_bounds(most, min(over.height, packing.height)))]
+    best, left, rounds = min((apart, packing), *made, key=_height), _ATTEMPTS, 0
+    while left > 0 and rounds < _ROUNDS and _height(best) > best[0].bound:
+        nearest = sorted(made, key=_height)[:_BEAM]
+        fewer = chain.from_iterable(_with_one_fewer(layout) for layout, _ in nearest)
+        made = [_packed(other) for other in islice(fewer, left)]
+        if not made:
+            break
+        left -= len(made)
+        rounds = 0 if _height(min(made, key=_height)) < _height(best) else rounds + 1
+        best = min(best, *made, key=_height)
+    known = {id(apart): optimal, id(most): proven}
+    layout, packing = best
+    if id(layout) in known or packing.height <= layout.bound:
+        return layout, packing, known.get(id(layout), True)
+    return layout, *smallest(layout.blocks, layout.bound)
+
+
+def _packed(layout: _Layout) -> tuple[_Layout, Packing]:
+    return layout, pack(layout.blocks, layout.bound)
+
+
+def _height(made: tuple[_Layout, Packing]) -> int:
+    return made[1].height
+
+
+def _of_larger_bounds(layout: _Layout, height: int) -> Iterator[_Layout]:
+    """``layout`` with results over inputs only where more than a bound below ``height`` is live."""
+    program, order = layout.program, layout.order
+    without = live_bytes(_lay_out(program, order, inf).blocks, len(order))
+    bounds = sorted({load for load in without if layout.bound < load < height})
+    return (_lay_out(program, order, enough) for enough in bounds[:: 1 + len(bounds) // _BOUNDS])
+
+
+def _with_one_fewer(layout: _Layout) -> Iterator[_Layout]:
+    """``layout`` without one of the results that lie over inputs that they do not fit in."""
+    program = layout.program
+    for i, k in sorted(layout.sharing.granted):
+        if program.aliases[i][k].overlaps:
+            refused = layout.refused | {(i, k)}
+            yield _lay_out(program, layout.order, layout.enough, refused)
 
 
 def _one(where: BankAssignment) -> bool:
