@@ -45,9 +45,7 @@ lint: export MYPY_NUM_WORKERS = $(JOBS)
 lint: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy -p edgeconv
-	MYPYPATH=bench $(BIN)/mypy bench
-	MYPYPATH=bench $(BIN)/mypy tests tools examples/*/*.py
+	MYPYPATH=bench $(BIN)/mypy edgeconv bench tests tools examples/*/*.py
 	$(BIN)/lint-imports
 
 format: $(READY)
