@@ -56,8 +56,14 @@ def _says(text: str, kind: str) -> bool:
 def for_program(text: str, kinds: Mapping[str, bool]) -> str:
     """A header as a program has it that is of these ``kinds`` or not; of others its directives
     stay."""
+    return _expanded(text, frozenset(kinds.items()))
+
+
+@functools.lru_cache(maxsize=512)  # the same headers are in most of a process's programs
+def _expanded(text: str, of: frozenset[tuple[str, bool]]) -> str:
+    kinds = dict(of)
     text = _GUARDED.sub(lambda found: _rest(found, kinds), text)
-    if not (macros := _macros(frozenset(kinds.items()))):
+    if not (macros := _macros(of)):
         return text
     done: list[str] = []
     at = 0

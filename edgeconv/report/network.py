@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from edgeconv.report import stored
@@ -25,7 +26,7 @@ class Roof:
     bandwidth: float
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Network:
     """``report`` and what follows from it.
 
@@ -69,7 +70,7 @@ class Network:
         firmware = self.report["program"].get("firmware")
         return "memory" if firmware and level == MEMORY else level
 
-    @property
+    @cached_property  # every row of the page shows its share
     def total_ms(self) -> float:
         """The milliseconds of the layers whose time is known."""
         return sum(filter(None, map(self.time_ms, self.layers)))

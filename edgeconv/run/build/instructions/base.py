@@ -59,6 +59,7 @@ class Meaning:
 
 
 NOTHING = Meaning()
+_REMEMBERED = 1 << 16  # texts of instructions of one architecture; programs repeat most of theirs
 Rule = tuple[re.Pattern[str], Callable[[re.Match[str]], Meaning]]
 
 
@@ -95,6 +96,7 @@ class Machine:
     red_zone: int = 0
     computed: str = ""
     _decoders: dict[str, Cs] = field(default_factory=dict, compare=False, repr=False)
+    _meanings: dict[str, Meaning] = field(default_factory=dict, compare=False, repr=False)
 
     def decode(self, data: bytes, address: int, mode: str = "") -> Iterator[Instruction]:
         """The instructions of ``data``, which lies at ``address``."""
@@ -115,6 +117,14 @@ class Machine:
 
     def meaning(self, text: str) -> Meaning:
         """The meaning of an instruction: that of the first rule that matches all of its text."""
+        found = self._meanings.get(text)
+        if found is None:
+            if len(self._meanings) >= _REMEMBERED:
+                self._meanings.clear()
+            found = self._meanings[text] = self._matched(text)
+        return found
+
+    def _matched(self, text: str) -> Meaning:
         for pattern, make in self.rules:
             match = pattern.fullmatch(text)
             if match:
