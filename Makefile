@@ -5,6 +5,7 @@
 #   make test      lint, type check and every test that takes seconds
 #   make test-all  the same and the tests that take minutes, with new random examples each time
 #   make mutants   mistakes of one line, and whether tests notice them (part of test-all)
+#   make coverage  the tests of make test, and which lines and branches of edgeconv they never took
 #   make lint      ruff, mypy --strict, import-linter
 #   make format    let ruff format the Python files
 #   make clean     remove what the above made
@@ -21,7 +22,7 @@ READY := $(VENV)/.ready
 PYTEST := -n $(JOBS) --dist worksteal --durations=25 --durations-min=1 $(TIMES:%=--cpu-times %)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all mutants lint format toolchains clean
+.PHONY: help demo test test-all mutants coverage lint format toolchains clean
 # Mutually independent targets would share one .venv.
 .NOTPARALLEL:
 
@@ -40,6 +41,12 @@ test-all: lint toolchains
 
 mutants: $(READY)
 	$(BIN)/python -m tests.mutants
+
+# Programs that tests start are measured too (tool.coverage in pyproject.toml).
+coverage: $(READY) toolchains
+	$(BIN)/python -m coverage erase
+	status=0; $(BIN)/python -m coverage run -m pytest $(PYTEST) -m "not slow" --hypothesis-seed=0 || status=$$?; \
+	$(BIN)/python -m coverage combine --quiet && $(BIN)/python -m coverage report && exit $$status
 
 lint: export MYPY_NUM_WORKERS = $(JOBS)
 lint: $(READY)
@@ -60,4 +67,4 @@ $(READY): pyproject.toml tools/setup_venv.sh
 	@touch $@
 
 clean:
-	rm -rf $(VENV) build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis .coverage .coverage.*
