@@ -29,8 +29,8 @@ int(memcmp)(const void *left, const void *right, size_t bytes);
 /* Kernels are written once and specialised by constant arguments, so they must be inlined. */
 #define EC_INLINE static inline EC_ATTRIBUTES(always_inline, unused)
 
-/* A loop nest, which calls much: inlined like the rest, but where constants take no branch away, because
-   nothing is optimised, or not before all is instrumented.  There it exists once. */
+/* A loop nest, which calls much, or a choice among many functions: inlined like the rest, but where constants take no
+   branch away, because nothing is optimised, or not before all is instrumented.  There it exists once. */
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer)
 #define EC_INSTRUMENTED

@@ -63,6 +63,20 @@ static void let_go(real *made)
     free(made->scaling), free(made->start), free(made->wanted), free(made->out), release(&made->of);
 }
 
+/* Each kernel without an epilogue, compiled once for all calls. */
+EC_SHARED void convolve(const real *of, const int8_t *filters, void *workspace, int row0, int row1)
+{
+    ec_int8_real_convolve(&of->of.spec, nothing, of->as, of->of.in, filters, workspace, row0, row1);
+}
+EC_SHARED void convolve_1x4(const real *of, const int8_t *filters, void *workspace, int row0, int row1)
+{
+    ec_int8_real_convolve_1x4(&of->of.spec, nothing, of->as, of->of.in, filters, workspace, row0, row1);
+}
+EC_SHARED void convolve_depthwise(const real *of, const int8_t *filters, int row0, int row1)
+{
+    ec_int8_real_depthwise(&of->of.spec, nothing, of->as, of->of.in, filters, row0, row1);
+}
+
 static void convolution(int in_c, int out_c, ec_window window)
 {
     real l = real_of(in_c, out_c, 1, window);
@@ -71,13 +85,13 @@ static void convolution(int in_c, int out_c, ec_window window)
     pack(&l.of, 2, &filters, &channels);
     void *const workspace = bytes_of((size_t)(24 * ec_int8_k_blocks(&l.of.spec) + l.of.per_filter));
     const int cut = draw(0, window.out_h);
-    ec_int8_real_convolve(&l.of.spec, nothing, l.as, l.of.in, filters, workspace, 0, cut);
-    ec_int8_real_convolve(&l.of.spec, nothing, l.as, l.of.in, filters, workspace, cut, window.out_h);
+    convolve(&l, filters, workspace, 0, cut);
+    convolve(&l, filters, workspace, cut, window.out_h);
     judge(&l);
     free(filters), free(channels);
     filters = pack_1x4(&l.of);
-    ec_int8_real_convolve_1x4(&l.of.spec, nothing, l.as, l.of.in, filters, workspace, 0, cut);
-    ec_int8_real_convolve_1x4(&l.of.spec, nothing, l.as, l.of.in, filters, workspace, cut, window.out_h);
+    convolve_1x4(&l, filters, workspace, 0, cut);
+    convolve_1x4(&l, filters, workspace, cut, window.out_h);
     judge(&l);
     free(filters), free(workspace), let_go(&l);
 }
@@ -108,8 +122,8 @@ static void depthwise(int in_c, int each, ec_window window)
         for (int k = 0; k < taps; k++)
             filters[k * side + c] = l.of.filters[c * taps + k];
     const int cut = draw(0, window.out_h);
-    ec_int8_real_depthwise(&l.of.spec, nothing, l.as, l.of.in, filters, 0, cut);
-    ec_int8_real_depthwise(&l.of.spec, nothing, l.as, l.of.in, filters, cut, window.out_h);
+    convolve_depthwise(&l, filters, 0, cut);
+    convolve_depthwise(&l, filters, cut, window.out_h);
     judge(&l);
     free(filters), let_go(&l);
 }
@@ -166,7 +180,7 @@ static void judge_bounds(const real *found, const ec_epilogue epilogue, int unkn
 }
 
 /* Convolutions and depthwise layers between bounds. */
-EC_INLINE void bounds(int in_c, int out_c, ec_window window, const ec_epilogue epilogue)
+EC_NEST void bounds(int in_c, int out_c, ec_window window, const ec_epilogue epilogue)
 {
     real l = real_of(in_c, out_c, 1, window), own = real_of(in_c, in_c, in_c, window);
     const int nine = window.kernel_h == 3 && window.kernel_w == 3 && window.dilation_w == 1;
