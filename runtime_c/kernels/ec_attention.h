@@ -80,7 +80,8 @@ typedef struct ec_attention_block {
     int first, count; /* keys */
     int query, queries;
 #ifdef EC_MEMORY_SUMS
-    int finishing; /* sums are in memory; else they are to be made, and nothing else */
+    int finishing; /* sums are in memory; else they are to be made, and nothing else, */
+    ec_jobs *jobs; /* by this */
 #endif
 } ec_attention_block;
 
@@ -185,6 +186,9 @@ EC_INLINE void ec_attention_values(const ec_attention *spec, const ec_attention_
                                    float *to, const float *factors, int mr, int nv)
 {
     ec_sums sums;
+#ifdef EC_MEMORY_SUMS
+    sums.jobs = here->jobs;
+#endif
     if (here->first) {
         if (factors)
             ec_attention_scale(to, factors, mr, nv);
@@ -212,6 +216,7 @@ EC_INLINE void ec_attention_key_tile(const ec_attention *spec, const ec_attentio
         }
         return;
     }
+    sums.jobs = here->jobs;
 #endif
     ec_attention_products(spec, here, keys, &sums, mr, nv);
 #ifdef EC_MEMORY_SUMS
@@ -254,18 +259,20 @@ EC_INLINE void ec_attention_all_columns(const ec_attention *spec, const ec_atten
 EC_INLINE void ec_attention_meet_in_memory(const ec_attention *spec, const ec_attention_block *here, float *sums,
                                            float *most, float *factors, int nv)
 {
-    ec_attention_block summed = *here;
-    summed.finishing = 1;
-    ec_row_enter(spec->micro_kernel);
-    ec_attention_keys(spec, here, most, nv);
-    ec_row_leave(spec->micro_kernel);
-    ec_attention_keys(spec, &summed, most, nv);
+    ec_attention_block block = *here;
+    ec_jobs jobs;
+    block.jobs = &jobs;
+    ec_row_enter(spec->micro_kernel, &jobs);
+    ec_attention_keys(spec, &block, most, nv);
+    ec_row_leave(spec->micro_kernel, &jobs);
+    block.finishing = 1;
+    ec_attention_keys(spec, &block, most, nv);
     ec_attention_weights(spec, here, most, factors, nv);
     if (here->first)
         ec_attention_scale(sums, factors, ec_attention_columns(spec), nv);
-    ec_row_enter(spec->micro_kernel);
-    ec_attention_all_columns(spec, here, sums, NULL, nv);
-    ec_row_leave(spec->micro_kernel);
+    ec_row_enter(spec->micro_kernel, &jobs);
+    ec_attention_all_columns(spec, &block, sums, NULL, nv);
+    ec_row_leave(spec->micro_kernel, &jobs);
 }
 #endif
 

@@ -2,9 +2,11 @@
    holds them, the unit has a mode of its own, and vectors are computed with outside of that.  The headers
    of such rows include this, and define, in place of the functions of ec_micro_kernel.h,
 
-     ec_<row>_enter(), ec_<row>_leave()   around every stretch of jobs: what takes long is to be done
-                            here, once; between them kernels call nothing of the ISA but jobs
-     ec_<row>_dot(job)      the products of a job, below
+     ec_<row>_jobs          what a stretch of jobs needs beside them, on the stack of the kernel
+     ec_<row>_enter(jobs), ec_<row>_leave(jobs)   around every stretch of jobs: what takes long is to be
+                            done here, once; between them kernels call nothing of the ISA but jobs
+     ec_<row>_dot(jobs, job)   the products of a job, below, at once or by the end of the stretch: what
+                            it reads stays as it is until then, and nothing looks at its sums
      ec_<row>_vector(words) EC_VL sums that a job has brought to memory, in float32; outside
 
    Sums may stay in the unit from job to job.  Neither mr nor nv need be constants, and a tile may have

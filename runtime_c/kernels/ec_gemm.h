@@ -201,6 +201,7 @@ EC_NEST void ec_gemm_tile(const ec_gemm spec, const ec_gemm_given given, const e
             tile.job = (ec_dot_job){.sums = words, .mr = mr, .nv = nv};
             ec_gemm_results(spec, given, set, here, &tile, at, column, rows, columns, mr, nv);
         } else {
+            tile.jobs = here.jobs;
             ec_gemm_sum(spec, given, here, &tile, strip, column, pixels, mr, nv);
             ec_row_save(spec.micro_kernel, &tile, words, mr, nv);
         }
@@ -313,19 +314,21 @@ EC_NEST void ec_gemm_by_stretches(const ec_gemm spec, const ec_gemm_given given,
     const int by_tiles = spec.waiting.by_tiles;
     for (int first = 0; first < count; first += spec.waiting.lines) {
         const int last = ec_min_i(first + spec.waiting.lines, count);
+        ec_jobs jobs;
         for (int finishing = 0; finishing < 2; finishing++) {
             if (!finishing)
-                ec_row_enter(spec.micro_kernel);
+                ec_row_enter(spec.micro_kernel, &jobs);
             for (int i = first; i < last; i++) {
                 const int filter = span.near + (by_tiles ? i / lines : i % tiles);
                 const int line = span.from + (by_tiles ? i % lines : i / tiles);
                 ec_gemm_line here = ec_gemm_line_of(spec, given, set, span, line, filter);
                 here.words = given.operands->panels + spec.waiting.at + (ptrdiff_t)(i - first) * spec.waiting.line;
                 here.finishing = finishing;
+                here.jobs = &jobs;
                 ec_gemm_across(spec, given, set, here, filter);
             }
             if (!finishing)
-                ec_row_leave(spec.micro_kernel);
+                ec_row_leave(spec.micro_kernel, &jobs);
         }
     }
 }

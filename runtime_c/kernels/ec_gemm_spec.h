@@ -106,7 +106,8 @@ typedef struct ec_gemm_line {
     ptrdiff_t fetched; /* so many bytes; others those behind */
 #ifdef EC_MEMORY_SUMS
     float *words;      /* where sums wait, */
-    int finishing;     /* and whether they are there */
+    int finishing;     /* and whether they are there, */
+    ec_jobs *jobs;     /* or are to be made */
 #endif
 } ec_gemm_line;
 

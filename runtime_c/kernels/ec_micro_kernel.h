@@ -22,8 +22,8 @@
 
    Rows whose sums are memory have jobs instead (ec_dot_job.h), of which the functions of ec_sums below
    make the same use: init and load say what a job begins with, mac is a job, save the last one, and read
-   is for sums that were saved.  Kernels call ec_row_enter and ec_row_leave around them, and compute with
-   vectors outside.
+   is for sums that were saved.  Kernels call ec_row_enter and ec_row_leave around them, with an ec_jobs
+   that ec_sums point to meanwhile, and compute with vectors outside.
 
    EC_MICRO_KERNELS lists those that a program uses, f32 where it says nothing; EC_MEMORY_SUMS those whose
    sums are memory. */
@@ -42,12 +42,21 @@ enum ec_row { EC_MICRO_KERNELS(EC_NAME) EC_ROW_COUNT };
 #endif
 #undef EC_NAME
 
+#ifdef EC_MEMORY_SUMS
+#define EC_JOBS(row, ROW) ec_##row##_jobs row;
+typedef union ec_jobs {
+    EC_MEMORY_SUMS(EC_JOBS)
+} ec_jobs;
+#undef EC_JOBS
+#endif
+
 /* The sums of one row; those of others are never touched, and vanish. */
 #define EC_SUMS(row, ROW) ec_##row##_sums row;
 typedef struct ec_sums {
     EC_MICRO_KERNELS(EC_SUMS)
 #ifdef EC_MEMORY_SUMS
-    ec_dot_job job; /* of rows whose sums are memory: how the next begins, or where they are */
+    ec_dot_job job; /* of rows whose sums are memory: how the next begins, or where they are, */
+    ec_jobs *jobs;  /* and what their stretch of jobs needs */
 #endif
 } ec_sums;
 #undef EC_SUMS
@@ -63,18 +72,18 @@ EC_INLINE int ec_row_in_memory(int row)
     return 0;
 }
 
-EC_INLINE void ec_row_enter(int row)
+EC_INLINE void ec_row_enter(int row, ec_jobs *jobs)
 {
-#define EC_CASE(row, ROW) case EC_ROW_##ROW: ec_##row##_enter(); break;
+#define EC_CASE(row, ROW) case EC_ROW_##ROW: ec_##row##_enter(&jobs->row); break;
     switch (row) {
         EC_MEMORY_SUMS(EC_CASE)
     }
 #undef EC_CASE
 }
 
-EC_INLINE void ec_row_leave(int row)
+EC_INLINE void ec_row_leave(int row, ec_jobs *jobs)
 {
-#define EC_CASE(row, ROW) case EC_ROW_##ROW: ec_##row##_leave(); break;
+#define EC_CASE(row, ROW) case EC_ROW_##ROW: ec_##row##_leave(&jobs->row); break;
     switch (row) {
         EC_MEMORY_SUMS(EC_CASE)
     }
@@ -82,9 +91,9 @@ EC_INLINE void ec_row_leave(int row)
 }
 
 /* A job of a row whose sums are memory. */
-EC_INLINE void ec_row_job(int row, const ec_dot_job *job)
+EC_INLINE void ec_row_job(int row, ec_jobs *jobs, const ec_dot_job *job)
 {
-#define EC_CASE(row, ROW) case EC_ROW_##ROW: ec_##row##_dot(job); break;
+#define EC_CASE(row, ROW) case EC_ROW_##ROW: ec_##row##_dot(&jobs->row, job); break;
     switch (row) {
         EC_MEMORY_SUMS(EC_CASE)
     }
@@ -114,19 +123,19 @@ EC_INLINE void ec_job_load(ec_dot_job *job, const void *words, int mr, int nv)
                         .mr = mr, .nv = nv};
 }
 
-EC_INLINE void ec_job_mac(int row, ec_dot_job *job, const void *a, ptrdiff_t a_row, ptrdiff_t a_k,
-                          const void *b, int depth)
+EC_INLINE void ec_job_mac(int row, ec_jobs *jobs, ec_dot_job *job, const void *a, ptrdiff_t a_row,
+                          ptrdiff_t a_k, const void *b, int depth)
 {
     job->a = a, job->a_row = a_row, job->a_k = a_k, job->b = b, job->depth = depth;
-    ec_row_job(row, job);
+    ec_row_job(row, jobs, job);
     job->begin = EC_DOT_GO_ON;
 }
 
-EC_INLINE void ec_job_save(int row, const ec_dot_job *job, void *words)
+EC_INLINE void ec_job_save(int row, ec_jobs *jobs, const ec_dot_job *job, void *words)
 {
     ec_dot_job last = *job;
     last.depth = 0, last.sums = words, last.sums_row = (ptrdiff_t)job->nv * EC_VL;
-    ec_row_job(row, &last);
+    ec_row_job(row, jobs, &last);
 }
 
 EC_INLINE void ec_job_read(int row, const ec_dot_job *job, ec_vec *rows)
@@ -158,7 +167,7 @@ EC_INLINE void ec_row_mac(int row, ec_sums *tile, const void *a, ptrdiff_t a_row
 {
 #ifdef EC_MEMORY_SUMS
     if (ec_row_in_memory(row)) {
-        ec_job_mac(row, &tile->job, a, a_row, a_k, b, depth);
+        ec_job_mac(row, tile->jobs, &tile->job, a, a_row, a_k, b, depth);
         return;
     }
 #endif
@@ -190,7 +199,7 @@ EC_INLINE void ec_row_save(int row, const ec_sums *tile, void *words, int mr, in
 {
 #ifdef EC_MEMORY_SUMS
     if (ec_row_in_memory(row)) {
-        ec_job_save(row, &tile->job, words);
+        ec_job_save(row, tile->jobs, &tile->job, words);
         return;
     }
 #endif

@@ -244,12 +244,19 @@ EC_INLINE void ec_winograd_multiply(const ec_winograd spec, const float *panel, 
     const ptrdiff_t a_row = spec.packed ? 4 : 4 * (ptrdiff_t)spec.line;
     const ptrdiff_t a_k = spec.packed ? 4 * (ptrdiff_t)spec.mr : 4;
     const ptrdiff_t a_summed = (ptrdiff_t)spec.across * spec.line;
+#ifdef EC_MEMORY_SUMS
+    ec_jobs jobs;
+    ec_row_enter(spec.micro_kernel, &jobs);
+#endif
     for (int t = 0; t < ec_winograd_positions(spec); t++) {
         const ec_winograd_depth depth = ec_winograd_depth_of(spec, t);
         const ptrdiff_t b_run = (ptrdiff_t)depth.channels * nv * EC_VL;
         for (int tile = 0; tile < spec.strip; tile += spec.mr) {
             const float *b = filters;
             ec_sums of;
+#ifdef EC_MEMORY_SUMS
+            of.jobs = &jobs;
+#endif
             ec_row_init(spec.micro_kernel, &of, t == spec.start_at ? first : NULL, 0, spec.mr, nv);
             for (int row = 0; row < spec.summed; row++)
                 for (int run = 0; run < depth.runs; run++, b += b_run)
@@ -263,6 +270,9 @@ EC_INLINE void ec_winograd_multiply(const ec_winograd spec, const float *panel, 
         panel += (ptrdiff_t)ec_winograd_held(spec) * spec.line;
         filters += spec.summed * depth.runs * b_run;
     }
+#ifdef EC_MEMORY_SUMS
+    ec_row_leave(spec.micro_kernel, &jobs);
+#endif
 }
 
 #ifdef EC_ROUTINES
@@ -308,14 +318,8 @@ EC_NEST void ec_winograd_strip(const ec_winograd spec, const ec_epilogue epilogu
     float *const sums =
         operands.panel + (ptrdiff_t)positions * ec_winograd_held(spec) * spec.line;
     const int32_t *const begin = spec.pairs ? operands.start + ec_winograd_channel(spec, vector) : NULL;
-#ifdef EC_MEMORY_SUMS
-    ec_row_enter(spec.micro_kernel);
-#endif
     ec_winograd_multiply(spec, operands.panel, (const float *)operands.filters + vector * of_vector,
                          begin, sums, nv);
-#ifdef EC_MEMORY_SUMS
-    ec_row_leave(spec.micro_kernel);
-#endif
     (void)epilogue; /* of float32 */
 #ifdef EC_INT8_WINOGRAD_H
     if (spec.pairs) {

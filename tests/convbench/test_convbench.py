@@ -68,21 +68,25 @@ def check(build: Build, rows: Sequence[Convolution], scope: Scope = EVERYTHING) 
     assert not failures, f"{build.name}: {report.summary()}\n" + "\n".join(failures[:20])
 
 
-@pytest.fixture(params=TARGETS)
+@pytest.fixture(params=builds.isas())
 def build(request: pytest.FixtureRequest) -> Build:
     """As users build: optimised."""
     return builds.find(TARGETS[str(request.param)], "gcc", ("-O2",))
 
 
-@pytest.fixture(params=TARGETS)
+@pytest.fixture(params=builds.isas())
 def build_once(request: pytest.FixtureRequest) -> Iterator[Build]:
     """With the kernels that take sizes at run time, those of the tests of kernels."""
-    ways = (way for way in builds.WAYS if way.target == request.param and not way.constants)
+    ways = (
+        way
+        for way in (*builds.WAYS, *builds.MORE_WAYS)
+        if way.target == request.param and not way.constants
+    )
     with next(ways).build() as found:
         yield found
 
 
-@pytest.fixture(params=TARGETS)
+@pytest.fixture(params=builds.isas())
 def checked_build(request: pytest.FixtureRequest) -> Build:
     """Under the sanitizers where the target is native."""
     return builds.find(TARGETS[str(request.param)], "gcc")

@@ -12,15 +12,14 @@ from pathlib import Path
 
 import pytest
 
-from edgeconv.target.backends import TARGETS
 from tests.geometry.sweep import KINDS, find_build, sweep
-from tests.kernels.builds import MEMORY_SUMS, in_memory, memory_backends
+from tests.kernels.builds import MEMORY_SUMS, in_memory, isas, memory_backends
 from tests.kernels.cases import Build
 
 SEED = 1
 
 
-@pytest.fixture(params=TARGETS)
+@pytest.fixture(params=isas())
 def build(request: pytest.FixtureRequest) -> Build:
     """Every instruction set, with GCC; sanitized where this CPU runs it."""
     return find_build(str(request.param))

@@ -20,13 +20,18 @@ import pytest
 from edgeconv.run.build.toolchain import program_named
 from edgeconv.target import host
 from edgeconv.target.backends import TARGETS
-from edgeconv.target.targets import Target
+from edgeconv.target.targets import STRIPS, Target
 from tests import toy
 from tests.kernels import by_turns
 from tests.kernels.cases import Build
 
 COMPILERS = ("gcc", "clang")
 MEMORY_SUMS = "_TOY"  # micro-kernels whose sums are memory
+
+# ISAs whose vectors have one length.  Of the others, whose cores choose it, all tests run in
+# `make test-all`, and samples in tests of their own.
+FIXED = tuple(name for name, target in TARGETS.items() if not target.scalable)
+SCALABLE = tuple(name for name, target in TARGETS.items() if target.scalable)
 
 _STRICT = ("-std=c11", "-D_POSIX_C_SOURCE=200112L", "-Wall", "-Wextra", "-Wpedantic", "-Werror")
 _SANITIZE = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all")
@@ -136,6 +141,28 @@ def find(target: Target, compiler: str, options: tuple[str, ...] = ()) -> Build:
     return emulated(target, () if set(_SANITIZE) <= set(options) else options)
 
 
+def isas() -> list[Any]:
+    """Of a fixture that builds for every ISA; those of vectors that cores choose take minutes."""
+    return [*FIXED, *(pytest.param(name, marks=pytest.mark.slow) for name in SCALABLE)]
+
+
+def by_own_unit(target: Target) -> Target:
+    """An ISA whose other micro-kernels are so slow that those are chosen whose sums are memory."""
+    kernels = tuple(
+        row if row.memory_sums or row.prefix == STRIPS else replace(row, latency=10**6)
+        for row in target.kernels
+    )
+    runtime = target.runtime or target.name
+    return replace(target, name=f"{target.name}_unit", runtime=runtime, kernels=kernels)
+
+
+def unit_of(target: Target) -> str:
+    """How its micro-kernels are called whose sums are memory: as EC_ROW_..._SME, by the last word;
+    "" where there are none."""
+    words = {row.prefix.rpartition("_")[2].upper() for row in target.kernels if row.memory_sums}
+    return f"_{words.pop()}" if words else ""
+
+
 def memory_backends() -> AbstractContextManager[None]:
     """There are backends whose micro-kernels sum in memory (`in_memory`)."""
     return toy.backends_added(toy.MEMORY_SUMS)
@@ -152,7 +179,7 @@ class Way:
     and whether sizes are constants, as in what is emitted, or known at run time only.
 
     ``by_turns``: an operation is tried in a few of its layouts.  ``memory_sums``: by micro-kernels
-    of `tests.toy.memory_sums`, in the place of the ISA's own.
+    whose sums are memory, the ISA's or those of `tests.toy.memory_sums`.
     """
 
     target: str
@@ -178,14 +205,17 @@ class Way:
     def build(self) -> Iterator[Build]:
         """Its backend is there meanwhile.  Skips, by name, what is missing."""
         with memory_backends() if self.memory_sums else nullcontext():
-            found = self._built()
-            yield replace(found, chosen=MEMORY_SUMS) if self.memory_sums else found
+            yield self._built()
 
     def _built(self) -> Build:
-        name = in_memory(self.target) if self.memory_sums else self.target
-        found = find(TARGETS[name], self.compiler, self.options)
+        target, chosen = TARGETS[self.target], ""
+        if self.memory_sums:
+            own = unit_of(target)
+            target = by_own_unit(target) if own else TARGETS[in_memory(self.target)]
+            chosen = own or MEMORY_SUMS
+        found = find(target, self.compiler, self.options)
         some = by_turns.taken if self.by_turns else None
-        return replace(found, compiled_once=not self.constants, some=some)
+        return replace(found, compiled_once=not self.constants, some=some, chosen=chosen)
 
 
 # Sanitizers where vectors have one element and where they have most, the second compiler on one
@@ -196,7 +226,7 @@ WAYS = (
     Way("avx512", "gcc", ()),
     Way("avx2", "gcc", constants=True, by_turns=True),
     Way("avx2", "clang"),
-    *(Way(name, "gcc") for name in TARGETS if name not in ("portable", "avx512", "avx2")),
+    *(Way(name, "gcc") for name in FIXED if name not in ("portable", "avx512", "avx2")),
 )
 # Micro-kernels whose sums are memory: of each ISA another kind.
 MEMORY_WAYS = (
@@ -205,9 +235,13 @@ MEMORY_WAYS = (
     Way("avx512", "gcc", memory_sums=True),
 )
 # What takes minutes: constants on every ISA in every layout, and with the second compiler.
-MORE_MEMORY_WAYS = (Way("avx2", "gcc", constants=True, by_turns=True, memory_sums=True),)
+MORE_MEMORY_WAYS = (
+    Way("avx2", "gcc", constants=True, by_turns=True, memory_sums=True),
+    *(Way(name, "gcc", memory_sums=True) for name in SCALABLE if unit_of(TARGETS[name])),
+)
 MORE_WAYS = (
-    *(Way(name, "gcc", constants=True) for name in TARGETS),
+    *(Way(name, "gcc") for name in SCALABLE),
+    *(Way(name, "gcc", constants=True) for name in FIXED),
     *(Way(name, "clang", constants=True) for name in ("portable", "avx512", "avx2")),
 )
 

@@ -36,7 +36,10 @@ CLIP = Activation("clip", -1.0, 1.5)
 ROWS = {row.isa: row for row in micro_kernels() if row.feature == "bfloat16"}
 
 
-@pytest.fixture(params=[*sorted(ROWS), "power10 memory"])
+ISAS = [isa for isa in builds.isas() if (isa if isinstance(isa, str) else isa.values[0]) in ROWS]
+
+
+@pytest.fixture(params=[*ISAS, "power10 memory"])
 def build(request: pytest.FixtureRequest) -> Iterator[Build]:
     """Runs what multiplies bfloat16, compiled for all sizes, and a micro-kernel whose sums are
     memory; skipped, by name, where nothing here does."""

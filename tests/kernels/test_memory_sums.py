@@ -171,12 +171,13 @@ MISUSE = """
 #define EC_MEMORY_SUMS(ROW) ROW(f32_toy, F32_TOY)
 #include "ec_toy_f32.h"
 #include "ec_micro_kernel.h"
-#define ENTER ec_row_enter(EC_ROW_F32_TOY)
-#define JOB ec_row_job(EC_ROW_F32_TOY, &job)
-#define LEAVE ec_row_leave(EC_ROW_F32_TOY)
+#define ENTER ec_row_enter(EC_ROW_F32_TOY, &jobs)
+#define JOB ec_row_job(EC_ROW_F32_TOY, &jobs, &job)
+#define LEAVE ec_row_leave(EC_ROW_F32_TOY, &jobs)
 int main(void)
 {
     float words[4] = {0};
+    ec_jobs jobs = {0};
     const ec_dot_job job = {.mr = 1, .nv = 1, .sums = words, .sums_row = 1};
     %s
     return words[0] != 0.0f;

@@ -183,7 +183,7 @@ def test_instructions(isa: str, family: str) -> None:
 
 
 def test_every_vector_isa_is_counted() -> None:
-    assert sorted(READING) == sorted(n for n, target in TARGETS.items() if target.lanes > 1)
+    assert sorted(READING) == sorted(name for name in builds.FIXED if TARGETS[name].lanes > 1)
 
 
 def test_formats_are_those_of_c() -> None:

@@ -48,8 +48,8 @@ def folders() -> Mapping[str, Path]:
 
 
 def micro_kernels() -> tuple[MicroKernel, ...]:
-    """The micro-kernels of all instruction sets."""
-    return tuple(row for target in TARGETS.values() for row in target.kernels)
+    """The micro-kernels of all instruction sets, each once."""
+    return tuple(dict.fromkeys(row for target in TARGETS.values() for row in target.kernels))
 
 
 def _named() -> str:

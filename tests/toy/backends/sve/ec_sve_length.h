@@ -2,6 +2,8 @@
 #ifndef EC_SVE_LENGTH_H
 #define EC_SVE_LENGTH_H
 
+#define EC_VECTOR_BYTES (EC_VECTOR_BITS / 8)
+
 /* Bytes of a vector of this very core, whatever was compiled for: not a constant of the compiler's. */
 EC_INLINE int ec_vector_bytes(void)
 {

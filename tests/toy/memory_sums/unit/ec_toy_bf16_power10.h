@@ -6,6 +6,7 @@
 #include "ec_bfloat16_power10.h"
 #include "ec_toy_unit.h"
 
+typedef ec_toy_state ec_bf16_toy_jobs;
 #define ec_bf16_toy_enter ec_toy_enter
 #define ec_bf16_toy_leave ec_toy_leave
 
@@ -17,11 +18,11 @@ EC_INLINE float ec_toy_product(uint32_t x, uint32_t w)
            ec_from_bits(x & 0xffff0000u) * ec_from_bits(w & 0xffff0000u);
 }
 
-EC_INLINE void ec_bf16_toy_dot(const ec_dot_job *job)
+EC_INLINE void ec_bf16_toy_dot(ec_toy_state *jobs, const ec_dot_job *job)
 {
     const int nr = job->nv * EC_VL;
     const uint32_t *b = job->b;
-    ec_toy_begin(job);
+    ec_toy_begin(jobs, job);
     ec_toy_must(job->depth % 3 == 0);
     for (int k = 0; k < job->depth; k++, b += nr)
         for (int i = 0; i < job->mr * nr; i++) {

@@ -5,16 +5,17 @@
 
 #include "ec_toy_integers.h"
 
+typedef ec_toy_state ec_s8_toy_jobs;
 #define ec_s8_toy_enter ec_toy_enter
 #define ec_s8_toy_leave ec_toy_leave
 
 EC_INLINE ec_vec ec_s8_toy_vector(const void *words) { return ec_ireal(ec_iload(words)); }
 
-EC_INLINE void ec_s8_toy_dot(const ec_dot_job *job)
+EC_INLINE void ec_s8_toy_dot(ec_toy_state *jobs, const ec_dot_job *job)
 {
     const int nr = job->nv * EC_VL;
     const int8_t *b = job->b;
-    ec_toy_begin(job);
+    ec_toy_begin(jobs, job);
     ec_toy_must(job->depth % EC_TOY_MULTIPLE == 0);
     for (int k = 0; k < job->depth; k++, b += 4 * nr)
         for (int i = 0; i < job->mr * nr; i++) {

@@ -23,25 +23,31 @@ EC_INLINE void ec_toy_must(int holds)
         __builtin_trap();
 }
 
-EC_INLINE void ec_toy_enter(void)
+/* What a stretch of jobs needs: nothing, but it is to be the same. */
+typedef struct ec_toy_state {
+    int number;
+} ec_toy_state;
+
+EC_INLINE void ec_toy_enter(ec_toy_state *jobs)
 {
     ec_toy_must(!ec_toy.inside);
+    jobs->number = ec_toy.entered;
     ec_toy.inside = 1;
     ec_toy.entered++;
 }
 
-EC_INLINE void ec_toy_leave(void)
+EC_INLINE void ec_toy_leave(const ec_toy_state *jobs)
 {
-    ec_toy_must(ec_toy.inside && !ec_toy.open);
+    ec_toy_must(ec_toy.inside && !ec_toy.open && jobs->number + 1 == ec_toy.entered);
     ec_toy.inside = 0;
 }
 
 /* What the sums of a job begin with. */
-EC_INLINE void ec_toy_begin(const ec_dot_job *job)
+EC_INLINE void ec_toy_begin(const ec_toy_state *jobs, const ec_dot_job *job)
 {
     const uint32_t *const words = job->start;
     const int nr = job->nv * EC_VL, count = job->mr * nr;
-    ec_toy_must(ec_toy.inside && count <= EC_TOY_WORDS);
+    ec_toy_must(ec_toy.inside && jobs->number + 1 == ec_toy.entered && count <= EC_TOY_WORDS);
     ec_toy_must(ec_toy.open == (job->begin == EC_DOT_GO_ON ? count : 0));
     for (int i = 0; i < count; i++) {
         const int row = i / nr, column = i % nr;
