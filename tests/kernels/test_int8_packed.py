@@ -18,7 +18,7 @@ from edgeconv.ir.encoding import int8
 from edgeconv.target import host
 from edgeconv.target.backends import TARGETS, micro_kernels
 from edgeconv.target.cache import Cache
-from tests.kernels import builds
+from tests.kernels import builds, emulated
 from tests.kernels.builds import MEMORY_SUMS, in_memory, memory_backends
 from tests.kernels.cases import Build, Case, Spec
 from tests.kernels.harness import check
@@ -26,8 +26,13 @@ from tests.kernels.test_int8 import OTHER_ENCODING
 from tests.kernels.test_integer_layers import DENSE, Shaped, added_to, layer, real_cases
 
 MATRICES = "int8_matrix"  # Arm's products of matrices, which are chosen where a core has them
-ISAS = sorted({row.isa for row in micro_kernels() if row.sums == "int32"})
+ISAS = sorted({row.isa for row in micro_kernels() if row.sums == "int32"} & {*builds.FIXED})
 IN_MEMORY = [f"{isa} memory" for isa in ("portable", "avx2", "avx512")]
+BY_OWN_UNIT = [
+    pytest.param(f"{isa} memory", marks=pytest.mark.slow)
+    for isa in builds.SCALABLE
+    if builds.unit_of(TARGETS[isa])
+]
 Shape = tuple[int, ...]
 Window = dict[str, Any]
 SMALL = (Cache(1, 4096, 64), Cache(2, 16384, 64))  # of which several panels are made
@@ -59,6 +64,11 @@ def able_in_memory(name: str) -> Iterator[Build]:
     if not memory:
         yield able(isa)
         return
+    if own := builds.unit_of(TARGETS[isa]):
+        found = able(isa)
+        emulated.must_multiply_int8(found)
+        yield replace(found, target=builds.by_own_unit(found.target), chosen=own)
+        return
     with memory_backends():
         yield replace(able(in_memory(isa)), chosen=MEMORY_SUMS)
 
@@ -70,7 +80,7 @@ def build(request: pytest.FixtureRequest) -> Iterator[Build]:
         yield found
 
 
-@pytest.fixture(params=[*ISAS, MATRICES, *IN_MEMORY])
+@pytest.fixture(params=[*ISAS, MATRICES, *IN_MEMORY, *BY_OWN_UNIT])
 def every(request: pytest.FixtureRequest) -> Iterator[Build]:
     """The same, and by products of matrices."""
     if request.param == MATRICES:

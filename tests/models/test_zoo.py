@@ -26,6 +26,7 @@ from edgeconv.search import memory
 from edgeconv.target import board as boards
 from edgeconv.target.board import RunKind
 from tests.compilers import lightly
+from tests.kernels import builds, emulated
 from tests.models.seeded import seeded
 from tests.models.test_firmware import MACHINES
 from tests.tools import available
@@ -107,7 +108,9 @@ def parameters(*, quick: bool) -> list[object]:
         small = is_quick(path)
         for name in one_board_per_isa():
             elsewhere = path.parent == OWN and (name in MACHINES or not is_its_turn(path, name))
+            scalable = boards.load(name).target.scalable  # a sample of those is in test_scalable.py
             able = small and not elsewhere and (name == "host" or not is_quantised(path))
+            able = able and not scalable
             if able or not quick:
                 found.append(pytest.param(path, name, id=f"{path.stem}-{name}"))
     return found
@@ -122,7 +125,9 @@ def directory(tmp_path: Path) -> Iterator[Path]:
 
 def verify(options: CompileOptions, directory: Path) -> None:
     """Planned well, compiled, and the program equal to the reference."""
-    available(options.board)
+    target = available(options.board).target
+    if builds.unit_of(target) and is_quantised(options.model):
+        emulated.must_multiply_int8(builds.find(target, "gcc"))
     with pytest.MonkeyPatch.context() as patch:
         found: list[Decision] = []
         decide = Decider.decide

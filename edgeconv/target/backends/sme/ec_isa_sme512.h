@@ -1,0 +1,4 @@
+/* AArch64 NEON, and beside it a matrix unit whose vectors have 512 bits. */
+#define EC_VECTOR_BYTES 64
+#include "ec_sme_length.h"
+#include "ec_isa_neon.h"
