@@ -27,6 +27,12 @@ SAME: Window = {"pads": (1, 1, 1, 1)}
 
 
 ROWS = [(TARGETS[name], row) for name in builds.FIXED for row in TARGETS[name].dots]
+MORE_ROWS = [  # but NEON's, which another ISA has, too
+    pytest.param((TARGETS[name], row), marks=pytest.mark.slow)
+    for name in builds.SCALABLE
+    for row in TARGETS[name].dots
+    if row not in {row for _, row in ROWS}
+]
 
 
 def built_for(isa: Target, row: DotRow) -> Build:
@@ -42,7 +48,7 @@ def built_for(isa: Target, row: DotRow) -> Build:
     return replace(builds.find(target, "gcc"), compiled_once=True)
 
 
-@pytest.fixture(params=ROWS, ids=lambda each: f"{each[0].name}-{each[1].name}")
+@pytest.fixture(params=[*ROWS, *MORE_ROWS], ids=lambda each: f"{each[0].name}-{each[1].name}")
 def build(request: pytest.FixtureRequest) -> Build:
     return built_for(*request.param)
 

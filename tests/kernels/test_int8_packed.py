@@ -26,7 +26,9 @@ from tests.kernels.test_int8 import OTHER_ENCODING
 from tests.kernels.test_integer_layers import DENSE, Shaped, added_to, layer, real_cases
 
 MATRICES = "int8_matrix"  # Arm's products of matrices, which are chosen where a core has them
-ISAS = sorted({row.isa for row in micro_kernels() if row.sums == "int32"} & {*builds.FIXED})
+OWN_ROWS = {row.isa for row in micro_kernels() if row.sums == "int32" and not row.memory_sums}
+ISAS = sorted(OWN_ROWS & {*builds.FIXED})
+MORE_ISAS = [pytest.param(n, marks=pytest.mark.slow) for n in builds.SCALABLE if n in OWN_ROWS]
 IN_MEMORY = [f"{isa} memory" for isa in ("portable", "avx2", "avx512")]
 BY_OWN_UNIT = [
     pytest.param(f"{isa} memory", marks=pytest.mark.slow)
@@ -73,14 +75,14 @@ def able_in_memory(name: str) -> Iterator[Build]:
         yield replace(able(in_memory(isa)), chosen=MEMORY_SUMS)
 
 
-@pytest.fixture(params=[*ISAS, *IN_MEMORY])
+@pytest.fixture(params=[*ISAS, *IN_MEMORY, *MORE_ISAS])
 def build(request: pytest.FixtureRequest) -> Iterator[Build]:
     """Of every ISA, and by micro-kernels whose sums are memory."""
     with able_in_memory(str(request.param)) as found:
         yield found
 
 
-@pytest.fixture(params=[*ISAS, MATRICES, *IN_MEMORY, *BY_OWN_UNIT])
+@pytest.fixture(params=[*ISAS, MATRICES, *IN_MEMORY, *BY_OWN_UNIT, *MORE_ISAS])
 def every(request: pytest.FixtureRequest) -> Iterator[Build]:
     """The same, and by products of matrices."""
     if request.param == MATRICES:

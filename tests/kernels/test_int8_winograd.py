@@ -21,6 +21,7 @@ from edgeconv.kernels.algorithms.int8_winograd.forms import FORMS
 from edgeconv.target.backends import micro_kernels
 from edgeconv.target.cache import Cache
 from edgeconv.target.micro_kernel import INT16_PREFIX
+from tests.kernels import builds
 from tests.kernels.cases import Build, Case, Spec
 from tests.kernels.harness import check
 from tests.kernels.test_int8_packed import ISAS, Shape, again, as_float, build
@@ -59,7 +60,8 @@ def strips_of(case: Case) -> int:
 
 
 def test_every_isa_has_a_row() -> None:
-    assert sorted(row.isa for row in micro_kernels() if row.prefix == INT16_PREFIX) == ISAS
+    found = {row.isa for row in micro_kernels() if row.prefix == INT16_PREFIX}
+    assert sorted(found & {*builds.FIXED}) == ISAS
 
 
 @pytest.mark.parametrize("form", FORMS, ids=str, indirect=True)

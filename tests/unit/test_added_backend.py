@@ -37,7 +37,7 @@ def added(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     for name, usual, isa in (
         ("toy-c", "generic-c", "toy"),
         ("toy-pi", "raspberry-pi-4", "toy_neon"),
-        ("toy-sve256", "raspberry-pi-4", "sve256"),
+        ("toy-csve256", "raspberry-pi-4", "csve256"),
     ):
         toy.write_board(boards, name, usual, isa)
     monkeypatch.setenv(board_folders.FOLDERS_VARIABLE, str(boards))
@@ -80,7 +80,7 @@ def test_vectors_of_another_length_than_was_compiled_for_are_refused(
     if not shutil.which(compiler) or not shutil.which(emulator):
         pytest.skip(f"{compiler} or {emulator} is not installed")
     out = tmp_path / "out"
-    edgeconv.ok("compile", model_in(tmp_path), "--board", "toy-sve256", "-o", out, "--build")
+    edgeconv.ok("compile", model_in(tmp_path), "--board", "toy-csve256", "-o", out, "--build")
     assert "NET_E_VECTORS = 13 " in (out / "net.h").read_text()
     program, ran = out / "build" / "net", {}
     for length in (32, 64):

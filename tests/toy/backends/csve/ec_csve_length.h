@@ -1,6 +1,6 @@
 /* How long the vectors of a core with SVE are. */
-#ifndef EC_SVE_LENGTH_H
-#define EC_SVE_LENGTH_H
+#ifndef EC_CSVE_LENGTH_H
+#define EC_CSVE_LENGTH_H
 
 #define EC_VECTOR_BYTES (EC_VECTOR_BITS / 8)
 

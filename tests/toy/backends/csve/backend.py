@@ -14,7 +14,7 @@ _TILES = tiles((8, 2), (4, 4), (14, 1))
 
 
 def _target(bits: int) -> Target:
-    name = f"sve{bits}"
+    name = f"csve{bits}"
     return Target(
         name=name,
         arch="aarch64",
