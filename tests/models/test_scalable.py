@@ -20,7 +20,10 @@ from tests.unit.test_added_backend import model_in
 from tests.unit.test_matrix_unit import in_integers
 
 # Of SME the length in streaming mode.
-LENGTHS = {"generic-sme": ("sme-default-vector-length", 64)}
+LENGTHS = {
+    "generic-sme": ("sme-default-vector-length", 64),
+    "generic-sve": ("sve-default-vector-length", 64),
+}
 
 
 @pytest.mark.parametrize("name", LENGTHS)

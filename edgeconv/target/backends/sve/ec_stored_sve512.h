@@ -1,0 +1,2 @@
+/* Loads and stores of stored numbers on SVE with vectors of 512 bits. */
+#include "ec_stored_sve.h"
