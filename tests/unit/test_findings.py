@@ -34,8 +34,9 @@ def test_scripts_stand_alone(script: Path) -> None:
     assert re.search("^#> ", text, re.MULTILINE), "the output seen is missing"
     code = "\n".join(line for line in text.splitlines() if not line.startswith("#"))
     assert "edgeconv" not in code
-    (packages,) = re.findall(r"-m pip install .*\\\n +(.*)", text)
-    for package in packages.split():
+    installed = re.findall(r"-m pip install .*\\\n +(.*)", text)
+    assert len(installed) == text.count("pip install")  # once, or nothing
+    for package in " ".join(installed).split():
         assert re.fullmatch(r"[\w-]+==[\d.]+", package), package
         name, version = package.split("==")
         stated = re.search(rf"{name} (\d[\d.]+\d)", text)
