@@ -22,10 +22,16 @@ from edgeconv.target.targets import PANELS
 
 
 def rows(arch: str) -> list[str]:
-    """One line per ISA header that a CPU of ``arch`` may have, with the tiles of all its rows."""
+    """One line per ISA header that a CPU of ``arch`` may have, with the tiles of all its rows.
+
+    Of vectors whose length the core chooses the longest stand for all: QEMU has 512 bits of SVE
+    unless it is told otherwise."""
     fits = [row for row in TARGETS.values() if row.arch in (arch, "any")]
+    longest = {folders()[row.name]: row for row in fits if row.scalable}
     found = []
     for row in (row for row in fits if not row.runtime):
+        if row.scalable and row is not longest[folders()[row.name]]:
+            continue
         sharing = [other for other in fits if other.header == row.header]
         tiles = (tile for other in sharing for tile in other.tiles)
         outer = (tile for other in sharing for tile in other.kernel(PANELS).tiles)
