@@ -98,7 +98,8 @@ def _words(placed: PlacedBlob, data: Bytes) -> npt.NDArray[np.generic]:
 
 
 def _values(placed: PlacedBlob, data: Bytes) -> Floats:
-    return _words(placed, data).astype(np.float32)
+    values = _words(placed, data).astype(np.float32)
+    return placed.blob.restored(values) if placed.blob.restored else values
 
 
 def _unarranged(blob: Blob, values: Floats, shape: tuple[int, ...]) -> Floats:

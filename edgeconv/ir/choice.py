@@ -71,6 +71,7 @@ class Blob:
     own into the blob's order, with zeros where the blob is padded, and does nothing else to its
     values, but for filters in float32 that a kernel wants transformed.  So others can take their
     place as the plan of this layer reads them.
+    ``restored``: gives the values that were arranged back where others lie in their place.
     """
 
     name: str
@@ -79,6 +80,9 @@ class Blob:
     dtype: str = "float32"
     storage: Encoding = FLOAT32
     arrange: Callable[[npt.NDArray[np.float32]], npt.NDArray[np.float32]] | None = field(
+        default=None, compare=False, repr=False
+    )
+    restored: Callable[[npt.NDArray[np.float32]], npt.NDArray[np.float32]] | None = field(
         default=None, compare=False, repr=False
     )
 

@@ -45,22 +45,31 @@ EC_INLINE void ec_int8_dot(ec_int8_result result, const int8_t *in, int n, const
     ec_int8_dot_c(result, in, n, filters, channels, blocks, out);
 }
 
+/* `blocks` of filters under one row. */
+typedef void ec_int8_dots(ec_int8_result result, const int8_t *in, int n, const int8_t *filters, const int32_t *channels,
+                          int blocks, int8_t *out);
+
 /* `rows` of in_c numbers to as many of out_c. */
-EC_SHARED void ec_int8_dense(const ec_int8_result *result, const int8_t *in, int in_c, const int8_t *filters,
-                             const int32_t *channels, int out_c, int8_t *out, int rows)
+EC_INLINE void ec_int8_dense_by(ec_int8_dots *dot, const ec_int8_result *result, const int8_t *in, int in_c,
+                                const int8_t *filters, const int32_t *channels, int out_c, int8_t *out, int rows)
 {
     const int blocks = out_c / 4, rest = out_c % 4;
     for (int row = 0; row < rows; row++, in += in_c, out += out_c) {
         if (blocks)
-            ec_int8_dot(*result, in, in_c, filters, channels, blocks, out);
+            dot(*result, in, in_c, filters, channels, blocks, out);
         if (rest) {
             int8_t last[4];
-            ec_int8_dot(*result, in, in_c, filters + blocks * ec_ceil_div(in_c, 4) * 16,
-                        channels + 4 * EC_INT8_WORDS * blocks, 1, last);
+            dot(*result, in, in_c, filters + blocks * ec_ceil_div(in_c, 4) * 16, channels + 4 * EC_INT8_WORDS * blocks, 1,
+                last);
             for (int i = 0; i < rest; i++)
                 out[4 * blocks + i] = last[i];
         }
     }
+}
+EC_SHARED void ec_int8_dense(const ec_int8_result *result, const int8_t *in, int in_c, const int8_t *filters,
+                             const int32_t *channels, int out_c, int8_t *out, int rows)
+{
+    ec_int8_dense_by(ec_int8_dot, result, in, in_c, filters, channels, out_c, out, rows);
 }
 
 #endif

@@ -29,6 +29,10 @@ EC_INLINE void ec_int8_tile_c(ec_int8_result result, const int16_t *panel, const
     }
 }
 
+/* One panel under `pairs` of filters. */
+typedef void ec_int8_tiles(ec_int8_result result, const int16_t *panel, const int8_t *filters, const int32_t *channels,
+                           int k_blocks, int pairs, int8_t *out, ptrdiff_t out_pixel);
+
 EC_INLINE void ec_int8_tile(ec_int8_result result, const int16_t *panel, const int8_t *filters,
                             const int32_t *channels, int k_blocks, int pairs, int8_t *out, ptrdiff_t out_pixel)
 {
@@ -51,16 +55,16 @@ EC_INLINE void ec_int8_tile(ec_int8_result result, const int16_t *panel, const i
 }
 
 /* A panel under all filters: the last one alone where their number is odd. */
-EC_INLINE void ec_int8_filters(const ec_int8_conv *spec, const int16_t *panel, const int8_t *filters,
-                               const int32_t *channels, int8_t *out, ptrdiff_t out_pixel)
+EC_INLINE void ec_int8_filters(ec_int8_tiles *tile, const ec_int8_conv *spec, const int16_t *panel,
+                               const int8_t *filters, const int32_t *channels, int8_t *out, ptrdiff_t out_pixel)
 {
     const int k_blocks = ec_int8_k_blocks(spec), pairs = spec->out_c / 2;
     if (pairs)
-        ec_int8_tile(spec->result, panel, filters, channels, k_blocks, pairs, out, out_pixel);
+        tile(spec->result, panel, filters, channels, k_blocks, pairs, out, out_pixel);
     if (spec->out_c % 2) {
         int8_t last[2 * EC_INT8_PIXELS];
-        ec_int8_tile(spec->result, panel, filters + pairs * k_blocks * 8, channels + 2 * EC_INT8_WORDS * pairs, k_blocks,
-                     1, last, 2);
+        tile(spec->result, panel, filters + pairs * k_blocks * 8, channels + 2 * EC_INT8_WORDS * pairs, k_blocks, 1, last,
+             2);
         for (int p = 0; p < EC_INT8_PIXELS; p++)
             out[p * out_pixel + 2 * pairs] = last[2 * p];
     }
@@ -69,7 +73,7 @@ EC_INLINE void ec_int8_filters(const ec_int8_conv *spec, const int16_t *panel, c
 /* `count` pixels of the output from pixel `first` of row y on, which lie one behind the other.  The last
    three overlap those before, whose windows are kept: the output may lie over them by now.  Fewer than three
    are computed one by one, three times each. */
-EC_INLINE void ec_int8_pixels(const ec_int8_conv *spec, const int8_t *in, const int8_t *filters,
+EC_INLINE void ec_int8_pixels(ec_int8_tiles *tile, const ec_int8_conv *spec, const int8_t *in, const int8_t *filters,
                               const int32_t *channels, int8_t *out, int16_t *panel, int y, int count)
 {
     const int few = count < EC_INT8_PIXELS, wide = few ? 1 : EC_INT8_PIXELS;
@@ -80,19 +84,25 @@ EC_INLINE void ec_int8_pixels(const ec_int8_conv *spec, const int8_t *in, const 
         if (first < i)
             ec_int8_keep_pixels(panel, ec_int8_k_blocks(spec), i - first);
         ec_int8_pack_panel(spec, in, row, spec->padding, panel, y, first, !few, i - first);
-        ec_int8_filters(spec, panel, filters, channels, out + first * spec->out_pixel, few ? 0 : spec->out_pixel);
+        ec_int8_filters(tile, spec, panel, filters, channels, out + first * spec->out_pixel, few ? 0 : spec->out_pixel);
     }
 }
 
 /* Rows [row0, row1) of the output.  workspace: a panel. */
-EC_SHARED void ec_int8_convolve(const ec_int8_conv *spec, const int8_t *in, const int8_t *filters,
-                                const int32_t *channels, int8_t *out, int16_t *workspace, int row0, int row1)
+EC_INLINE void ec_int8_convolve_by(ec_int8_tiles *tile, const ec_int8_conv *spec, const int8_t *in,
+                                   const int8_t *filters, const int32_t *channels, int8_t *out, int16_t *workspace,
+                                   int row0, int row1)
 {
     const ec_window *w = &spec->window;
     const int together = spec->out_row == w->out_w * spec->out_pixel && !w->out_ring ? row1 - row0 : 1;
     for (int y = row0; y < row1; y += together)
-        ec_int8_pixels(spec, in, filters, channels, out + ec_ring(y, w->out_ring) * spec->out_row, workspace, y,
+        ec_int8_pixels(tile, spec, in, filters, channels, out + ec_ring(y, w->out_ring) * spec->out_row, workspace, y,
                        together * w->out_w);
+}
+EC_SHARED void ec_int8_convolve(const ec_int8_conv *spec, const int8_t *in, const int8_t *filters,
+                                const int32_t *channels, int8_t *out, int16_t *workspace, int row0, int row1)
+{
+    ec_int8_convolve_by(ec_int8_tile, spec, in, filters, channels, out, workspace, row0, row1);
 }
 
 #endif

@@ -5,7 +5,9 @@
 #include "ec_int8_channels.h"
 #include "ec_int8_panel.h"
 #include "ec_int8_tile.h"
+#include "ec_int8_joined.h"
 #include "ec_int8_dot.h"
+#include "ec_int8_dot_joined.h"
 #include "ec_int8_rows.h"
 #include "ec_int8_depthwise_3x3.h"
 #include "ec_int8_depthwise.h"
@@ -17,27 +19,32 @@
 #include "ec_int8_depthwise_1x8.h"
 #include "ec_int8_add.h"
 #include "ec_int8_residual.h"
+#include "ec_int8_residual_joined.h"
 #include "ec_int8_residual_depthwise.h"
 #include "ec_int8_residual_1x8.h"
 #include "int8_layers.h"
 
+enum { AHEAD = 24 }; /* bytes that are read beyond a panel and filters */
+typedef void convolve_add(const ec_int8_conv *spec, const ec_int8_residual *add, const int8_t *in, const int8_t *filters,
+                          const int32_t *channels, const int8_t *residual, int8_t *out, int16_t *workspace, int row0,
+                          int row1);
+
 /* The same with a residual, which lies in the output. */
-static void with_residual(const layer *of, const int8_t *filters, const int32_t *channels, int cut)
+static void with_residual(const layer *of, convolve_add *kernel, const int8_t *filters, const int32_t *channels, int cut)
 {
     const ec_int8_residual add = {.by_sum = draw(1, 1 << 15), .by_residual = draw(1, 1 << 15), .rows = draw(1, 4),
                                   .result = {.offset = draw(-1000000, 1000000), .right = draw(8, 16),
                                              .low = draw(-128, 0), .high = draw(0, 1) ? 127 : 50}};
     const size_t panel = (size_t)(24 * ec_int8_k_blocks(&of->spec));
-    int16_t *const workspace = bytes_of(panel + (size_t)(add.rows * of->spec.out_row));
+    int16_t *const workspace = bytes_of(panel + (size_t)(add.rows * of->spec.out_row) + AHEAD);
     int8_t *const wanted = bytes_of((size_t)of->out_bytes);
     for (int i = 0; i < of->out_bytes; i++) {
         of->out[i] = number(0);
         wanted[i] = floored(add.result, (int64_t)of->wanted[i] * add.by_sum +
                                             (int64_t)of->out[i] * add.by_residual + add.result.offset);
     }
-    ec_int8_convolve_add(&of->spec, &add, of->in, filters, channels, of->out, of->out, workspace, 0, cut);
-    ec_int8_convolve_add(&of->spec, &add, of->in, filters, channels, of->out, of->out, workspace, cut,
-                         of->spec.window.out_h);
+    kernel(&of->spec, &add, of->in, filters, channels, of->out, of->out, workspace, 0, cut);
+    kernel(&of->spec, &add, of->in, filters, channels, of->out, of->out, workspace, cut, of->spec.window.out_h);
     compare(of->out, wanted, of->out_bytes);
     free(workspace), free(wanted);
 }
@@ -104,7 +111,7 @@ static void convolution(int in_c, int out_c, ec_window window)
     ec_int8_convolve(&l.spec, l.in, filters, channels, l.out, panel, cut, window.out_h);
     compare(l.out, l.wanted, l.out_bytes);
     some_channels(&l, filters, channels, (int8_t *)panel, 0);
-    with_residual(&l, filters, channels, cut);
+    with_residual(&l, ec_int8_convolve_add, filters, channels, cut);
     if (window.in_h == window.out_h && window.in_w == window.out_w && in_c == out_c)
         with_input(&l, filters, channels);
     int8_t *in, *out = over_input(&l, apart_of(&l, 0, 0), &in);
@@ -126,6 +133,60 @@ static void convolution(int in_c, int out_c, ec_window window)
     compare(out, l.wanted, l.out_bytes);
     some_channels(&l, filters, channels, copy, 1);
     free(copy), free(filters), free(channels), free(out), release(&l);
+}
+
+/* Filters joined in pairs, of `plain` ones by `together`. */
+static int8_t *joined(const layer *of, const int8_t *plain, int together)
+{
+    const int k_blocks = (of->per_filter + 3) / 4, pairs = (of->spec.out_c + together - 1) / together * together / 2;
+    int8_t *const both = bytes_of((size_t)(8 * pairs * k_blocks + AHEAD));
+    for (int i = 0; i < pairs * k_blocks; i++)
+        for (int k = 0; k < 4; k++) {
+            const int8_t f = plain[8 * i + k], g = plain[8 * i + 4 + k];
+            int8_t *const to = both + 8 * i + k % 2 * 4 + k / 2 * 2;
+            to[0] = f, to[1] = (int8_t)(g - (f < 0));
+        }
+    return both;
+}
+
+/* A layer whose filters can be joined. */
+static layer joinable(int in_c, int out_c, ec_window window)
+{
+    layer l = layer_of(in_c, out_c, 1, window);
+    for (int i = 0; i < out_c * l.per_filter; i++)
+        l.filters[i] = (int8_t)ec_max_i(l.filters[i], -127);
+    define(&l, 1);
+    return l;
+}
+
+static void convolution_joined(int in_c, int out_c, ec_window window)
+{
+    layer l = joinable(in_c, out_c, window);
+    int8_t *plain;
+    int32_t *channels;
+    pack(&l, 2, &plain, &channels);
+    int8_t *const filters = joined(&l, plain, 2);
+    int16_t *const panel = bytes_of((size_t)(24 * ec_int8_k_blocks(&l.spec) + AHEAD));
+    const int cut = draw(0, window.out_h);
+    ec_int8_convolve_joined(&l.spec, l.in, filters, channels, l.out, panel, 0, cut);
+    ec_int8_convolve_joined(&l.spec, l.in, filters, channels, l.out, panel, cut, window.out_h);
+    compare(l.out, l.wanted, l.out_bytes);
+    with_residual(&l, ec_int8_convolve_joined_add, filters, channels, cut);
+    free(panel), free(plain), free(filters), free(channels), release(&l);
+}
+
+static void fully_connected_joined(int in_c, int out_c, int rows)
+{
+    const ec_window w = {.in_h = rows, .in_w = 1, .out_h = rows, .out_w = 1, .kernel_h = 1, .kernel_w = 1,
+                         .stride_h = 1, .stride_w = 1, .dilation_h = 1, .dilation_w = 1};
+    layer l = joinable(in_c, out_c, w);
+    int8_t *plain;
+    int32_t *channels;
+    pack(&l, 4, &plain, &channels);
+    int8_t *const filters = joined(&l, plain, 4);
+    ec_int8_dense_joined(&l.spec.result, l.in, in_c, filters, channels, out_c, l.out, rows);
+    compare(l.out, l.wanted, l.out_bytes);
+    free(plain), free(filters), free(channels), release(&l);
 }
 
 static void fully_connected(int in_c, int out_c, int rows)
@@ -410,9 +471,16 @@ int main(void)
         for (int out_c = 1; out_c <= 9; out_c++) {
             convolution(in_c, out_c, dot);
             fully_connected(in_c, out_c, draw(1, 3));
+            convolution_joined(in_c, out_c, dot);
+            fully_connected_joined(in_c, out_c, draw(1, 3));
         }
+    for (int i = 0; i < 20; i++) { /* the largest sums that may be */
+        convolution_joined(516, draw(1, 9), dot);
+        fully_connected_joined(516, draw(1, 9), draw(1, 3));
+    }
     for (int i = 0; i < 600; i++) {
         convolution(draw(1, 9), draw(1, 9), window_of(0, 1));
+        convolution_joined(draw(1, 9), draw(1, 9), window_of(0, 1));
         depthwise_3x3(draw(1, 20), window_of(3, 0));
         depthwise(draw(1, 9), draw(1, 3), window_of(0, 1));
         depthwise(draw(1, 9), draw(1, 3), window_of_column());

@@ -33,6 +33,10 @@ RUNS = {
     "plain C, optimised": (("gcc", "-O3"), ()),
     "plain C, Clang": (("clang", "-O2"), ()),
     "SMLAD": ((ARM, "-O3", "-mthumb", "-static"), ("qemu-arm", "-cpu", "cortex-a15")),
+    "SMLAD, two instructions in a cycle": (
+        (ARM, "-O3", "-mthumb", "-static", "-DEC_DUAL_ISSUE=1"),
+        ("qemu-arm", "-cpu", "cortex-a15"),
+    ),
     "SMLAD, -O0": ((ARM, "-O0", "-mthumb", "-static"), ("qemu-arm", "-cpu", "cortex-a15")),
     "plain C of 32 bits": ((ARM, "-O3", "-marm", "-static"), ("qemu-arm", "-cpu", "cortex-a15")),
 }

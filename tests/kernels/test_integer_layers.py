@@ -15,9 +15,10 @@ import pytest
 from edgeconv.ir.activation import NONE, Activation, grid
 from edgeconv.ir.candidate import REAL
 from edgeconv.ir.encoding import int8
+from edgeconv.kernels.algorithms.sums import multiples
 from edgeconv.kernels.storage import format_called
 from edgeconv.target.backends import TARGETS
-from edgeconv.target.targets import DSP, HELIUM
+from edgeconv.target.targets import DSP, DUAL_ISSUE, HELIUM
 from tests.kernels.builds import WAYS
 from tests.kernels.cases import Build, Case, Spec
 from tests.kernels.harness import check
@@ -220,6 +221,31 @@ def test_what_is_packed_for_helium(build: Build, folder: Path) -> None:
     ]
     made += with_residuals()
     check(build, [case for each in made for case in in_integers(*each, helium)], folder)
+
+
+@plain
+@pytest.mark.parametrize("features", [{DSP}, {DSP, DUAL_ISSUE}], ids=len)
+def test_filters_joined_in_pairs(build: Build, features: set[str], folder: Path) -> None:
+    """The order of its loops, which plain C has, too; a filter that has -128, or larger sums, take
+    another kernel; what verify reads of the image are the model's own filters."""
+    dsp = replace(build, target=replace(build.target, features=frozenset(features)))
+    shapes = [shape for shape in SHAPES if shape[1][1] > 1 or shape[3] == 1]
+    made = [layer(x, w, window, groups, most=127) for x, w, window, groups in shapes]
+    made += [layer((1, n), (9, n), None, most=127) for n in (4, 5, 64)]
+    made += [layer((1, 516), (6, 516), None, most=127, extremes=-128)]
+    made += [added_to(*layer((1, 4, 7, 5), (6, 4, 3, 3), {"pads": (1, 1, 1, 1)}, most=127))]
+    cases = [case for each in made for case in in_integers(*each, dsp)]
+    kernels = [str(case.layer.params["kernel_function"]) for case in cases]
+    assert {"convolve_joined", "convolve_joined_add", "dense_joined"} < set(kernels)
+    large = [layer((64, 600), (6, 600), None, most=most, extremes=-128) for most in (128, 127)]
+    others = [case for each in large for case in in_integers(*each, dsp)]
+    assert {case.layer.params["kernel_function"] for case in others} == {"convolve"}
+    for case in cases:
+        node, filters = case.layer.node, case.layer.blobs[0]
+        if filters.restored and filters.arrange:
+            own = filters.arrange(multiples(node, case.graph).astype(np.float32))
+            assert np.array_equal(filters.restored(np.asarray(filters.pack(), np.float32)), own)
+    check(build, cases, folder)
 
 
 CLOSE: list[tuple[tuple[int, ...], tuple[int, ...], dict[str, Any], int]] = [

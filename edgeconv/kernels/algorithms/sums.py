@@ -30,6 +30,7 @@ from edgeconv.ir.requantisation.pair import Affine, PairSum
 
 Integers = npt.NDArray[np.int64]
 _LARGEST = 2**31 - 1
+_MOST_JOINED = 2**23 - 1  # of a sum that is 256 times as large in 32 bits
 _NONE_SPARE = -1  # a sum is not to be shifted
 _MOST_RIGHT = 31  # bits that a word can be shifted by
 _MOST = 4096  # layers whose forms are kept, with the constants they were made from
@@ -79,12 +80,15 @@ class Facts:
     magnitude, where two of unlike sign count alone.  ``spare_bits``: by so many bits a sum, and
     what is made of it once and exactly, can be shifted to the left and still fits 32; -1 where its
     last bit decides, as of halves of a step.  ``scaling``: that of the network
-    (``scaling.scaling_of``), "" where it is not looked at.
+    (``scaling.scaling_of``), "" where it is not looked at.  ``joins``: two filters can be
+    multiplied as one number (``integer.joined``): none has -128, and no sum, without what it starts
+    with, more than 24 bits.
     """
 
     pair: int = 0
     spare_bits: int = 0
     scaling: str = ""
+    joins: bool = False
 
 
 NO_FACTS = Facts()
@@ -124,14 +128,16 @@ def _found(node: Node, graph: Graph) -> tuple[Form | None, Facts]:
 def _facts(node: Node, graph: Graph, form: Form) -> Facts:
     filters, low = multiples(node, graph), graph[node.inputs[0]].storage.low
     pair = pair_in(stored_filters(node, graph))
+    products = _reach(np.zeros(1, np.int64), filters.reshape(len(filters), -1), low)
+    joins = bool(filters.min(initial=0) > INT8.low and products.max(initial=0) <= _MOST_JOINED)
     if isinstance(form, Twice) or (isinstance(form, PerChannel) and form.with_ties):
-        return Facts(pair, _NONE_SPARE)
+        return Facts(pair, _NONE_SPARE, joins=joins)
     reach = _reach(form.start.astype(np.int64), filters.reshape(len(filters), -1), low)
     # The upper word of a product, which a shift makes larger as well, and what is added to it.
     words = (reach * form.multiplier.astype(np.int64) >> 32) + 1 + form.most_added
     most = max(int(reach.max(initial=0)), int(words.max(initial=0)))
     bits = min(_LARGEST.bit_length() - most.bit_length(), _MOST_RIGHT - form.right)
-    return Facts(pair, max(0, bits))
+    return Facts(pair, max(0, bits), joins=joins)
 
 
 def _reach(start: Integers, filters: Integers, low: int) -> Integers:

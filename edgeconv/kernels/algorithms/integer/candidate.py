@@ -37,13 +37,17 @@ from edgeconv.kernels.algorithms.integer.cycles import (
     plain_cycles_of,
 )
 from edgeconv.kernels.algorithms.integer.depthwise_2x2 import Depthwise2x2, depthwise_2x2
+from edgeconv.kernels.algorithms.integer.joined import PANEL_BYTES_BEYOND, joins
 from edgeconv.kernels.algorithms.integer.kernels import (
     CONVOLVE,
     CONVOLVE_1X4,
+    CONVOLVE_JOINED,
+    CONVOLVE_JOINED_DUAL_ISSUE,
     DENSE,
     DENSE_1X4,
     DENSE_1X4_AROUND,
     DENSE_AROUND,
+    DENSE_JOINED,
     DEPTHWISE,
     DEPTHWISE_1X8,
     DEPTHWISE_3X3,
@@ -60,7 +64,7 @@ from edgeconv.kernels.algorithms.integer.packing import (
     words_of,
 )
 from edgeconv.kernels.algorithms.problem import ConvProblem
-from edgeconv.target.targets import DSP, HELIUM, Target
+from edgeconv.target.targets import DSP, DUAL_ISSUE, HELIUM, Target
 
 PIXELS = 3  # of a panel
 ROWS = PIXELS  # that wait for a residual: no pixel is left over, whatever their width
@@ -205,7 +209,10 @@ def _dense(problem: ConvProblem, target: Target, *, apart: bool) -> ConvCandidat
     k_blocks = panel_k_blocks(problem, numbers)
     pixels, pairs = problem.batch * math.prod(problem.out_size), -(-problem.out_c // 2)
     panels, _ = panels_of(problem)
-    cycles = panels * pairs * (k_blocks * core.tile + core.tile_results)
+    kernel = _of_panels(problem, target)
+    tile = core.joined if kernel.joined else core.tile
+    results = core.joined_results if kernel.joined else core.tile_results
+    cycles = panels * pairs * (k_blocks * tile + results)
     cycles += packing_cycles(problem, core, apart=apart)
     window = k_blocks * K_BLOCK
     passes = panels * 2 * pairs * (window + 8)  # bytes of filters and their words
@@ -214,13 +221,20 @@ def _dense(problem: ConvProblem, target: Target, *, apart: bool) -> ConvCandidat
     cycles += core.added * problem.batch * problem.out_size[1] * row if added else 0.0
     return _found(
         problem,
-        IntegerPlan(CONVOLVE.with_residual(added=added)),
+        IntegerPlan(kernel.with_residual(added=added)),
         {
-            "panel": k_blocks * _PANEL_BYTES,
+            "panel": k_blocks * _PANEL_BYTES + PANEL_BYTES_BEYOND * kernel.reads_beyond,
             "rows": min(ROWS, problem.out_size[1]) * row if added else 0,
         },
         (cycles, float(passes), 3.0 * pixels * window),
     )
+
+
+def _of_panels(problem: ConvProblem, target: Target) -> IntegerKernel:
+    """The kernel that multiplies panels by filters."""
+    if not joins(problem, target):
+        return CONVOLVE
+    return CONVOLVE_JOINED_DUAL_ISSUE if DUAL_ISSUE in target.features else CONVOLVE_JOINED
 
 
 def _fewer_bytes_later(
@@ -421,9 +435,12 @@ def _by_rows(problem: ConvProblem, target: Target) -> ConvCandidate[IntegerPlan]
     core = cycles_of(target, scaling) if whole else plain_cycles_of(target, scaling)
     rows, fours = rows_of(problem), -(-problem.out_c // K_BLOCK)
     k_blocks = -(-problem.in_c // K_BLOCK)
-    cycles = rows * fours * (k_blocks * core.dot + core.dot_results)
+    kernel = DENSE_JOINED if whole and joins(problem, target) else DENSE
+    dot = core.dot_joined if kernel.joined else core.dot
+    results = core.dot_joined_results if kernel.joined else core.dot_results
+    cycles = rows * fours * (k_blocks * dot + results)
     passes = float(rows * fours * K_BLOCK * (k_blocks * K_BLOCK + 8))
-    return _found(problem, IntegerPlan(DENSE), {}, (cycles, passes, passes / K_BLOCK))
+    return _found(problem, IntegerPlan(kernel), {}, (cycles, passes, passes / K_BLOCK))
 
 
 def rows_of(problem: ConvProblem) -> int:

@@ -83,7 +83,9 @@ class Cycles:
     are no whole k-blocks, where they take something else; ``threes`` and ``few_threes``: the same
     of layers some of whose windows are packed three at a time, where that is done.  Of filters with
     zero points: ``summed``; of a fully connected layer ``dot_sum`` and ``dot_around`` in place of
-    ``dot`` and ``dot_results``."""
+    ``dot`` and ``dot_results``.  With filters joined in pairs ``joined`` and ``joined_results`` in
+    place of ``tile`` and ``tile_results``, ``dot_joined`` and ``dot_joined_results`` of ``dot`` and
+    ``dot_results``."""
 
     tile: float
     tile_results: float
@@ -108,12 +110,18 @@ class Cycles:
     summed: Summed = Summed()
     dot_sum: float = 0.0
     dot_around: float = 0.0
+    joined: float = 0.0
+    joined_results: float = 0.0
+    dot_joined: float = 0.0
+    dot_joined_results: float = 0.0
 
 
 # 20 instructions, four of them LDRD, and a quarter of the loop's end; 43; LDR, two SXTB16, STRD and
 # half of the loop's end; 61, among them 14 LDM; three LDR, ten, STM of six; 20, one an LDM; 39.  Of
 # other kernels: 52; LDM of four and two LDRD by four SMLAD, two LDRD by four, either with a quarter
 # of the loop's end; two LDR, 13, two STRD; LDR, five, STRD.
+# With filters joined in pairs: 22, eight of them loads, and a quarter of the loop's end; 53; 19,
+# five of them loads; 48.
 _SINGLE = Cycles(
     *(29.5, 63, 8.5, 112, 26, 26, 50, 17, 74, 16, 11, 24, 12, 75, 250, 560),
     windows=Windows(62, 260, 50, 8, 115, 48, 16),
@@ -123,6 +131,10 @@ _SINGLE = Cycles(
     summed=Summed(9, 40),
     dot_sum=29,
     dot_around=110,
+    joined=25,
+    joined_results=63,
+    dot_joined=21.5,
+    dot_joined_results=56,
 )
 _DUAL = Cycles(
     *(17.5, 42, 5.5, 64, 17, 18.5, 34, 12, 43, 8.5, 6.5, 15, 6, 50, 160, 360),
@@ -133,6 +145,10 @@ _DUAL = Cycles(
     summed=Summed(6, 30),
     dot_sum=20,
     dot_around=80,
+    joined=12.75,
+    joined_results=50,
+    dot_joined=12.75,
+    dot_joined_results=38,
 )
 _THUMB_2 = Cycles(
     *(122, 122, 14, 328, 50, 97, 75, 28, 214, 55, 38, 44, 14),
@@ -261,6 +277,8 @@ def cycles_of(target: Target, scaling: str = "") -> Cycles:
         tile_results=core.tile_results + more.six,
         window=core.window + more.four,
         dot_results=core.dot_results + more.four,
+        joined_results=core.joined_results + more.six,
+        dot_joined_results=core.dot_joined_results + more.four,
         taps=core.taps + more.four,
     )
 

@@ -9,15 +9,18 @@ from dataclasses import dataclass, replace
 class IntegerKernel:
     """A kernel of ec_int8_*.h.  ``name``: of its function, behind ec_int8_.  ``headers``: its own,
     and ``adds`` those of the same that adds a residual, where there is one.  ``helium``: it
-    computes with Helium's vectors.  ``is_dense``: it computes row by row.  Of a depthwise layer:
-    ``is_3x3``: with a kernel of nine numbers, and ``is_transposed``: with rows and columns
-    exchanged."""
+    computes with Helium's vectors.  ``is_dense``: it computes row by row.  ``joined``: filters are
+    joined in pairs, and ``reads_beyond``: some bytes beyond panels and filters are read.  Of a
+    depthwise layer: ``is_3x3``: with a kernel of nine numbers, and ``is_transposed``: with rows and
+    columns exchanged."""
 
     name: str
     headers: tuple[str, ...]
     adds: tuple[str, ...] = ()
     helium: bool = False
     is_dense: bool = False
+    joined: bool = False
+    reads_beyond: bool = False
     is_depthwise: bool = False
     is_3x3: bool = False
     is_transposed: bool = False
@@ -36,10 +39,22 @@ _SUMS = ("ec_int8_add.h", "ec_int8_residual.h")
 _TILES = ("ec_int8_tile.h", *_SUMS)
 
 CONVOLVE = IntegerKernel("convolve", (*_IMAGES, "ec_int8_tile.h"), _SUMS)
+CONVOLVE_JOINED = IntegerKernel(
+    "convolve_joined",
+    (*_IMAGES, "ec_int8_tile.h", "ec_int8_joined.h"),
+    (*_SUMS, "ec_int8_residual_joined.h"),
+    joined=True,
+)
+CONVOLVE_JOINED_DUAL_ISSUE = replace(
+    CONVOLVE_JOINED, headers=("ec_dual_issue.h", *CONVOLVE_JOINED.headers), reads_beyond=True
+)
 CONVOLVE_1X4 = IntegerKernel(
     *("convolve_1x4", _HEADERS_1X4, (*_TILES, "ec_int8_residual_1x4.h")), helium=True
 )
 DENSE = IntegerKernel("dense", ("ec_int8_channels.h", "ec_int8_dot.h"), is_dense=True)
+DENSE_JOINED = replace(
+    DENSE, name="dense_joined", headers=(*DENSE.headers, "ec_int8_dot_joined.h"), joined=True
+)
 DENSE_AROUND = IntegerKernel(
     "dense_around", (*_IMAGES, "ec_int8_sums.h", "ec_int8_dense_around.h"), is_dense=True
 )

@@ -16,6 +16,12 @@ from edgeconv.ir.requantisation import Form
 from edgeconv.kernels.algorithms.candidate import ConvCandidate
 from edgeconv.kernels.algorithms.integer.candidate import ROWS, IntegerPlan, rows_of
 from edgeconv.kernels.algorithms.integer.depthwise_2x2 import Depthwise2x2
+from edgeconv.kernels.algorithms.integer.joined import (
+    FILTERS_BEYOND,
+    joined,
+    parted,
+    side_by_side,
+)
 from edgeconv.kernels.algorithms.integer.overlap import overlapping
 from edgeconv.kernels.algorithms.integer.packing import (
     CHANNELS_1X8,
@@ -85,7 +91,7 @@ def lower(candidate: ConvCandidate[IntegerPlan], node: Node, graph: Graph, targe
 def _lower_rows(candidate: ConvCandidate[IntegerPlan], node: Node, graph: Graph) -> Layer:
     """The kernel call of what is computed row by row."""
     problem, form = candidate.problem, scaled_form(node, graph)
-    by_1x4 = partial(filters_in_k_blocks, together=FOUR)
+    by_1x4 = partial(filters_in_k_blocks, together=FOUR, join=candidate.plan.kernel.joined)
     filters = (filters_in_sixteens if candidate.plan.kernel.helium else by_1x4)(node, graph)
     blobs = (filters, _channels(form, FOUR, by_sum=by_sum_of(node, graph)))
     params: dict[str, Param] = {
@@ -157,7 +163,10 @@ def _constants(plan: IntegerPlan, node: Node, graph: Graph, form: Form) -> tuple
     if plan.kernel.helium:
         words = _channels(form, FOUR, groups, by_sum_of(node, graph))
         return filters_in_sixteens(node, graph, groups), words
-    filters = filters_in_k_blocks(node, graph, PAIR, groups, in_panel=True)
+    beyond, join = FILTERS_BEYOND * plan.kernel.reads_beyond, plan.kernel.joined
+    filters = filters_in_k_blocks(
+        node, graph, PAIR, groups, in_panel=True, join=join, beyond=beyond
+    )
     return filters, _channels(form, PAIR, groups)
 
 
@@ -209,8 +218,10 @@ def _group(candidate: ConvCandidate[IntegerPlan], blobs: Sequence[Blob]) -> dict
     problem, groups = candidate.problem, candidate.problem.groups
     if candidate.plan.kernel.is_depthwise:
         return {"channels": (problem.in_c, problem.out_c), "constants": (0, 0)}
-    filters, words = (blob.elements // groups for blob in blobs)
-    return {"channels": (problem.group_in_c, problem.group_out_c), "constants": (filters, words)}
+    filters, words = (blob.elements for blob in blobs)
+    filters -= FILTERS_BEYOND * candidate.plan.kernel.reads_beyond
+    each = filters // groups, words // groups
+    return {"channels": (problem.group_in_c, problem.group_out_c), "constants": each}
 
 
 def strides_of(channels: int, size: tuple[int, int, int]) -> tuple[int, int, int]:
@@ -248,10 +259,18 @@ def _added(node: Node, graph: Graph) -> tuple[int, ...]:
 
 
 def filters_in_k_blocks(
-    node: Node, graph: Graph, together: int, groups: int = 1, *, in_panel: bool = False
+    node: Node,
+    graph: Graph,
+    together: int,
+    groups: int = 1,
+    *,
+    in_panel: bool = False,
+    join: bool = False,
+    beyond: int = 0,
 ) -> Blob:
     """The filters of a Conv or Dense node, so many ``together``, as `in_k_blocks`; ``in_panel``:
-    windows have their sums behind them, where filters have zero points."""
+    windows have their sums behind them, where filters have zero points.  ``join``: in pairs, and so
+    many numbers ``beyond`` the last are read."""
     out_c, *window = graph[node.inputs[1]].shape
     numbers, zeros = math.prod(window), None
     if in_panel and is_asymmetric(node.storage):
@@ -266,7 +285,14 @@ def filters_in_k_blocks(
         return arranged(weights, None if zeros is None else np.zeros_like(zeros))
 
     elements = groups * padded(out_c // groups, together) * padded(numbers, K_BLOCK)
-    return filters_blob(node, graph, elements, lambda w: arranged(w, zeros), without)
+    if not join:
+        return filters_blob(node, graph, elements, lambda w: arranged(w, zeros), without)
+
+    def beside(weights: Floats) -> Floats:
+        return side_by_side(arranged(weights), beyond)
+
+    blob = filters_blob(node, graph, elements + beyond, lambda w: joined(beside(w)), beside)
+    return replace(blob, restored=parted)
 
 
 def filters_in_sixteens(node: Node, graph: Graph, groups: int = 1) -> Blob:

@@ -1,0 +1,62 @@
+/* Convolutions of int8 as those of ec_int8_tile.h, whose filters are joined in pairs: where one has f, and the next one g,
+   a number of 16 bits has f + 256 g.  Of the sums of products with these, those with f, of the same numbers in 8 bits, are
+   taken off: what is left is 256 times those with g.  So SMLAD needs one SXTB16 for two filters in place of two.
+
+   Whoever chooses this proves that f + 256 g fits 16 bits, and a sum of g 24, without what it starts with.  Of every two
+   filters come k-block by k-block two such numbers, 0 and 2, then 1 and 3.  channels: as for tiles.  With EC_DUAL_ISSUE a
+   word is read beyond the last filters, and a k-block beyond the panel.
+   Needs ec_int8_tile.h. */
+#ifndef EC_INT8_JOINED_H
+#define EC_INT8_JOINED_H
+
+#ifdef EC_INT8_DSP
+#include "ec_int8_dsp_joined.h"
+#endif
+
+EC_INLINE void ec_int8_joined_c(ec_int8_result result, const int16_t *panel, const int8_t *filters,
+                                const int32_t *channels, int k_blocks, int pairs, int8_t *out, ptrdiff_t out_pixel)
+{
+    for (int j = 0; j < pairs; j++, filters += 8 * k_blocks, channels += 2 * EC_INT8_WORDS)
+        for (int p = 0; p < EC_INT8_PIXELS; p++) {
+            int32_t first = channels[0], second = channels[1];
+            for (int k = 0; k < 4 * k_blocks; k += 2)
+                for (int i = 0; i < 2; i++) {
+                    const int x = panel[k / 4 * EC_INT8_K_BLOCK_NUMBERS + 4 * p + k % 4 + i];
+                    const int8_t *const both = filters + 2 * (k + i);
+                    first += x * both[0];
+                    second += x * (both[1] + (both[0] < 0));
+                }
+            out[p * out_pixel + 2 * j] = ec_int8_of_sum(result, first, channels + 2, 2);
+            out[p * out_pixel + 2 * j + 1] = ec_int8_of_sum(result, second, channels + 3, 2);
+        }
+}
+
+EC_INLINE void ec_int8_joined(ec_int8_result result, const int16_t *panel, const int8_t *filters,
+                              const int32_t *channels, int k_blocks, int pairs, int8_t *out, ptrdiff_t out_pixel)
+{
+#ifdef EC_INT8_DSP
+    if (EC_INT8_IN_ASSEMBLY(result)) {
+        const int left_out = (EC_INT8_JOINED_K_BLOCKS - k_blocks % EC_INT8_JOINED_K_BLOCKS) % EC_INT8_JOINED_K_BLOCKS;
+        const ec_int8_joined_job job = {
+            .panel = panel, .panel_end = panel + k_blocks * EC_INT8_K_BLOCK_NUMBERS, .channels = channels,
+            .channels_end = channels + 2 * EC_INT8_WORDS * pairs, .out = out, .out_pixel = out_pixel,
+            .offset = EC_INT8_OFFSET(result), .right = result.right, .skip = left_out * EC_INT8_JOINED_K_BLOCK_BYTES,
+            .left_out = 8 * left_out, .filters = filters};
+        ec_int8_joined_dsp(&job);
+        if (result.low != INT8_MIN || result.high != INT8_MAX)
+            for (int p = 0; p < EC_INT8_PIXELS; p++)
+                ec_int8_bound(result, out + p * out_pixel, 2 * pairs);
+        return;
+    }
+#endif
+    ec_int8_joined_c(result, panel, filters, channels, k_blocks, pairs, out, out_pixel);
+}
+
+/* As ec_int8_convolve. */
+EC_SHARED void ec_int8_convolve_joined(const ec_int8_conv *spec, const int8_t *in, const int8_t *filters,
+                                       const int32_t *channels, int8_t *out, int16_t *workspace, int row0, int row1)
+{
+    ec_int8_convolve_by(ec_int8_joined, spec, in, filters, channels, out, workspace, row0, row1);
+}
+
+#endif
