@@ -99,6 +99,20 @@ EC_INLINE int ec_max_i(int a, int b) { return a > b ? a : b; }
 EC_INLINE int ec_ring(int y, int rows) { return rows ? y % rows : y; }
 /* Quotient rounded up, for b > 0 and any a. */
 EC_INLINE int ec_ceil_div(int a, int b) { return a > 0 ? (a + b - 1) / b : -(-a / b); }
+/* The upper word of the product of 64 bits, floor(a b / 2^32).  Cores without a product of 64 bits, of Thumb-1, make it of
+   four of 16 bits; no sum of two of these and what is carried passes 32 bits. */
+EC_INLINE int32_t ec_high_word(int32_t a, int32_t b)
+{
+#if defined(__ARM_ARCH_ISA_THUMB) && __ARM_ARCH_ISA_THUMB == 1
+    const uint32_t a_low = (uint32_t)a & 0xffff, b_low = (uint32_t)b & 0xffff;
+    const int32_t a_high = a >> 16, b_high = b >> 16;
+    const int32_t first = a_high * (int32_t)b_low + (int32_t)(a_low * b_low >> 16);
+    const int32_t second = (int32_t)a_low * b_high + (first & 0xffff);
+    return a_high * b_high + (first >> 16) + (second >> 16);
+#else
+    return (int32_t)(((int64_t)a * b) >> 32);
+#endif
+}
 
 /* The bits of a float and back, as a copy so that no aliasing rule is broken. */
 EC_INLINE uint32_t ec_bits(float x)

@@ -4,10 +4,16 @@
 #ifndef EC_INT8_CHANNELS_H
 #define EC_INT8_CHANNELS_H
 
+#include "ec_naked.h"
+
 /* Armv7E-M and Armv8-M with DSP; Thumb of Armv7-A runs the same loops. */
 #if defined(__ARM_FEATURE_DSP) && defined(__thumb2__)
 #define EC_INT8_DSP
 #include "ec_int8_dsp.h"
+#endif
+/* Armv6-M and Armv8-M Baseline. */
+#if defined(__ARM_ARCH_ISA_THUMB) && __ARM_ARCH_ISA_THUMB == 1 && defined(__thumb__)
+#define EC_INT8_THUMB_1
 #endif
 #if defined(__ARM_FEATURE_MVE)
 #define EC_INT8_HELIUM

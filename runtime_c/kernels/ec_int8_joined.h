@@ -1,6 +1,7 @@
 /* Convolutions of int8 as those of ec_int8_tile.h, whose filters are joined in pairs: where one has f, and the next one g,
    a number of 16 bits has f + 256 g.  Of the sums of products with these, those with f, of the same numbers in 8 bits, are
-   taken off: what is left is 256 times those with g.  So SMLAD needs one SXTB16 for two filters in place of two.
+   taken off: what is left is 256 times those with g.  So SMLAD needs one SXTB16 for two filters in place of two, and Thumb-1
+   six instructions to take four numbers apart in place of ten.
 
    Whoever chooses this proves that f + 256 g fits 16 bits, and a sum of g 24, without what it starts with.  Of every two
    filters come k-block by k-block two such numbers, 0 and 2, then 1 and 3.  channels: as for tiles.  With EC_DUAL_ISSUE a
@@ -12,23 +13,42 @@
 #ifdef EC_INT8_DSP
 #include "ec_int8_dsp_joined.h"
 #endif
+#ifdef EC_INT8_THUMB_1
+#include "ec_int8_thumb_1_joined.h"
+#endif
+
+/* The sums of products of three pixels with the first filter of a pair, then with the second. */
+EC_INLINE void ec_int8_joined_sums(const int16_t *panel, const int8_t *filters, int k_blocks, int32_t sums[2 * EC_INT8_PIXELS])
+{
+#ifdef EC_INT8_THUMB_1
+    ec_int8_joined_thumb_1(panel, panel + k_blocks * EC_INT8_K_BLOCK_NUMBERS, filters, sums);
+    for (int p = 0; p < EC_INT8_PIXELS; p++)
+        sums[EC_INT8_PIXELS + p] = (int32_t)((uint32_t)sums[EC_INT8_PIXELS + p] - (uint32_t)sums[p]) >> 8;
+#else
+    for (int p = 0; p < EC_INT8_PIXELS; p++, panel += 4) {
+        int32_t first = 0, second = 0;
+        for (int k = 0; k < 4 * k_blocks; k++) {
+            const int8_t *const both = filters + 2 * k;
+            const int x = panel[k / 4 * EC_INT8_K_BLOCK_NUMBERS + k % 4];
+            first += x * both[0];
+            second += x * (both[1] + (both[0] < 0));
+        }
+        sums[p] = first, sums[EC_INT8_PIXELS + p] = second;
+    }
+#endif
+}
 
 EC_INLINE void ec_int8_joined_c(ec_int8_result result, const int16_t *panel, const int8_t *filters,
                                 const int32_t *channels, int k_blocks, int pairs, int8_t *out, ptrdiff_t out_pixel)
 {
-    for (int j = 0; j < pairs; j++, filters += 8 * k_blocks, channels += 2 * EC_INT8_WORDS)
-        for (int p = 0; p < EC_INT8_PIXELS; p++) {
-            int32_t first = channels[0], second = channels[1];
-            for (int k = 0; k < 4 * k_blocks; k += 2)
-                for (int i = 0; i < 2; i++) {
-                    const int x = panel[k / 4 * EC_INT8_K_BLOCK_NUMBERS + 4 * p + k % 4 + i];
-                    const int8_t *const both = filters + 2 * (k + i);
-                    first += x * both[0];
-                    second += x * (both[1] + (both[0] < 0));
-                }
-            out[p * out_pixel + 2 * j] = ec_int8_of_sum(result, first, channels + 2, 2);
-            out[p * out_pixel + 2 * j + 1] = ec_int8_of_sum(result, second, channels + 3, 2);
-        }
+    for (int j = 0; j < pairs; j++, filters += 8 * k_blocks, channels += 2 * EC_INT8_WORDS, out += 2) {
+        int32_t sums[2 * EC_INT8_PIXELS];
+        ec_int8_joined_sums(panel, filters, k_blocks, sums);
+        for (int i = 0; i < 2; i++)
+            for (int p = 0; p < EC_INT8_PIXELS; p++)
+                out[p * out_pixel + i] =
+                    ec_int8_of_sum(result, sums[i * EC_INT8_PIXELS + p] + channels[i], channels + 2 + i, 2);
+    }
 }
 
 EC_INLINE void ec_int8_joined(ec_int8_result result, const int16_t *panel, const int8_t *filters,

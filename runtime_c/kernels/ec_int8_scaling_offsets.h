@@ -13,7 +13,7 @@
 /* scaling: the multiplier of the channel; its offset lies `apart` words on. */
 EC_INLINE int8_t ec_int8_of_sum(ec_int8_result result, int32_t sum, const int32_t *scaling, int apart)
 {
-    const int32_t word = (int32_t)(((int64_t)sum * scaling[0]) >> 32);
+    const int32_t word = ec_high_word(sum, scaling[0]);
     return (int8_t)ec_min_i(ec_max_i((word + scaling[apart]) >> result.right, result.low), result.high);
 }
 

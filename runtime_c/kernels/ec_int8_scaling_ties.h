@@ -17,7 +17,7 @@
 EC_INLINE int8_t ec_int8_of_sum(ec_int8_result result, int32_t sum, const int32_t *scaling, int apart)
 {
     const int32_t tie = scaling[2 * apart], bit = tie < 33 ? (sum >> ((tie - 1) & 31)) & 1 : 0; /* 0 of none */
-    const int32_t word = (int32_t)(((int64_t)(sum + bit) * scaling[0]) >> 32);
+    const int32_t word = ec_high_word(sum + bit, scaling[0]);
     return (int8_t)ec_min_i(ec_max_i((word + scaling[apart]) >> result.right, result.low), result.high);
 }
 

@@ -435,7 +435,8 @@ def _by_rows(problem: ConvProblem, target: Target) -> ConvCandidate[IntegerPlan]
     core = cycles_of(target, scaling) if whole else plain_cycles_of(target, scaling)
     rows, fours = rows_of(problem), -(-problem.out_c // K_BLOCK)
     k_blocks = -(-problem.in_c // K_BLOCK)
-    kernel = DENSE_JOINED if whole and joins(problem, target) else DENSE
+    joined = whole and DSP in target.features and joins(problem, target)
+    kernel = DENSE_JOINED if joined else DENSE
     dot = core.dot_joined if kernel.joined else core.dot
     results = core.dot_joined_results if kernel.joined else core.dot_results
     cycles = rows * fours * (k_blocks * dot + results)

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from edgeconv.kernels.algorithms.integer.packing import K_BLOCK
 from edgeconv.kernels.algorithms.problem import ConvProblem
-from edgeconv.target.targets import DSP, Target
+from edgeconv.target.targets import DSP, THUMB_1, Target
 
 Floats = npt.NDArray[np.float32]
 PANEL_BYTES_BEYOND = 24  # read beyond a panel, a k-block of three pixels
@@ -20,8 +20,9 @@ _ORDER = [0, 2, 1, 3]  # numbers of a k-block, as a panel has them
 
 
 def joins(problem: ConvProblem, target: Target) -> bool:
-    """Whether filters are multiplied in pairs."""
-    return DSP in target.features and problem.sum_facts.joins and not problem.asymmetric
+    """Whether filters are multiplied in pairs: loops in assembly do."""
+    loops = target.is_scalar and not {DSP, THUMB_1}.isdisjoint(target.features)
+    return loops and problem.sum_facts.joins and not problem.asymmetric
 
 
 def side_by_side(filters: Floats, beyond: int = 0) -> Floats:
