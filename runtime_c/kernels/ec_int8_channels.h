@@ -25,6 +25,9 @@ typedef struct ec_int8_result {
 } ec_int8_result;
 
 #include "ec_int8_scaling.h"
+#ifdef EC_INT8_DSP
+#include "ec_int8_dsp_results.h"
+#endif
 
 /* Bounds other than those of int8, which the kernels in assembly leave to this. */
 EC_INLINE void ec_int8_bound(ec_int8_result result, int8_t *out, int n)

@@ -31,8 +31,10 @@ EC_INLINE int32_t ec_int8_to_even(int32_t number, int right, int ties)
    can do it.  What a scaling has besides multipliers is EC_INT8_BEYOND words of a channel, which EC_INT8_SKIP passes over,
    `bytes` for each; that of the channel lies `at` a register and a number of bytes, each word `apart` bytes on.  Where
    sums of one channel follow each other, EC_INT8_BESIDES loads it, to `offset` and `spare`, and EC_INT8_REQUANTISE_NEXT is
-   for each of them, which writes over `spent`. */
+   for each of them, which writes over `spent`.  EC_INT8_IN_STAGES: that is a product, a shift and a bound, see
+   ec_int8_dsp_results.h. */
 #define EC_INT8_IN_ASSEMBLY(result) 1
+#define EC_INT8_IN_STAGES
 #define EC_INT8_OFFSET(result) ((result).offset)
 #define EC_INT8_BEYOND "0"
 #define EC_INT8_SKIP(at, bytes) ""

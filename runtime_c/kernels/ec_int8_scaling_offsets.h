@@ -29,6 +29,7 @@ EC_INLINE int32_t ec_int8_to_even(int32_t number, int right, int ties)
    each `apart` bytes on, of which EC_INT8_SKIP passes over `bytes` each; EC_INT8_REQUANTISE_NEXT is for the sums of that
    channel, EC_INT8_REQUANTISE for one, and loads by itself. */
 #define EC_INT8_IN_ASSEMBLY(result) 1
+#define EC_INT8_IN_STAGES
 #define EC_INT8_OFFSET(result) 0
 #define EC_INT8_BEYOND "1"
 #define EC_INT8_SKIP(at, bytes) "add " at ", " at ", " bytes "\n"

@@ -1,4 +1,4 @@
-/* Depthwise kernels of int8 by pairs of rows with whatever a sum is scaled by (ec_int8_scaling_*.h), against sums in int64
+/* Depthwise kernels of int8 by pairs of rows, and filters joined in pairs, with whatever a sum is scaled by (ec_int8_scaling_*.h), against sums in int64
    and that header's function of one sum.  Writes how many results differ, how many were compared, and how many of these lie
    between the bounds of int8. */
 #include "ec_common.h"
@@ -11,6 +11,10 @@
 #include "ec_int8_depthwise_2x2.h"
 #include "ec_int8_depthwise_3x3_2x2.h"
 #include "ec_int8_1x4.h"
+#include "ec_int8_tile.h"
+#include "ec_int8_joined.h"
+#include "ec_int8_dot.h"
+#include "ec_int8_dot_joined.h"
 #include "int8_layers.h"
 
 #ifndef IN_SHIFTS
@@ -64,8 +68,49 @@ static int32_t *by_half(const layer *of, const int32_t *words)
     return all;
 }
 
+/* Channels by `together`: of each word those of so many. */
+static int32_t *in_sets(const layer *of, const int32_t *words, int together)
+{
+    const int out_c = of->spec.out_c, sets = (out_c + together - 1) / together;
+    int32_t *const all = bytes_of((size_t)(sets * together * EC_INT8_WORDS) * 4);
+    for (int o = 0; o < out_c; o++)
+        for (int i = 0; i < EC_INT8_WORDS; i++)
+            all[(o / together * EC_INT8_WORDS + i) * together + o % together] = words[o * EC_INT8_WORDS + i];
+    return all;
+}
+
+/* Pixels of in_c channels under out_c filters, which are joined by two, or by four as of a fully connected layer. */
+static void in_pairs(int in_c, int out_c, int together)
+{
+    const int rows = draw(1, 9);
+    const ec_window w = {.in_h = 1, .in_w = rows, .out_h = 1, .out_w = rows, .kernel_h = 1, .kernel_w = 1,
+                         .stride_h = 1, .stride_w = 1, .dilation_h = 1, .dilation_w = 1};
+    layer l = layer_of(in_c, out_c, 1, w);
+    int8_t *plain;
+    int32_t *unused;
+    if (IN_SHIFTS)
+        l.spec.result.offset = draw(-128, 127);
+    for (int i = 0; i < in_c * out_c; i++)
+        l.filters[i] = (int8_t)ec_max_i(l.filters[i], -127);
+    int32_t *const words = words_of(&l), *const channels = in_sets(&l, words, together);
+    for (int j = 0; j < l.out_bytes; j++)
+        l.wanted[j] = ec_int8_of_sum(l.spec.result, (int32_t)sum_of(&l, 1, 0, j / out_c, j % out_c),
+                                     words + j % out_c * EC_INT8_WORDS + 1, 1);
+    pack(&l, together, &plain, &unused);
+    int8_t *const filters = joined(&l, plain, together);
+    int16_t *const panel = bytes_of((size_t)(24 * ec_int8_k_blocks(&l.spec) + AHEAD));
+    if (together == 2)
+        ec_int8_convolve_joined(&l.spec, l.in, filters, channels, l.out, panel, 0, 1);
+    else
+        ec_int8_dense_joined(&l.spec.result, l.in, in_c, filters, channels, out_c, l.out, rows);
+    compare(l.out, l.wanted, l.out_bytes);
+    free(words), free(channels), free(plain), free(unused), free(filters), free(panel), release(&l);
+}
+
 int main(void)
 {
+    for (int i = 0; i < 200; i++)
+        in_pairs(4 * draw(1, 10), draw(1, 9), i % 2 ? 2 : 4);
     for (int i = 0; i < 400; i++) {
         const int c = draw(1, 12);
         ec_window w = window_of(i % 2 ? 3 : 0, 1);

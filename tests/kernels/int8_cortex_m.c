@@ -24,7 +24,6 @@
 #include "ec_int8_residual_1x8.h"
 #include "int8_layers.h"
 
-enum { AHEAD = 24 }; /* bytes that are read beyond a panel and filters */
 typedef void convolve_add(const ec_int8_conv *spec, const ec_int8_residual *add, const int8_t *in, const int8_t *filters,
                           const int32_t *channels, const int8_t *residual, int8_t *out, int16_t *workspace, int row0,
                           int row1);
@@ -133,20 +132,6 @@ static void convolution(int in_c, int out_c, ec_window window)
     compare(out, l.wanted, l.out_bytes);
     some_channels(&l, filters, channels, copy, 1);
     free(copy), free(filters), free(channels), free(out), release(&l);
-}
-
-/* Filters joined in pairs, of `plain` ones by `together`. */
-static int8_t *joined(const layer *of, const int8_t *plain, int together)
-{
-    const int k_blocks = (of->per_filter + 3) / 4, pairs = (of->spec.out_c + together - 1) / together * together / 2;
-    int8_t *const both = bytes_of((size_t)(8 * pairs * k_blocks + AHEAD));
-    for (int i = 0; i < pairs * k_blocks; i++)
-        for (int k = 0; k < 4; k++) {
-            const int8_t f = plain[8 * i + k], g = plain[8 * i + 4 + k];
-            int8_t *const to = both + 8 * i + k % 2 * 4 + k / 2 * 2;
-            to[0] = f, to[1] = (int8_t)(g - (f < 0));
-        }
-    return both;
 }
 
 /* A layer whose filters can be joined. */

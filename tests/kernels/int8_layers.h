@@ -181,6 +181,22 @@ static inline void pack(const layer *of, int together, int8_t **filters, int32_t
     }
 }
 
+enum { AHEAD = 24 }; /* bytes that are read beyond a panel and filters */
+
+/* Filters joined in pairs, of `plain` ones by `together`. */
+static inline int8_t *joined(const layer *of, const int8_t *plain, int together)
+{
+    const int k_blocks = (of->per_filter + 3) / 4, pairs = (of->spec.out_c + together - 1) / together * together / 2;
+    int8_t *const both = bytes_of((size_t)(8 * pairs * k_blocks + AHEAD));
+    for (int i = 0; i < pairs * k_blocks; i++)
+        for (int k = 0; k < 4; k++) {
+            const int8_t f = plain[8 * i + k], g = plain[8 * i + 4 + k];
+            int8_t *const to = both + 8 * i + k % 2 * 4 + k / 2 * 2;
+            to[0] = f, to[1] = (int8_t)(g - (f < 0));
+        }
+    return both;
+}
+
 /* Filters by four, 16 numbers of each. */
 static inline int8_t *pack_1x4(const layer *of)
 {

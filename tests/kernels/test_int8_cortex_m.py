@@ -77,15 +77,19 @@ def judge(command: list[str], least: int = 50_000) -> None:
     assert between > compared / 3, "too many results are bounds, which hide errors"
 
 
+@pytest.mark.parametrize("order", [(), ("-DEC_DUAL_ISSUE=1",)], ids=["one", "two"])
 @pytest.mark.parametrize("scaling", SCALINGS)
-def test_pairs_of_rows_with_each_scaling(scaling: str, tmp_path: Path) -> None:
-    """In assembly, which has constants of a channel in registers."""
+def test_loops_in_assembly_with_each_scaling(
+    scaling: str, order: tuple[str, ...], tmp_path: Path
+) -> None:
+    """Pairs of rows, and of filters: constants of a channel are in registers, in the order of a
+    core that begins an instruction or two in a cycle."""
     if not shutil.which(ARM) or not shutil.which("qemu-arm"):
         pytest.skip(f"{ARM} or qemu-arm is not installed")
     instead, binary = tmp_path / "instead", tmp_path / "two"
     instead.mkdir()
     shutil.copy(find(f"{scaling}.h"), instead / "ec_int8_scaling.h")
-    compiler = (ARM, "-O1", "-mthumb", "-static", *SCALINGS[scaling])
+    compiler = (ARM, "-O1", "-mthumb", "-static", *SCALINGS[scaling], *order)
     command = [*compiler, f"-I{instead}", *STRICT, str(TWO), "-o", str(binary)]
     subprocess.run(command, check=True)
     judge(["qemu-arm", "-cpu", "cortex-a15", str(binary)], least=10_000)

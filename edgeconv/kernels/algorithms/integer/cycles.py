@@ -137,7 +137,7 @@ _SINGLE = Cycles(
     dot_joined_results=56,
 )
 _DUAL = Cycles(
-    *(17.5, 42, 5.5, 64, 17, 18.5, 34, 12, 43, 8.5, 6.5, 15, 6, 50, 160, 360),
+    *(17.5, 38, 5.5, 64, 17, 18.5, 34, 12, 43, 8.5, 6.5, 15, 6, 50, 160, 360),
     windows=Windows(45, 150, 37, 8, 78, 36, 13),
     few=Windows(45, 190, 14, 7, 55, 4, 18),
     threes=Windows(28, 55, 28, 8, 47, 36, 13, 27, 3.5, 0.5),
@@ -146,7 +146,7 @@ _DUAL = Cycles(
     dot_sum=20,
     dot_around=80,
     joined=12.75,
-    joined_results=50,
+    joined_results=46,
     dot_joined=12.75,
     dot_joined_results=38,
 )
@@ -314,7 +314,7 @@ class Cycles2x2:
 # 32 instructions, four of them loads and eight stores; 55, four of them LDRD and one LDM of three;
 # 17, two of them STRD; 36; 6, LDRD and LDM of four among them, with an eighth of the loop's end.
 _SINGLE_ISSUE_2X2 = Cycles2x2(169, 38, 45, 69.5, 80, 24, 45, 110, 50, 12.4, 1200)
-_DUAL_ISSUE_2X2 = Cycles2x2(95, 27, 20, 53, 50, 15, 28, 65, 32, 6.3, 700)
+_DUAL_ISSUE_2X2 = Cycles2x2(95, 27, 20, 46, 50, 15, 28, 65, 32, 6.3, 700)
 
 
 def cycles_2x2_of(target: Target) -> Cycles2x2:

@@ -45,9 +45,7 @@ CONVOLVE_JOINED = IntegerKernel(
     (*_SUMS, "ec_int8_residual_joined.h"),
     joined=True,
 )
-CONVOLVE_JOINED_DUAL_ISSUE = replace(
-    CONVOLVE_JOINED, headers=("ec_dual_issue.h", *CONVOLVE_JOINED.headers), reads_beyond=True
-)
+CONVOLVE_JOINED_DUAL_ISSUE = replace(CONVOLVE_JOINED, reads_beyond=True)
 CONVOLVE_1X4 = IntegerKernel(
     *("convolve_1x4", _HEADERS_1X4, (*_TILES, "ec_int8_residual_1x4.h")), helium=True
 )

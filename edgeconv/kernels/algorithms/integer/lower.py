@@ -53,7 +53,7 @@ from edgeconv.kernels.lowering.calls import (
     residual_args,
     residual_overwritten,
 )
-from edgeconv.target.targets import Target
+from edgeconv.target.targets import DUAL_ISSUE, Target
 
 Floats = npt.NDArray[np.float32]
 Integers = npt.NDArray[np.int64]
@@ -65,7 +65,6 @@ def lower(candidate: ConvCandidate[IntegerPlan], node: Node, graph: Graph, targe
     """The kernel call of a Conv or Dense node."""
     if candidate.plan.kernel.is_dense:
         return _lower_rows(candidate, node, graph)
-    del target
     problem, form = candidate.problem, scaled_form(node, graph)
     blobs = _constants(candidate.plan, node, graph, form)
     params: dict[str, Param] = {
@@ -85,7 +84,8 @@ def lower(candidate: ConvCandidate[IntegerPlan], node: Node, graph: Graph, targe
     }
     aliases = (*residual_overwritten(node, graph), *overlapping(candidate, node))
     layer = _layer(candidate, node, graph, "conv/integer.c.j2", params, form, blobs)
-    return replace(layer, aliases=aliases)
+    headers = (*dual_issue_header(target), *layer.headers)
+    return replace(layer, headers=headers, aliases=aliases)
 
 
 def _lower_rows(candidate: ConvCandidate[IntegerPlan], node: Node, graph: Graph) -> Layer:
@@ -142,6 +142,11 @@ def _layer(
 def zero_points_header(problem: ConvProblem) -> tuple[str, ...]:
     """The header of filters that have them."""
     return ("ec_zero_points.h",) if problem.asymmetric else ()
+
+
+def dual_issue_header(target: Target) -> tuple[str, ...]:
+    """The header that has loops in assembly in the order for a core of that kind."""
+    return ("ec_dual_issue.h",) if DUAL_ISSUE in target.features else ()
 
 
 def sums_behind(problem: ConvProblem) -> int:

@@ -56,6 +56,42 @@ typedef struct ec_int8_3x3_2x2_job {
 
 /* r2 to r7 filters of three columns; r8, r9 a column of the panel, at r0; r10, r11 sums of both rows, r12, lr those of the
    next column.  `from`: of the first ones. */
+#ifdef EC_DUAL_ISSUE
+/* Every SMLAD has a load beside it or another one behind it: a column's second word is loaded as its first is multiplied. */
+#define EC_INT8_2X2_FIRST(first, second, from_first, from_second, pair)                           \
+    "smlad " first ", r8, " pair ", " from_first "\n"                                             \
+    "smlatb " second ", r8, " pair ", " from_second "\n"
+#define EC_INT8_2X2_SECOND(first, second, next)                                                   \
+    "smlabt " first ", r9, " next ", " first "\n"                                                 \
+    "smlad " second ", r9, " next ", " second "\n"
+#define EC_INT8_2X2_FOUR_COLUMNS                                                                  \
+    "ldr r1, [sp, #20]\n"                                                                         \
+    "ldr r8, [r0]\n"                                                                              \
+    "ldr r9, [r0, #4]\n"                                                                          \
+    EC_INT8_2X2_FIRST("r10", "r11", "r1", "r1", "r2")                                             \
+    "ldr r8, [r0, #32]\n"                                                                         \
+    EC_INT8_2X2_SECOND("r10", "r11", "r3")                                                        \
+    "ldr r9, [r0, #36]\n"                                                                         \
+    EC_INT8_2X2_FIRST("r12", "lr", "r1", "r1", "r2")                                              \
+    EC_INT8_2X2_FIRST("r10", "r11", "r10", "r11", "r4")                                           \
+    "ldr r8, [r0, #64]\n"                                                                         \
+    EC_INT8_2X2_SECOND("r12", "lr", "r3")                                                         \
+    "ldr r1, [sp]\n"                                                                              \
+    EC_INT8_2X2_SECOND("r10", "r11", "r5")                                                        \
+    "ldr r9, [r0, #68]\n"                                                                         \
+    EC_INT8_2X2_FIRST("r10", "r11", "r10", "r11", "r6")                                           \
+    EC_INT8_2X2_FIRST("r12", "lr", "r12", "lr", "r4")                                             \
+    "ldr r8, [r0, #96]\n"                                                                         \
+    EC_INT8_2X2_SECOND("r10", "r11", "r7")                                                        \
+    EC_INT8_2X2_SECOND("r12", "lr", "r5")                                                         \
+    "ldr r9, [r0, #100]\n"                                                                        \
+    EC_INT8_2X2_FIRST("r12", "lr", "r12", "lr", "r6")                                             \
+    "ldr r8, [sp, #4]\n"                                                                          \
+    EC_INT8_2X2_SECOND("r12", "lr", "r7")                                                         \
+    "ldr r9, [sp, #8]\n"                                                                          \
+    "add r0, r0, #64\n"
+#define EC_INT8_2X2_SCALING /* is loaded */
+#else
 #define EC_INT8_2X2_OF_COLUMN(first, second, from_first, from_second, pair, next)                 \
     "smlad " first ", r8, " pair ", " from_first "\n"                                             \
     "smlatb " second ", r8, " pair ", " from_second "\n"                                          \
@@ -63,7 +99,20 @@ typedef struct ec_int8_3x3_2x2_job {
     "smlad " second ", r9, " next ", " second "\n"
 #define EC_INT8_2X2_LEFT(pair, next) EC_INT8_2X2_OF_COLUMN("r10", "r11", "r10", "r11", pair, next)
 #define EC_INT8_2X2_RIGHT(pair, next) EC_INT8_2X2_OF_COLUMN("r12", "lr", "r12", "lr", pair, next)
-#define EC_INT8_2X2_SCALED(sum) EC_INT8_REQUANTISE_NEXT(sum, "r8", "r9", "r1", "r0", "r7", "sp, #12", "4")
+#define EC_INT8_2X2_FOUR_COLUMNS                                                                  \
+    "ldr r1, [sp, #20]\n"                                                                         \
+    "ldrd r8, r9, [r0], #32\n"                                                                    \
+    EC_INT8_2X2_OF_COLUMN("r10", "r11", "r1", "r1", "r2", "r3")                                   \
+    "ldrd r8, r9, [r0], #32\n"                                                                    \
+    EC_INT8_2X2_OF_COLUMN("r12", "lr", "r1", "r1", "r2", "r3")                                    \
+    EC_INT8_2X2_LEFT("r4", "r5")                                                                  \
+    "ldrd r8, r9, [r0], #32\n"                                                                    \
+    EC_INT8_2X2_RIGHT("r4", "r5")                                                                 \
+    EC_INT8_2X2_LEFT("r6", "r7")                                                                  \
+    "ldrd r8, r9, [r0], #-32\n"                                                                   \
+    EC_INT8_2X2_RIGHT("r6", "r7")
+#define EC_INT8_2X2_SCALING "ldm sp, {r1, r8, r9}\n"
+#endif
 /* Registers that this writes over where a channel has so many words. */
 #define EC_INT8_2X2_WITH_TIES(instruction) ".if " EC_INT8_BEYOND " > 1\n" instruction " r0, r7, [sp, #56]\n.endif\n"
 
@@ -97,24 +146,11 @@ EC_NAKED void ec_int8_3x3_2x2_dsp(const ec_int8_3x3_2x2_job *job __attribute__((
         ".endif\n"
         "strd r0, r1, [sp, #40]\n"
         "2:\n" /* two columns */
-        "ldr r1, [sp, #20]\n"
-        "ldrd r8, r9, [r0], #32\n"
-        EC_INT8_2X2_OF_COLUMN("r10", "r11", "r1", "r1", "r2", "r3")
-        "ldrd r8, r9, [r0], #32\n"
-        EC_INT8_2X2_OF_COLUMN("r12", "lr", "r1", "r1", "r2", "r3")
-        EC_INT8_2X2_LEFT("r4", "r5")
-        "ldrd r8, r9, [r0], #32\n"
-        EC_INT8_2X2_RIGHT("r4", "r5")
-        EC_INT8_2X2_LEFT("r6", "r7")
-        "ldrd r8, r9, [r0], #-32\n"
-        EC_INT8_2X2_RIGHT("r6", "r7")
+        EC_INT8_2X2_FOUR_COLUMNS
         EC_INT8_2X2_WITH_TIES("strd")
-        "ldm sp, {r1, r8, r9}\n"
+        EC_INT8_2X2_SCALING
         EC_INT8_BESIDES("r9", "r0", "sp, #12", "4")
-        EC_INT8_2X2_SCALED("r10")
-        EC_INT8_2X2_SCALED("r11")
-        EC_INT8_2X2_SCALED("r12")
-        EC_INT8_2X2_SCALED("lr")
+        EC_INT8_REQUANTISE_FOUR("r10", "r11", "r12", "lr", "r8", "r9", "r1", "r0", "r7", "sp, #12", "4")
         EC_INT8_2X2_WITH_TIES("ldrd")
         "ldrd r8, r9, [sp, #24]\n"
         "ldr r1, [sp, #32]\n"

@@ -14,12 +14,9 @@ typedef struct ec_int8_tile_job {
 } ec_int8_tile_job;
 
 /* The sums of three pixels of one filter, with what EC_INT8_BESIDES left in r10 and r12; r0 is free. */
-#define EC_INT8_ONE_OF_THREE(sum, multiplier, filter)                                             \
-    EC_INT8_REQUANTISE_NEXT(sum, multiplier, "r10", "r11", "r12", "r0", "lr, #" filter "-8*" EC_INT8_BEYOND, "8")
 #define EC_INT8_THREE_OF_ONE(first, second, third, multiplier, filter)                            \
-    EC_INT8_ONE_OF_THREE(first, multiplier, filter)                                               \
-    EC_INT8_ONE_OF_THREE(second, multiplier, filter)                                              \
-    EC_INT8_ONE_OF_THREE(third, multiplier, filter)
+    EC_INT8_REQUANTISE_THREE(first, second, third, multiplier, "r10", "r11", "r12", "r0",         \
+                             "lr, #" filter "-8*" EC_INT8_BEYOND, "8")
 
 EC_NAKED void ec_int8_tile_dsp(const ec_int8_tile_job *job __attribute__((unused)))
 {
