@@ -11,7 +11,7 @@ import pytest
 
 from edgeconv.app.deciding import Decider
 from edgeconv.ir.quantisation import AWAY
-from edgeconv.ir.requantisation.averages import Linear
+from edgeconv.ir.requantisation.averages import Average
 from edgeconv.kernels.ops.integer_pool import average_of
 from edgeconv.model.frontend import load, model_file
 from edgeconv.run.verify.exact import expected
@@ -58,12 +58,12 @@ def test_sums_of_integers_are_divided_with_halves_away_from_zero(case: str, tmp_
     (node,) = [layer.node for layer in choice.layers if layer.node.op == "Pool"]
     assert node.request.integers
     form = average_of(node, choice.graph)
-    assert isinstance(form, Linear)
+    assert isinstance(form, Average)
+    assert form.scaling == "linear"
     x, y = (choice.graph[name].storage.zero[0] for name in (node.inputs[0], node.output))
     stored = np.arange(-128 * COUNT, 127 * COUNT + 1)  # sums, of the file's integers but for zero
     sums = stored - COUNT * (x - zero)
-    found = (stored * form.factor[0] + form.start[0]) >> form.right
-    found = np.clip(found, form.low, form.high) - y + zero
+    found = form.of(stored) - y + zero
     np.testing.assert_array_equal(found, np.clip(_halved(sums), low, high))
 
 

@@ -6,16 +6,19 @@ where there is no such kernel.  ``--requantise`` picks one for a network (`ir.Gr
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
 
-from edgeconv.ir.requantisation import tflite, tflite_averages
+import numpy as np
+
+from edgeconv.ir.requantisation import pair, tflite, tflite_averages
 from edgeconv.ir.requantisation.averages import WHOLE, Average, averages
-from edgeconv.ir.requantisation.by_value import ByValue, by_value, product
+from edgeconv.ir.requantisation.by_value import ByValue, by_value
 from edgeconv.ir.requantisation.double_rounding import Twice, twice
 from edgeconv.ir.requantisation.exact import Integers, Reals, Sums
 from edgeconv.ir.requantisation.forms import Fixed, fixed
-from edgeconv.ir.requantisation.pair import Affine, PairSum, pair_sum
+from edgeconv.ir.requantisation.pair import Affine, PairSum, Says, pair_sum
 from edgeconv.ir.requantisation.per_channel import PerChannel, per_channel
 from edgeconv.ir.requantisation.softmax import Softmax, softmax
 from edgeconv.ir.requantisation.tflite_softmax import TfliteSoftmax, tflite_softmax
@@ -30,21 +33,51 @@ Form = Fixed | PerChannel | Twice
 class Arithmetic:
     """An arithmetic of results in integers.  ``unit``: what the sums of a layer count in, of the
     input's scale, the filters', and whether it is fully connected. ``sums``: how sums become a
-    result; ``wide``: those of int16 with int8. ``pair``, ``product``, ``by_value``: of operands,
-    result and its bounds; ``by_value`` of a kind before. ``average``: of window sizes, operand,
-    result and bounds; ``mean``: of all that is averaged where that is no pool; ``interpolation``:
-    of what the weights of a linear Resize add up to. ``softmax``: of the same without sizes."""
+    result; ``one_sum``: those of one channel in its constants alone; ``wide``: those of int16 with
+    int8. ``added``, ``multiplied``: what all pairs become of two operands, result and its bounds;
+    ``product``: what products of these count in, and the spacing of the result. ``average``: of
+    window sizes, operand, result and bounds; ``mean``: of all that is averaged where that is no
+    pool; ``interpolation``: of what the weights of a linear Resize add up to. ``softmax``: of the
+    same without sizes."""
 
     unit: Callable[[float, Reals, bool], Reals]
     sums: Callable[[Sums], Form | None]
+    one_sum: Callable[[Sums], Fixed | Twice | None]
     wide: Callable[[Sums, Integers], Wide | None]
-    pair: Callable[[Affine, Affine, Affine, int, int], PairSum | None]
-    product: Callable[[Affine, Affine, Affine, int, int], Fixed | Twice | None]
-    by_value: Callable[[str, Affine, Affine, Affine, int, int], ByValue | None]
-    average: Callable[[Sequence[int], Affine, Affine, int, int], Average | None]
+    added: Says
+    multiplied: Says
+    products: Callable[[Affine, Affine, Affine], tuple[float, float]]
+    average: Callable[[tuple[int, ...], Affine, Affine, int, int], Average | None]
     mean: Callable[[int, Affine, Affine, int, int], Average | None]
     interpolation: Callable[[int, Affine, Affine, int, int], Average | None]
     softmax: Callable[[Affine, Affine, int, int], Softmax | TfliteSoftmax | None]
+
+    def pair(self, a: Affine, b: Affine, y: Affine, low: int, high: int) -> PairSum | None:
+        """The form of the sum of two tensors."""
+        return pair_sum(a, b, y, low, high, self.added)
+
+    def by_value(
+        self, kind: str, a: Affine, b: Affine, y: Affine, low: int, high: int
+    ) -> ByValue | None:
+        """The form of a function of a kind, "add", "sub", "sub_from" or "mul", of which b is the
+        same for many."""
+        says = self.multiplied if kind == "mul" else self.added
+        return by_value(kind, a, b, y, low, high, says)
+
+    def product(self, a: Affine, b: Affine, y: Affine, low: int, high: int) -> Fixed | Twice | None:
+        """How (a - zero_a) (b - zero_b) becomes the result, as the sum of one channel."""
+        return _product(self, a, b, y, low, high)
+
+
+@lru_cache(maxsize=4096)
+def _product(
+    says: Arithmetic, a: Affine, b: Affine, y: Affine, low: int, high: int
+) -> Fixed | Twice | None:
+    ends = np.outer([-128 - a.zero, 127 - a.zero], [-128 - b.zero, 127 - b.zero])
+    least, most = (np.array([bound], np.int64) for bound in (ends.min(), ends.max()))
+    unit, spacing = says.products(a, b, y)
+    sums = Sums(np.array([unit]), np.zeros(1), least, most, spacing, y.zero, low, high)
+    return says.one_sum(sums)
 
 
 def _exact_unit(x: float, filters: Reals, dense: bool) -> Reals:
@@ -53,30 +86,8 @@ def _exact_unit(x: float, filters: Reals, dense: bool) -> Reals:
     return product_of_both
 
 
-def _tflite_pair(a: Affine, b: Affine, y: Affine, low: int, high: int) -> PairSum | None:
-    return pair_sum(a, b, y, low, high, says=tflite.added)
-
-
-def _tflite_by_value(
-    kind: str, a: Affine, b: Affine, y: Affine, low: int, high: int
-) -> ByValue | None:
-    return by_value(kind, a, b, y, low, high, says=_tflite_says)
-
-
-def _tflite_says(
-    kind: str, a: Affine, b: Affine, y: Affine, low: int, high: int
-) -> Integers | None:
-    if kind == "mul":
-        return tflite.multiplied_pairs(a, b, y, low, high)
-    negative = {"add": (1, 1), "sub": (1, -1), "sub_from": (-1, 1)}[kind]
-    of_a, of_b = (
-        replace(each, scale=each.scale * sign) for each, sign in zip((a, b), negative, strict=True)
-    )
-    return tflite.added(of_a, of_b, y, low, high)
-
-
 def _tflite_average(
-    counts: Sequence[int], x: Affine, y: Affine, low: int, high: int
+    counts: tuple[int, ...], x: Affine, y: Affine, low: int, high: int
 ) -> Average | None:
     """AVERAGE_POOL_2D: of the integers themselves, whose zero point is that of the result.  Bounds
     of an activation may have changed it."""
@@ -91,28 +102,30 @@ def _exact_mean(count: int, x: Affine, y: Affine, low: int, high: int) -> Averag
 
 ARITHMETICS: Mapping[str, Arithmetic] = {
     EXACT: Arithmetic(
-        _exact_unit,
-        lambda sums: fixed(sums) or per_channel(sums),
-        wide,
-        pair_sum,
-        product,
-        by_value,
-        averages,
-        _exact_mean,
-        _exact_mean,
-        softmax,
+        unit=_exact_unit,
+        sums=lambda sums: fixed(sums) or per_channel(sums),
+        one_sum=fixed,
+        wide=wide,
+        added=pair.added,
+        multiplied=pair.multiplied,
+        products=lambda a, b, y: (a.scale * b.scale, y.scale),
+        average=averages,
+        mean=_exact_mean,
+        interpolation=_exact_mean,
+        softmax=softmax,
     ),
     TFLITE: Arithmetic(
-        lambda x, filters, dense: tflite.units(x, filters, dense=dense),
-        twice,
-        tflite_wide,
-        _tflite_pair,
-        tflite.product,
-        _tflite_by_value,
-        _tflite_average,
-        tflite_averages.mean,
-        tflite_averages.interpolated,
-        tflite_softmax,
+        unit=lambda x, filters, dense: tflite.units(x, filters, dense=dense),
+        sums=twice,
+        one_sum=twice,
+        wide=tflite_wide,
+        added=tflite.added,
+        multiplied=tflite.multiplied_pairs,
+        products=lambda a, b, y: (tflite.product_factor(a, b, y), 1.0),
+        average=_tflite_average,
+        mean=tflite_averages.mean,
+        interpolation=tflite_averages.interpolated,
+        softmax=tflite_softmax,
     ),
 }
 NAMES = tuple(ARITHMETICS)

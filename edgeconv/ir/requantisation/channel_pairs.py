@@ -54,14 +54,9 @@ def channel_pairs(
 ) -> ChannelPairs | None:
     """The form of the sum of ``a`` and ``b`` in steps of the ``spacings``, exact in float64, around
     ``zero``; None where a channel has no form, as where halves of a step are to become even."""
-    found = [_channel(a, b, Affine(spacing, zero), low, high) for spacing in spacings]
+    found = [pair_sum(a, b, Affine(spacing, zero), low, high) for spacing in spacings]
     known = [each for each in found if each is not None and not each.ties]
     return _together(known) if len(known) == len(found) else None
-
-
-@lru_cache(maxsize=16384)
-def _channel(a: Affine, b: Affine, y: Affine, low: int, high: int) -> PairSum | None:
-    return pair_sum(a, b, y, low, high)
 
 
 def _together(channels: Sequence[PairSum]) -> ChannelPairs:

@@ -25,7 +25,7 @@ Words = npt.NDArray[np.int32]
 Floats = npt.NDArray[np.float32]
 Truths = npt.NDArray[np.bool_]
 _LARGEST = 2**31 - 1
-_WIDEST = 2**61  # with a product of two words in 63 bits
+_WIDEST = 2**62  # beyond all that points ask for
 _MOST_RIGHT = 22  # an offset has eight bits before the point
 # Multipliers tried, beside the nearest one.
 _NEAR = (0, *(sign * 2**bit for bit in range(7) for sign in (1, -1)))
@@ -103,6 +103,18 @@ class Points:
         one = slice(channel, channel + 1)
         return Points(self.under[one], self.below[one], self.over[one], self.above[one])
 
+    def between(
+        self, sums: Sums, at_least: Integers, at_most: Integers
+    ) -> tuple[Integers, Integers]:
+        """By channel the first and the last number, of those that each point asks for, with which
+        results are right.
+
+        A result that is the lowest anyhow, or the highest, asks for nothing.
+        """
+        first = np.where(self.above > sums.low, at_least, -_WIDEST).max(axis=1, initial=-_WIDEST)
+        last = np.where(self.below < sums.high, at_most, _WIDEST).min(axis=1, initial=_WIDEST)
+        return first, last
+
     def hold(self, form: Form) -> Truths:
         """By channel: ``form`` gives these results."""
         held = (form.of(self.under) == self.below) & (form.of(self.over) == self.above)
@@ -133,7 +145,8 @@ def fixed(sums: Sums) -> Fixed | None:
             _ceil(points.above << (32 + right), half, tried) - points.over,
             _ceil((points.below + 1) << (32 + right), half, tried) - points.under - 1,
         )
-        first, last = _between(sums, points, *at, (lowest, highest))
+        first, last = points.between(sums, *at)
+        first, last = np.maximum(first, lowest), np.minimum(last, highest)
         # A single sum is as small as it may be: the bits that it leaves are others' to use.
         begun = np.where(single, np.clip(-sums.least, first, last), _middle(first, last))
         _take(missing & (first <= last), missing, (start, begun), (multiplier, tried))
@@ -162,23 +175,6 @@ def _ceil(amounts: Integers, half: int, factor: Integers) -> Integers:
     """(amounts - half) / factor by channel, rounded up."""
     found: Integers = -((half - amounts) // factor[:, None])
     return found
-
-
-def _between(
-    sums: Sums,
-    points: Points,
-    at_least: Integers,
-    at_most: Integers,
-    bounds: tuple[Integers | int, Integers | int],
-) -> tuple[Integers, Integers]:
-    """By channel the first and the last start with which results are right, within ``bounds``.
-
-    A result that is the lowest anyhow, or the highest, asks for nothing.
-    """
-    lowest, highest = bounds
-    first = np.where(points.above > sums.low, at_least, -_WIDEST).max(axis=1, initial=-_WIDEST)
-    last = np.where(points.below < sums.high, at_most, _WIDEST).min(axis=1, initial=_WIDEST)
-    return np.maximum(first, lowest), np.minimum(last, highest)
 
 
 def _middle(first: Integers, last: Integers) -> Integers:

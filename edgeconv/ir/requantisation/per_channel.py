@@ -23,7 +23,6 @@ from edgeconv.ir.requantisation.forms import Fixed, Points, Words, most_right, m
 
 _WORD = 32
 _LARGEST = 2**31 - 1
-_WIDEST = 2**62
 _STARTS = 1 << 14  # tried at a time; as many again as `_ROUNDS` says
 _ROUNDS = 16
 NO_TIE = 33  # one more than any bit of a word has as its number
@@ -154,13 +153,11 @@ def _between(sums: Sums, points: Points, right: int) -> tuple[int, int, int, int
     """The offsets of one channel without halves."""
     for tried in multipliers(sums.unit / sums.spacing, right):
         m = int(tried[0])
-        above, below = points.above[0], points.below[0]
-        least = np.where(
-            above > sums.low, (above << (_WORD + right)) - points.over[0] * m, -_WIDEST
-        ).max(initial=-_WIDEST)
-        most = np.where(
-            below < sums.high, ((below + 1) << (_WORD + right)) - 1 - points.under[0] * m, _WIDEST
-        ).min(initial=_WIDEST)
+        (least,), (most,) = points.between(
+            sums,
+            (points.above << (_WORD + right)) - points.over * m,
+            ((points.below + 1) << (_WORD + right)) - 1 - points.under * m,
+        )
         if least > most:
             continue
         for starts in _starts():

@@ -22,6 +22,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 
 import numpy as np
 
@@ -80,6 +81,7 @@ def powers_of(scale: float) -> Integers:
     return found
 
 
+@lru_cache(maxsize=1024)
 def softmax(x: Affine, y: Affine, low: int, high: int) -> Softmax | None:
     """What kernels compute; None of steps too fine for it."""
     if y.scale < _SMALLEST:

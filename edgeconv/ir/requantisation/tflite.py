@@ -9,16 +9,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from edgeconv.ir.requantisation.double_rounding import (
-    Twice,
-    multiplied,
-    quantised_multiplier,
-    twice,
-)
-from edgeconv.ir.requantisation.exact import Integers, Reals, Sums
-from edgeconv.ir.requantisation.pair import Affine
+from edgeconv.ir.requantisation.double_rounding import multiplied, quantised_multiplier
+from edgeconv.ir.requantisation.exact import Integers, Reals
+from edgeconv.ir.requantisation.pair import STORED, Affine
 
-_STORED = np.arange(-128, 128, dtype=np.int64)
 _LEFT = 20  # bits by which operands of a sum are shifted up
 
 
@@ -34,7 +28,7 @@ def added(a: Affine, b: Affine, result: Affine, low: int, high: int) -> Integers
     """ADD and, of a negative scale, SUB, of every pair: a from -128 to 127 (first axis), b (second
     axis).  Of a scale that is 0 QUANTIZE of the other operand.  None where a factor is too large:
     that of the result has to be below 1."""
-    of_a, of_b = (_STORED - a.zero)[:, None], (_STORED - b.zero)[None, :]
+    of_a, of_b = (STORED - a.zero)[:, None], (STORED - b.zero)[None, :]
     if b.scale == 0:
         factor = quantised_multiplier(a.scale / result.scale)
         return _stored(multiplied(of_a + 0 * of_b, *factor), result, low, high)
@@ -62,16 +56,8 @@ def multiplied_pairs(a: Affine, b: Affine, result: Affine, low: int, high: int) 
     multiplier, shift = quantised_multiplier(product_factor(a, b, result))
     if shift < 0:
         return None
-    products = (_STORED - a.zero)[:, None] * (_STORED - b.zero)[None, :]
+    products = (STORED - a.zero)[:, None] * (STORED - b.zero)[None, :]
     return _stored(multiplied(products, multiplier, shift), result, low, high)
-
-
-def product(a: Affine, b: Affine, result: Affine, low: int, high: int) -> Twice | None:
-    """How (a - zero_a) (b - zero_b) becomes the result of MUL, as the sum of one channel."""
-    ends = np.outer([-128 - a.zero, 127 - a.zero], [-128 - b.zero, 127 - b.zero])
-    least, most = (np.array([bound], np.int64) for bound in (ends.min(), ends.max()))
-    unit = np.array([product_factor(a, b, result)])
-    return twice(Sums(unit, np.zeros(1), least, most, 1.0, result.zero, low, high))
 
 
 def product_factor(a: Affine, b: Affine, result: Affine) -> float:

@@ -6,16 +6,10 @@ RESIZE_BILINEAR weighs with whole numbers of 2^-10 and divides by 2^20, halves a
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
-from edgeconv.ir.requantisation.double_rounding import (
-    REACH,
-    halved,
-    multiplied,
-    quantised_multiplier,
-)
+from edgeconv.ir.requantisation.averages import Average
+from edgeconv.ir.requantisation.double_rounding import REACH, quantised_multiplier
 from edgeconv.ir.requantisation.exact import Integers
 from edgeconv.ir.requantisation.pair import Affine
 
@@ -23,47 +17,6 @@ _BITS = 32
 _MULTIPLIER_BITS = 31
 PLACE_BITS = 10  # behind the point, of a place between two elements
 ONE = 1 << PLACE_BITS
-
-
-@dataclass(frozen=True, slots=True)
-class Doubled:
-    """Requantisation of a sum, as `twice.multiplied` with ``right`` >= 0:
-
-    q = min(max(multiplied(sum + start, multiplier, right) + offset, low), high)
-    """
-
-    start: int
-    multiplier: int
-    right: int
-    offset: int
-    low: int
-    high: int
-
-    def of(self, sums: Integers) -> Integers:
-        """The results, as kernels compute them."""
-        whole = multiplied(sums + self.start, self.multiplier, self.right) + self.offset
-        found: Integers = np.clip(whole, self.low, self.high)
-        return found
-
-
-@dataclass(frozen=True, slots=True)
-class Away:
-    """The average of a sum of whole numbers: min(max(round(sum / 2^right), low), high), halves away
-    from 0."""
-
-    right: int
-    low: int
-    high: int
-
-    @property
-    def offset(self) -> int:
-        """None."""
-        return 0
-
-    def of(self, sums: Integers) -> Integers:
-        """The results, as kernels compute them."""
-        found: Integers = np.clip(halved(sums, self.right), self.low, self.high)
-        return found
 
 
 def mean_factor(count: int, x: float, y: float) -> tuple[int, int]:
@@ -74,12 +27,12 @@ def mean_factor(count: int, x: float, y: float) -> tuple[int, int]:
     return (multiplier << further) // count, right + further
 
 
-def mean(count: int, x: Affine, y: Affine, low: int, high: int) -> Doubled | None:
+def mean(count: int, x: Affine, y: Affine, low: int, high: int) -> Average | None:
     """MEAN of so many numbers; None where its factor is 1 or more, or a sum out of reach."""
     multiplier, right = mean_factor(count, x.scale, y.scale)
     if right < 0 or 256 * count >= REACH:
         return None
-    return Doubled(-count * x.zero, multiplier, right, y.zero, low, high)
+    return Average("doubled", right, low, high, (-count * x.zero,), (multiplier,), y.zero)
 
 
 def places(
@@ -95,9 +48,9 @@ def places(
     return lower, upper, at - (lower << PLACE_BITS)
 
 
-def interpolated(over: int, x: Affine, y: Affine, low: int, high: int) -> Away | None:
+def interpolated(over: int, x: Affine, y: Affine, low: int, high: int) -> Average | None:
     """RESIZE_BILINEAR, ``over``: what its weights add up to.  None where the result has another
     grid, or bounds: the kernel knows neither."""
     if x != y or high - low < 255:
         return None
-    return Away(over.bit_length() - 1, low, high)
+    return Average("away", over.bit_length() - 1, low, high)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -44,6 +45,7 @@ class TfliteSoftmax:
         return bounded
 
 
+@lru_cache(maxsize=1024)
 def tflite_softmax(x: Affine, y: Affine, low: int, high: int) -> TfliteSoftmax | None:
     """The table of SOFTMAX of int8 to int8: None where the result is not in steps of 1/256 from
     -128 on, as the kernel has it."""

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from math import inf
 
 import numpy as np
@@ -183,7 +182,7 @@ def pair_of(node: Node, graph: Graph) -> PairSum | None:
     if y.element != INT8:
         return None
     bounds = bounds_in(epilogue.after, y)
-    return _pair(graph.requantise, _affine(x), r, _affine(y), *bounds)
+    return ARITHMETICS[graph.requantise].pair(Affine.of(x), r, Affine.of(y), *bounds)
 
 
 def requantised(node: Node, graph: Graph, form: Form) -> tuple[int, ...]:
@@ -205,16 +204,7 @@ def _residual(node: Node, graph: Graph) -> Affine | None:
     if not node.epilogue.residual:
         return Affine(0.0, 0)
     r = graph[node.epilogue.residual].storage
-    return _affine(r) if r.element == INT8 and r.is_per_tensor else None
-
-
-def _affine(encoding: Encoding) -> Affine:
-    return Affine(encoding.scale[0], encoding.zero[0])
-
-
-@lru_cache(maxsize=_MOST)
-def _pair(arithmetic: str, x: Affine, r: Affine, y: Affine, low: int, high: int) -> PairSum | None:
-    return ARITHMETICS[arithmetic].pair(x, r, y, low, high)
+    return Affine.of(r) if r.element == INT8 and r.is_per_tensor else None
 
 
 def _is_whole(x: Encoding, filters: Encoding) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import lru_cache
 
 import numpy as np
 
@@ -55,8 +56,9 @@ def products_of(a: Encoding, b: Encoding) -> tuple[int, int]:
     return int(corners.min()), int(corners.max())
 
 
+@lru_cache(maxsize=4096)
 def wide_averages(
-    counts: Sequence[int], x: Encoding, y: Encoding, low: int, high: int
+    counts: tuple[int, ...], x: Encoding, y: Encoding, low: int, high: int
 ) -> Wide | None:
     """The form of sums of so many integers of ``x``, a channel for each count; None where a sum may
     not fit 32 bits, or the common multiple of all counts is beyond what float64 has."""

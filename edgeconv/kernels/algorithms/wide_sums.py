@@ -90,13 +90,11 @@ def _found(node: Node, graph: Graph, residual: Encoding | None) -> WideSums | No
         return None
     if not rounds_to(epilogue.after, y):
         return None
-    added = wide_pair(_affine(first), _affine(residual), _affine(y), *bounds_in(epilogue.after, y))
+    added = wide_pair(
+        Affine.of(first), Affine.of(residual), Affine.of(y), *bounds_in(epilogue.after, y)
+    )
     form = _form(node, graph, first) if added else None
     return None if form is None else WideSums(form, _chunk(node, graph), added)
-
-
-def _affine(encoding: Encoding) -> Affine:
-    return Affine(encoding.scale[0], encoding.zero[0])
 
 
 def _form(node: Node, graph: Graph, y: Encoding) -> Wide | None:

@@ -101,6 +101,17 @@ class Call:
         moves = cycles * self.output.elements
         return replace(work, slots=work.slots - self.out_vectors, moves=moves)
 
+    def in_integers(
+        self, cycles: float, portable: float, slots: float, moved: float | None = None
+    ) -> Work:
+        """The work of a kernel in integers: ``cycles`` of a core without vectors, those of
+        ``portable`` C that compilers do not vectorise, ``slots`` of vectors; ``moved`` bytes, each
+        operand once if none are given."""
+        moved = self.in_bytes + self.out_bytes if moved is None else moved
+        if self.target.is_scalar or self.target.single_issue:
+            return Work(0.0, cycles if self.target.is_scalar else portable, 0.0, moved)
+        return Work(slots, 0.0, 0.0, moved)
+
     def copies(self) -> Work:
         """Every operand is copied: as bytes, where it has the format of the output."""
         others = [tensor for tensor in self.inputs if tensor.storage != self.output.storage]

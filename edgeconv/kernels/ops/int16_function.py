@@ -137,7 +137,7 @@ def _pair(kind: str, a: Encoding, b: Encoding, y: Encoding, low: int, high: int)
     if kind == "mul":
         form = wide_product(a, b, y, low, high)
         return Function("product", form) if form else None
-    of_a, of_b, of_y = (Affine(each.scale[0], each.zero[0]) for each in (a, b, y))
+    of_a, of_b, of_y = map(Affine.of, (a, b, y))
     if kind == "sub":
         of_b = replace(of_b, scale=-of_b.scale)
     form = wide_pair(of_a, of_b, of_y, low, high)

@@ -5,11 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from types import MappingProxyType
 
 from edgeconv.ir.choice import Blob, Layer, Param
-from edgeconv.ir.encoding import Encoding
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.layout import Layout, Order, Shape
 from edgeconv.ir.requantisation import ARITHMETICS, Fixed
@@ -86,33 +84,15 @@ def form_of(node: Node, graph: Graph) -> Form | None:
         return None
     kind = str(node.attrs["kind"])
     kind = "sub_from" if kind == "sub" and operands.swapped else kind
-    a, b = graph[operands.a].storage, graph[operands.b].storage
-    low, high = bounds_in(node.epilogue.before, y)
-    affine = _affine(a), _affine(b), _affine(y)
-    return _form(graph.requantise, kind, operands.by_channel, *affine, low, high)
-
-
-@lru_cache(maxsize=4096)
-def _form(
-    arithmetic: str,
-    kind: str,
-    by_channel: bool,
-    a: Affine,
-    b: Affine,
-    y: Affine,
-    low: int,
-    high: int,
-) -> Form | None:
-    says = ARITHMETICS[arithmetic]
-    if by_channel:
-        return says.by_value(kind, a, b, y, low, high)
+    says, bounds = ARITHMETICS[graph.requantise], bounds_in(node.epilogue.before, y)
+    a, b, result = (
+        Affine.of(graph[name].storage) for name in (operands.a, operands.b, node.output)
+    )
+    if operands.by_channel:
+        return says.by_value(kind, a, b, result, *bounds)
     if kind == "mul":
-        return says.product(a, b, y, low, high)
-    return says.pair(a, replace(b, scale=-b.scale) if kind == "sub" else b, y, low, high)
-
-
-def _affine(encoding: Encoding) -> Affine:
-    return Affine(encoding.scale[0], encoding.zero[0])
+        return says.product(a, b, result, *bounds)
+    return says.pair(a, replace(b, scale=-b.scale) if kind == "sub" else b, result, *bounds)
 
 
 def suits(node: Node, graph: Graph, layout: Layout) -> bool:
@@ -180,10 +160,5 @@ def _numbers(form: Form, graph: Graph, operands: Operands) -> dict[str, Param]:
 
 def _work(form: Form, call: Call) -> Work:
     slots = {PairSum: _PAIR_SUM, Fixed: _PRODUCT, Twice: _PRODUCT, ByValue: _LINEAR}[type(form)]
-    moved = call.in_bytes + call.out_bytes
-    if call.target.is_scalar:
-        cycles = _LOOPS[type(form)].on(call.target, reals=False)
-        return Work(0.0, cycles * call.output.elements, 0.0, moved)
-    if call.target.single_issue:
-        return Work(0.0, _CYCLES * call.output.elements, 0.0, moved)
-    return Work(slots * call.out_vectors, 0.0, 0.0, moved)
+    cycles, elements = _LOOPS[type(form)].on(call.target, reals=False), call.output.elements
+    return call.in_integers(cycles * elements, _CYCLES * elements, slots * call.out_vectors)

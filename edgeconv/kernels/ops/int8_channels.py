@@ -13,13 +13,11 @@ import numpy as np
 import numpy.typing as npt
 
 from edgeconv.ir.choice import Blob, Layer
-from edgeconv.ir.encoding import Encoding
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.layout import Layout, Order
 from edgeconv.ir.requantisation import EXACT
 from edgeconv.ir.requantisation.channel_pairs import NOTHING, WORDS, ChannelPairs, channel_pairs
 from edgeconv.ir.requantisation.pair import Affine
-from edgeconv.ir.work import Work
 from edgeconv.kernels.algorithms.sums import bounds_in, rounds_to
 from edgeconv.kernels.lowering.calls import in_place, kernel_layer
 from edgeconv.kernels.lowering.integers import all_int8, in_integers
@@ -94,18 +92,14 @@ def form_of(node: Node, graph: Graph) -> ChannelPairs | None:
     if not node.epilogue.is_only_before or not rounds_to(node.epilogue.before, y):
         return None
     spacings = tuple(number * y.scale[0] for number in operands.over.numbers)  # exact
-    a = _affine(graph[operands.a].storage)
+    a = Affine.of(graph[operands.a].storage)
     b = NOTHING
     if operands.b:
-        b = _affine(graph[operands.b].storage)
+        b = Affine.of(graph[operands.b].storage)
         b = replace(b, scale=operands.sign * b.scale)
     low, high = bounds_in(node.epilogue.before, y)
     low = max(low, y.zero[0]) if operands.over.positive else low
     return channel_pairs(a, b, spacings, y.zero[0], low, max(low, high))
-
-
-def _affine(encoding: Encoding) -> Affine:
-    return Affine(encoding.scale[0], encoding.zero[0])
 
 
 def suits(node: Node, graph: Graph, layout: Layout) -> bool:
@@ -129,6 +123,7 @@ def lower(node: Node, graph: Graph, target: Target) -> Layer:
     def words() -> npt.NDArray[np.int32]:
         return np.pad(form.words, ((0, 0), (0, room - channels))).reshape(-1)
 
+    cycles = _LOOP.on(target, reals=False) * out.elements
     layer = kernel_layer(
         call,
         ALGORITHM,
@@ -146,18 +141,8 @@ def lower(node: Node, graph: Graph, target: Target) -> Layer:
             "sizes": (out.elements // (channels * inner), channels, inner),
         },
         headers=(target.integers, "ec_int8_channel_pairs.h"),
-        work=_work(call),
+        work=call.in_integers(cycles, _CYCLES * out.elements, _SLOTS * call.out_vectors),
         aliases=in_place(node, graph, [each for each in (operands.a, operands.b) if each]),
         epilogue=False,
     )
     return in_integers(layer)
-
-
-def _work(call: Call) -> Work:
-    moved = call.in_bytes + call.out_bytes
-    if call.target.is_scalar:
-        cycles = _LOOP.on(call.target, reals=False)
-        return Work(0.0, cycles * call.output.elements, 0.0, moved)
-    if call.target.single_issue:
-        return Work(0.0, _CYCLES * call.output.elements, 0.0, moved)
-    return Work(_SLOTS * call.out_vectors, 0.0, 0.0, moved)

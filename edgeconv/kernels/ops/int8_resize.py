@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -104,13 +103,8 @@ def form_of(node: Node, graph: Graph) -> Average | None:
     if taps is None or not rounds_to(node.epilogue.before, y):
         return None
     low, high = bounds_in(node.epilogue.before, y)
-    scales = Affine(x.scale[0], x.zero[0]), Affine(y.scale[0], y.zero[0])
-    return _form(graph.requantise, taps.over, *scales, low, high)
-
-
-@lru_cache(maxsize=1024)
-def _form(arithmetic: str, over: int, x: Affine, y: Affine, low: int, high: int) -> Average | None:
-    return ARITHMETICS[arithmetic].interpolation(over, x, y, low, high)
+    says = ARITHMETICS[graph.requantise]
+    return says.interpolation(taps.over, Affine.of(x), Affine.of(y), low, high)
 
 
 def lower(node: Node, graph: Graph, target: Target, sizes: Mapping[str, Param]) -> Layer:
@@ -148,12 +142,12 @@ def _work(call: Call, taps: int) -> Work:
     shape = call.output.shape
     pixels = shape[0] * math.prod(shape[2:])
     moved = float(taps * call.output.elements + call.out_bytes)
-    if call.target.is_scalar:
-        element = _ELEMENT_CYCLES.on(call.target, reals=False) * shape[1]
-        pixel = _PIXEL_CYCLES.on(call.target, reals=False)
-        cycles = pixels * (pixel + element) * max(1.0, taps / _TAPS)
-        return Work(0.0, cycles, 0.0, moved)
-    if call.target.single_issue:
-        return Work(0.0, _CYCLES * taps * call.output.elements, 0.0, moved)
+    element = _ELEMENT_CYCLES.on(call.target, reals=False) * shape[1]
+    pixel = _PIXEL_CYCLES.on(call.target, reals=False)
     vectors = -(-shape[1] // call.target.lanes)
-    return Work(pixels * (_PIXEL + vectors * (_TAP * taps + _RESULT)), 0.0, 0.0, moved)
+    return call.in_integers(
+        pixels * (pixel + element) * max(1.0, taps / _TAPS),
+        _CYCLES * taps * call.output.elements,
+        pixels * (_PIXEL + vectors * (_TAP * taps + _RESULT)),
+        moved,
+    )

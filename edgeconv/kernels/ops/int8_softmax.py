@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import lru_cache
 
 import numpy as np
 
@@ -54,15 +53,8 @@ def form_of(node: Node, graph: Graph) -> Softmax | TfliteSoftmax | None:
     if graph.requantise != EXACT and graph[node.output].shape[node.attrs["axis"]] > _MOST:
         return None
     low, high = bounds_in(node.epilogue.before, y)
-    of_x, of_y = (Affine(each.scale[0], each.zero[0]) for each in (x, y))
-    return _form(graph.requantise, of_x, of_y, low, high)
-
-
-@lru_cache(maxsize=1024)
-def _form(
-    arithmetic: str, x: Affine, y: Affine, low: int, high: int
-) -> Softmax | TfliteSoftmax | None:
-    return ARITHMETICS[arithmetic].softmax(x, y, low, high)
+    of_x, of_y = map(Affine.of, (x, y))
+    return ARITHMETICS[graph.requantise].softmax(of_x, of_y, low, high)
 
 
 def layouts(node: Node, graph: Graph) -> Sequence[LayoutOption]:
@@ -129,13 +121,7 @@ def loops(node: Node, graph: Graph, layout: Layout) -> tuple[int, int, int]:
 
 def _work(call: Call, rows: int) -> Work:
     count = _ELEMENT * call.output.elements + _ROW * rows
-    moved = call.in_bytes + call.out_bytes
-    if call.target.is_scalar:
-        whole = call.output.storage != FLOAT32
-        loops = _WHOLE if whole else _REALS
-        element, row = (each.on(call.target, reals=not whole) for each in loops)
-        cycles = element * call.output.elements + row * rows
-        return Work(0.0, cycles, 0.0, moved)
-    if call.target.single_issue:
-        return Work(0.0, 2 * count, 0.0, moved)
-    return Work(count, 0.0, 0.0, moved)
+    whole = call.output.storage != FLOAT32
+    loops = _WHOLE if whole else _REALS
+    element, row = (each.on(call.target, reals=not whole) for each in loops)
+    return call.in_integers(element * call.output.elements + row * rows, 2 * count, count)

@@ -5,18 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import lru_cache
 
 import numpy as np
 
 from edgeconv.ir.choice import Blob, Layer, Param
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.quantisation import AWAY
-from edgeconv.ir.requantisation import ARITHMETICS, EXACT, Fixed
-from edgeconv.ir.requantisation.averages import WHOLE, Average, Even, Halves, Linear, averages
+from edgeconv.ir.requantisation import ARITHMETICS, EXACT
+from edgeconv.ir.requantisation.averages import WHOLE, Average, averages
 from edgeconv.ir.requantisation.forms import Words
 from edgeconv.ir.requantisation.pair import Affine
-from edgeconv.ir.requantisation.tflite_averages import Away, Doubled
 from edgeconv.ir.requantisation.wide import Wide
 from edgeconv.ir.step import Divides
 from edgeconv.ir.work import Work
@@ -39,14 +37,7 @@ _CYCLES, _WINDOW_CYCLES = 3.0, 60.0  # of portable C: of a vector, of a window
 _AVERAGE = (PerCore(60, 60, 60), PerCore(26, 14, 14), PerCore(7.5, 3, 3), PerCore(15, 15, 15))
 _BY_WORD = (PerCore(130, 130, 150), PerCore(4, 4, 8), PerCore(3, 3, 3), PerCore(10, 10, 20))
 _BY_BYTE = (PerCore(60, 60, 60), PerCore(60, 20, 20), PerCore(17, 6, 6), PerCore(30, 46, 46))
-_SCALINGS = {  # behind EC_INT8_
-    Away: "away",
-    Doubled: "doubled",
-    Even: "even",
-    Linear: "linear",
-    Fixed: "high",
-    Halves: "halves",
-}
+_NUMBERS = ("offset", "right", "low", "high", "zero")
 _HEADERS = ("ec_window.h", "ec_pool_op.h", "ec_integer_pool.h")
 
 
@@ -89,34 +80,19 @@ def average_of(node: Node, graph: Graph) -> Average | Wide | None:
     if counts[0] < 1 or (len(counts) > 1 and counts[-1] > _MOST_COUNTED):
         return None
     if with_int16(node, graph):
-        return _wide_average(counts, x, y, low, high) if graph.requantise == EXACT else None
-    of_x, of_y = (Affine(each.scale[0], each.zero[0]) for each in (x, y))
-    mean = bool(node.attrs.get("mean"))
+        return wide_averages(counts, x, y, low, high) if graph.requantise == EXACT else None
+    of_x, of_y = map(Affine.of, (x, y))
     if (zero := node.attrs.get(AWAY)) is not None and graph.requantise == EXACT:
         if of_x.scale != of_y.scale:
             return None
-        return _divided(counts, of_x.zero - zero, of_y.zero - zero, low, high)
-    return _average(graph.requantise, mean, counts, of_x, of_y, low, high)
-
-
-@lru_cache(maxsize=4096)
-def _average(
-    name: str, mean: bool, counts: tuple[int, ...], x: Affine, y: Affine, low: int, high: int
-) -> Average | None:
-    arithmetic = ARITHMETICS[name]
-    if mean:  # which may round otherwise than a pool
-        return arithmetic.mean(counts[0], x, y, low, high)
-    return arithmetic.average(counts, x, y, low, high)
-
-
-@lru_cache(maxsize=4096)
-def _divided(counts: tuple[int, ...], x: int, y: int, low: int, high: int) -> Average | None:
-    """Sums of a model's integers themselves, halves away from 0, where those that are stored are
-    ``x`` and ``y`` more: bounds of an activation may have changed zero points."""
-    return averages(counts, replace(WHOLE, zero=x), replace(WHOLE, zero=y), low, high, away=True)
-
-
-_wide_average = lru_cache(maxsize=4096)(wide_averages)
+        # Of the model's integers themselves, where those that are stored are so much more: bounds
+        # of an activation may have changed zero points.
+        whole = (replace(WHOLE, zero=each.zero - zero) for each in (of_x, of_y))
+        return averages(counts, *whole, low, high, away=True)
+    says = ARITHMETICS[graph.requantise]
+    if node.attrs.get("mean"):  # which may round otherwise than a pool
+        return says.mean(counts[0], of_x, of_y, low, high)
+    return says.average(counts, of_x, of_y, low, high)
 
 
 def lower(
@@ -167,27 +143,14 @@ def lower(
 
 def numbers_of(form: Average | Wide) -> dict[str, Param]:
     """The members of ec_int8_average but for `vary`."""
-    names = ("offset", "right", "low", "high")
     if isinstance(form, Wide):
-        return {"scaling": "wide", **dict.fromkeys((*names, "zero"), 0)}
-    zero = form.zero if isinstance(form, Even) else 0
-    numbers = {name: getattr(form, name) for name in names}
-    return {"scaling": _SCALINGS[type(form)], **numbers, "zero": zero}
+        return {"scaling": "wide", **dict.fromkeys(_NUMBERS, 0)}
+    return {"scaling": form.scaling, **{name: getattr(form, name) for name in _NUMBERS}}
 
 
 def words_of(form: Average | Wide, counts: tuple[int, ...]) -> Words:
-    """Start and multiplier, or a `Wide`'s words, by count where there are several."""
-    if isinstance(form, Away):
-        return np.zeros(2, np.int32)
-    if isinstance(form, Halves):
-        return np.array([form.start, 0], np.int32)
-    if isinstance(form, Doubled):
-        return np.array([form.start, form.multiplier], np.int32)
-    if isinstance(form, Wide):
-        known = np.stack(form.words, axis=1)
-    else:
-        factors = form.factor if isinstance(form, Linear) else form.multiplier
-        known = np.stack([np.array(form.start), np.array(factors)], axis=1).astype(np.int32)
+    """Start and factor, or a `Wide`'s words, by count where there are several."""
+    known = np.stack(form.words, axis=1)
     if len(counts) == 1:
         return known.reshape(-1)
     words = np.zeros((counts[-1] + 1, known.shape[1]), np.int32)
@@ -203,13 +166,12 @@ def _work(call: Call, maximum: bool) -> Work:
     moved = float(taps * windows * shape[1] * bytes_each + call.out_bytes)
     finished = _NARROW_EACH if THUMB_1 in call.target.features else _EACH
     alone = shape[1] * finished if with_int16(call.node, call.graph) and not maximum else 0.0
-    if call.target.is_scalar:
-        loops = (_BY_BYTE if wide == 1 else _BY_WORD) if maximum else _AVERAGE
-        window, pixel, tap, result = (each.on(call.target, reals=False) for each in loops)
-        cycles = window + alone + taps * (pixel + vectors * tap) + vectors * result
-        return Work(0.0, windows * cycles, 0.0, moved)
-    if call.target.single_issue:
-        cycles = windows * (_WINDOW_CYCLES + alone + vectors * (_CYCLES * taps + 8))
-        return Work(0.0, cycles, 0.0, moved)
+    loops = (_BY_BYTE if wide == 1 else _BY_WORD) if maximum else _AVERAGE
+    window, pixel, tap, result = (each.on(call.target, reals=False) for each in loops)
     each = _MAX * taps + 2 if maximum else _SUM * taps + (0.0 if alone else _RESULT)
-    return Work(windows * (_WINDOW + alone + vectors * each), 0.0, 0.0, moved)
+    return call.in_integers(
+        windows * (window + alone + taps * (pixel + vectors * tap) + vectors * result),
+        windows * (_WINDOW_CYCLES + alone + vectors * (_CYCLES * taps + 8)),
+        windows * (_WINDOW + alone + vectors * each),
+        moved,
+    )
