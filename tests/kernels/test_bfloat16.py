@@ -15,7 +15,7 @@ import pytest
 
 from edgeconv.ir.activation import Activation
 from edgeconv.ir.request import Request
-from edgeconv.kernels.algorithms.bfloat16.candidate import candidates
+from edgeconv.kernels.algorithms.bfloat16 import ALGORITHM
 from edgeconv.kernels.algorithms.problem import problem_of
 from edgeconv.kernels.algorithms.rows.plan import BLOCK
 from edgeconv.kernels.storage import formats
@@ -115,7 +115,7 @@ def test_against_float64(build: Build, folder: Path) -> None:
     panels = conv((1, 40, 13, 9), 3 * build.target.lanes + 1, (3, 3), (1, 1, 1, 1), residual=True)
     found += cases(panels, few)
     problem = problem_of(found[-1].layer.node, found[-1].graph)
-    plan = candidates(problem, few.target)[0].plan
+    plan = ALGORITHM.candidates(problem, few.target)[0].plan
     assert plan.rows > plan.chunk
     check(build, found, folder)
 

@@ -13,7 +13,7 @@ from edgeconv.base.errors import EdgeconvError
 from edgeconv.ir.encoding import Encoding
 from edgeconv.ir.graph import Graph, Node, Tensor
 from edgeconv.kernels import algorithms
-from edgeconv.kernels.algorithms.bfloat16.candidate import candidates
+from edgeconv.kernels.algorithms.bfloat16 import ALGORITHM
 from edgeconv.kernels.algorithms.filter_order import FilterOrder
 from edgeconv.kernels.algorithms.problem import problem_of
 from edgeconv.kernels.algorithms.rows.traffic import traffic
@@ -140,7 +140,7 @@ def test_panels_fit_their_share() -> None:
     big = graph(256, 64, size=112)
     node = replace(big.nodes[0], attrs={**big.nodes[0].attrs, "storage": Encoding(16)})
     problem = problem_of(node, big)
-    plan = candidates(problem, ZEN4.target)[0].plan
+    plan = ALGORITHM.candidates(problem, ZEN4.target)[0].plan
     assert plan.panel.bytes <= 3 / 8 * 2**20
     assert plan.chunk < plan.rows
     levels = traffic(problem, plan, ZEN4.target)

@@ -8,7 +8,7 @@ does.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from math import isfinite
 
 from edgeconv.ir.activation import NONE, Activation
@@ -25,19 +25,6 @@ from edgeconv.kernels.algorithms.wide_sums import wide_sums_of
 
 
 @dataclass(frozen=True, slots=True)
-class Reason:
-    """A reason for float32.  ``name``: in report.json.  ``why``: behind "is computed in float32:".
-    ``way_out``: what would change it, "" where nothing does."""
-
-    name: str
-    why: str
-    way_out: str = ""
-
-    def __str__(self) -> str:
-        return f"{self.why}; {self.way_out}" if self.way_out else self.why
-
-
-@dataclass(frozen=True, slots=True)
 class _Layer:
     """A layer and what is asked about it.  ``roundings``: tensor -> what it was rounded to last, as
     `ir.grids.rounded_to` has it."""
@@ -51,7 +38,21 @@ class _Layer:
         return self.roundings.get(self.node.inputs[0])
 
 
-_Rule = tuple[Reason, Callable[[_Layer], bool]]
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """A reason for float32.  ``name``: in report.json.  ``why``: behind "is computed in float32:".
+    ``way_out``: what would change it, "" where nothing does.  ``holds``: whether it is one of a
+    layer."""
+
+    name: str
+    why: str
+    way_out: str = ""
+    holds: Callable[[_Layer], bool] = field(
+        default=lambda layer: True, kw_only=True, compare=False, repr=False
+    )
+
+    def __str__(self) -> str:
+        return f"{self.why}; {self.way_out}" if self.way_out else self.why
 
 
 def no_integers(node: Node, graph: Graph, roundings: Mapping[str, Activation]) -> Reason | None:
@@ -63,7 +64,7 @@ def no_integers(node: Node, graph: Graph, roundings: Mapping[str, Activation]) -
     if any(found(node, graph) is not None for found in forms):
         return None
     layer = _Layer(node, graph, roundings)
-    return next(reason for reason, holds in (_OF_TWO if of_two else _RULES) if holds(layer))
+    return next(reason for reason in (_OF_TWO if of_two else _RULES) if reason.holds(layer))
 
 
 def _scales_lie(how: str) -> Callable[[_Layer], bool]:
@@ -154,194 +155,158 @@ def _is_wide_to_float32(layer: _Layer) -> bool:
 
 
 _PER_TENSOR = "quantise it per tensor"
-_RULES: tuple[_Rule, ...] = (
-    (
-        Reason(
-            "filter-scales",
-            "its filters have scales along the input channels",
-            "quantise them per tensor or per output channel",
-        ),
-        _scales_lie(ALONG_IN_C),
+_RULES: tuple[Reason, ...] = (
+    Reason(
+        "filter-scales",
+        "its filters have scales along the input channels",
+        "quantise them per tensor or per output channel",
+        holds=_scales_lie(ALONG_IN_C),
     ),
-    (
-        Reason(
-            "filter-blocks",
-            "its filters have scales in blocks, which are not multiples of one",
-            "quantise them per tensor or per output channel, or with powers of two",
-        ),
-        _scales_lie(IN_BLOCKS),
+    Reason(
+        "filter-blocks",
+        "its filters have scales in blocks, which are not multiples of one",
+        "quantise them per tensor or per output channel, or with powers of two",
+        holds=_scales_lie(IN_BLOCKS),
     ),
-    (
-        Reason(
-            "filters",
-            "its filters are in memory as float32",
-            "quantise weights to int8, with one scale or one per output channel",
-        ),
-        lambda layer: not _has_scales(layer),
+    Reason(
+        "filters",
+        "its filters are in memory as float32",
+        "quantise weights to int8, with one scale or one per output channel",
+        holds=lambda layer: not _has_scales(layer),
     ),
-    (
-        Reason(
-            "filter-bits",
-            "its filters need more than 8 bits",
-            "quantise weights to int8 or uint8",
-        ),
-        lambda layer: _filter_bits(layer) > INT8.bits,
+    Reason(
+        "filter-bits",
+        "its filters need more than 8 bits",
+        "quantise weights to int8 or uint8",
+        holds=lambda layer: _filter_bits(layer) > INT8.bits,
     ),
-    (
-        Reason(
-            "small-filters",
-            "its filters have fewer than 8 bits",
-            "quantise weights to int8",
-        ),
-        lambda layer: _filter_bits(layer) < INT8.bits,
+    Reason(
+        "small-filters",
+        "its filters have fewer than 8 bits",
+        "quantise weights to int8",
+        holds=lambda layer: _filter_bits(layer) < INT8.bits,
     ),
-    (
-        Reason(
-            "input",
-            "its input is not quantised",
-            "quantise activations too: QuantizeLinear and DequantizeLinear in front of it",
-        ),
-        lambda layer: layer.input_rounding is None and _is_stored_as_float32(layer),
+    Reason(
+        "input",
+        "its input is not quantised",
+        "quantise activations too: QuantizeLinear and DequantizeLinear in front of it",
+        holds=lambda layer: layer.input_rounding is None and _is_stored_as_float32(layer),
     ),
-    (
-        Reason(
-            "input-zeros",
-            "its input has a zero point for each channel",
-            "quantise it with one zero point",
-        ),
-        _has_several_zeros,
+    Reason(
+        "input-zeros",
+        "its input has a zero point for each channel",
+        "quantise it with one zero point",
+        holds=_has_several_zeros,
     ),
-    (
-        Reason(
-            "input-joined",
-            "its input has several scales, and is joined or split in front of it",
-            _PER_TENSOR,
-        ),
-        lambda layer: _has_several_scales(layer) and _keeps_channels(layer),
+    Reason(
+        "input-joined",
+        "its input has several scales, and is joined or split in front of it",
+        _PER_TENSOR,
+        holds=lambda layer: _has_several_scales(layer) and _keeps_channels(layer),
     ),
-    (
-        Reason(
-            "input-scales",
-            "its input has a scale for each channel, and it adds up channels",
-            _PER_TENSOR,
-        ),
-        _has_several_scales,
+    Reason(
+        "input-scales",
+        "its input has a scale for each channel, and it adds up channels",
+        _PER_TENSOR,
+        holds=_has_several_scales,
     ),
-    (
-        Reason(
-            "input-range",
-            "no int8 or int16 has all numbers of its input, and 0",
-            "quantise it to 8 or 16 bits with a zero point among them",
-        ),
-        lambda layer: _has_no_integers(layer) and _is_stored_as_float32(layer),
+    Reason(
+        "input-range",
+        "no int8 or int16 has all numbers of its input, and 0",
+        "quantise it to 8 or 16 bits with a zero point among them",
+        holds=lambda layer: _has_no_integers(layer) and _is_stored_as_float32(layer),
     ),
-    (
-        Reason(
-            "input-output",
-            "its input is a float32 output of the model as well",
-            "let the model give out the integers, or not this tensor",
-        ),
-        lambda layer: _is_stored_as_float32(layer) and _is_given_out(layer),
+    Reason(
+        "input-output",
+        "its input is a float32 output of the model as well",
+        "let the model give out the integers, or not this tensor",
+        holds=lambda layer: _is_stored_as_float32(layer) and _is_given_out(layer),
     ),
-    (
-        Reason(
-            "input-storage",
-            "its input is joined of tensors that have no integers in common",
-            "quantise them with one scale and zero point",
-        ),
-        _is_stored_as_float32,
+    Reason(
+        "input-storage",
+        "its input is joined of tensors that have no integers in common",
+        "quantise them with one scale and zero point",
+        holds=_is_stored_as_float32,
     ),
-    (
-        Reason(
-            "result",
-            "its result is not quantised",
-            "quantise it: QuantizeLinear and DequantizeLinear behind the layer",
-        ),
-        _is_never_rounded,
+    Reason(
+        "result",
+        "its result is not quantised",
+        "quantise it: QuantizeLinear and DequantizeLinear behind the layer",
+        holds=_is_never_rounded,
     ),
-    (
-        Reason(
-            "sum-not-rounded",
-            "a sum with another tensor stands in front of the rounding of its result",
-            "quantise the result of the layer in front of the addition",
-        ),
-        _adds_unrounded,
+    Reason(
+        "sum-not-rounded",
+        "a sum with another tensor stands in front of the rounding of its result",
+        "quantise the result of the layer in front of the addition",
+        holds=_adds_unrounded,
     ),
-    (
-        Reason(
-            "activation",
-            "another activation than ReLU or Clip stands in front of the rounding of its result",
-            "quantise what the activation reads",
-        ),
-        _has_activation,
+    Reason(
+        "activation",
+        "another activation than ReLU or Clip stands in front of the rounding of its result",
+        "quantise what the activation reads",
+        holds=_has_activation,
     ),
-    (
-        Reason("residual", "what is added to its result is in memory as float32", "quantise it"),
-        _adds_float32,
+    Reason(
+        "residual",
+        "what is added to its result is in memory as float32",
+        "quantise it",
+        holds=_adds_float32,
     ),
-    (
-        Reason("result-range", "no int8 or int16 has all numbers of its result", _PER_TENSOR),
-        _has_other_result,
+    Reason(
+        "result-range",
+        "no int8 or int16 has all numbers of its result",
+        _PER_TENSOR,
+        holds=_has_other_result,
     ),
-    (
-        Reason(
-            "wide-input",
-            "its input has 16 bits, its result is in memory as float32, and 32 bits do not hold "
-            "its sums",
-            "quantise its result",
-        ),
-        _is_wide_to_float32,
+    Reason(
+        "wide-input",
+        "its input has 16 bits, its result is in memory as float32, and 32 bits do not hold "
+        "its sums",
+        "quantise its result",
+        holds=_is_wide_to_float32,
     ),
-    (
-        Reason("no-form", "no form in integers is exact for its scales and bias"),
-        lambda _: True,
-    ),
+    Reason("no-form", "no form in integers is exact for its scales and bias"),
 )
 # Of a product of two tensors.
-_OF_TWO: tuple[_Rule, ...] = (
-    (
-        Reason(
-            "product-constant", "one of its operands is a constant stack, on the right or broadcast"
-        ),
-        lambda layer: _reads(layer, _is_constant),
+_OF_TWO: tuple[Reason, ...] = (
+    Reason(
+        "product-constant",
+        "one of its operands is a constant stack, on the right or broadcast",
+        holds=lambda layer: _reads(layer, _is_constant),
     ),
-    (
-        Reason(
-            "product-input",
-            "one of its inputs is not quantised",
-            "quantise both: QuantizeLinear and DequantizeLinear in front of each",
-        ),
-        lambda layer: _reads(
+    Reason(
+        "product-input",
+        "one of its inputs is not quantised",
+        "quantise both: QuantizeLinear and DequantizeLinear in front of each",
+        holds=lambda layer: _reads(
             layer, lambda each: each.input_rounding is None and _is_stored_as_float32(each)
         ),
     ),
-    (
-        Reason("product-scales", "one of its inputs has several scales", _PER_TENSOR),
-        lambda layer: _reads(layer, _has_several_scales),
+    Reason(
+        "product-scales",
+        "one of its inputs has several scales",
+        _PER_TENSOR,
+        holds=lambda layer: _reads(layer, _has_several_scales),
     ),
-    (
-        Reason(
-            "product-bits",
-            "no int8 or int16 has all numbers of one of its inputs, and 0",
-            "quantise both to 8 or 16 bits with a zero point among them",
+    Reason(
+        "product-bits",
+        "no int8 or int16 has all numbers of one of its inputs, and 0",
+        "quantise both to 8 or 16 bits with a zero point among them",
+        holds=lambda layer: _reads(layer, _has_no_integers),
+    ),
+    Reason(
+        "product-storage",
+        "one of its inputs is in memory as float32",
+        holds=lambda layer: _reads(layer, _is_stored_as_float32),
+    ),
+    Reason(
+        "product-wide",
+        "one of its inputs has 16 bits, and its result is in memory as float32",
+        "quantise its result",
+        holds=lambda layer: (
+            _reads(layer, _is_wide) and layer.graph[layer.node.output].storage == FLOAT32
         ),
-        lambda layer: _reads(layer, _has_no_integers),
     ),
-    (
-        Reason("product-storage", "one of its inputs is in memory as float32"),
-        lambda layer: _reads(layer, _is_stored_as_float32),
-    ),
-    (
-        Reason(
-            "product-wide",
-            "one of its inputs has 16 bits, and its result is in memory as float32",
-            "quantise its result",
-        ),
-        lambda layer: _reads(layer, _is_wide) and layer.graph[layer.node.output].storage == FLOAT32,
-    ),
-    (
-        Reason("product-form", "no form in integers is exact for its scales and depth"),
-        lambda _: True,
-    ),
+    Reason("product-form", "no form in integers is exact for its scales and depth"),
 )
-REASONS: tuple[Reason, ...] = tuple(reason for reason, _ in (*_RULES, *_OF_TWO))
+REASONS: tuple[Reason, ...] = (*_RULES, *_OF_TWO)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Flag
 
@@ -55,6 +55,21 @@ def row_major_only(node: Node, graph: Graph, target: Target) -> Sequence[LayoutO
 def channels_last_only(node: Node, graph: Graph, target: Target) -> Sequence[LayoutOption]:
     """The layouts of a convolution whose channels lie side by side, those of the residual too."""
     del graph, target
+    return convolved(node, {CHANNELS_LAST: 0.0}, {CHANNELS_LAST: 0.0})
+
+
+def convolved(
+    node: Node, reads: Mapping[Layout, float], writes: Mapping[Layout, float]
+) -> Sequence[LayoutOption]:
+    """Every input layout of a convolution with every output layout, which a residual has too; each
+    with its penalty."""
     constants = (ROW_MAJOR,) * (sum(1 for name in node.inputs if name) - 1)
-    residual = (CHANNELS_LAST,) if node.epilogue.residual else ()
-    return (LayoutOption((CHANNELS_LAST, *constants, *residual), (CHANNELS_LAST,)),)
+    return [
+        LayoutOption(
+            (source, *constants, *((result,) if node.epilogue.residual else ())),
+            (result,),
+            cost_in + cost_out,
+        )
+        for result, cost_out in writes.items()
+        for source, cost_in in reads.items()
+    ]

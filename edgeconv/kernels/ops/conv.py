@@ -88,7 +88,8 @@ def convolution(
     return y if added == bias else with_bias(y, Term(formula, bias))
 
 
-def _macs(node: Node, graph: Graph) -> int:
+def macs(node: Node, graph: Graph) -> int:
+    """Every output is a sum over a filter."""
     weights = graph[node.inputs[1]].shape
     return graph[node.output].size * math.prod(weights[1:])
 
@@ -99,7 +100,7 @@ OPERATOR = Operator(
     shapes={"Conv": _shape},
     lower=algorithms.lower,
     layouts=algorithms.layouts,
-    macs=_macs,
+    macs=macs,
     fuses=True,
     stored=Stored.BOTH,
 )

@@ -10,7 +10,6 @@ and Conv have them; sums of (q - zero point) times filters, in units, and the bi
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
@@ -27,9 +26,10 @@ from edgeconv.kernels.algorithms.problem import ConvProblem, problem_of
 from edgeconv.kernels.lowering.calls import kernel_layer
 from edgeconv.kernels.lowering.images import layouts_of, padding
 from edgeconv.kernels.lowering.loops import pair_cycles
-from edgeconv.kernels.lowering.options import LayoutOption, Stored
+from edgeconv.kernels.lowering.options import LayoutOption, Stored, convolved
 from edgeconv.kernels.lowering.work import Call
 from edgeconv.kernels.ops.base import Operator
+from edgeconv.kernels.ops.conv import macs
 from edgeconv.kernels.ops.dense import dense_problem
 from edgeconv.target.targets import Target
 
@@ -69,11 +69,9 @@ def _lower_quantise(node: Node, graph: Graph, target: Target) -> Layer:
 
 def _layouts(node: Node, graph: Graph, target: Target) -> Sequence[LayoutOption]:
     """Channels side by side; numbers beside the input are vectors."""
-    image = CHANNELS_LAST if node.op == DYNAMIC["Conv"] else ROW_MAJOR
-    beside = (ROW_MAJOR,) * (sum(1 for name in node.inputs if name) - 1)
-    residual = (image,) if node.epilogue.residual else ()
     del graph, target
-    return (LayoutOption((image, *beside, *residual), (image,)),)
+    image = {CHANNELS_LAST if node.op == DYNAMIC["Conv"] else ROW_MAJOR: 0.0}
+    return convolved(node, image, image)
 
 
 _PROBLEMS: dict[str, Callable[[Node, Graph], ConvProblem]] = {
@@ -103,11 +101,6 @@ def computable(node: Node, graph: Graph, target: Target) -> bool:
     return bool(candidates(problem, node, graph, target))
 
 
-def _macs(node: Node, graph: Graph) -> int:
-    weights = graph[node.inputs[1]].shape
-    return graph[node.output].size * math.prod(weights[1:])
-
-
 OPERATOR = (
     Operator(
         name="DynamicQuantise",
@@ -120,7 +113,7 @@ OPERATOR = (
             name=name,
             lower=_lower,
             layouts=_layouts,
-            macs=_macs,
+            macs=macs,
             fuses=True,
             stored=Stored.WRITES,
         )

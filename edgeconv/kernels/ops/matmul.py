@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from edgeconv.ir.choice import Layer
 from edgeconv.ir.graph import Graph, Node
-from edgeconv.ir.layout import ROW_MAJOR
 from edgeconv.kernels.algorithms.int8_packed import product as packed
 from edgeconv.kernels.algorithms.int16.product import (
     lower_wide_product,
@@ -15,9 +14,10 @@ from edgeconv.kernels.algorithms.int16.product import (
 )
 from edgeconv.kernels.algorithms.integer import product as scalar
 from edgeconv.kernels.algorithms.product_sums import PLACES, depth_of
+from edgeconv.kernels.algorithms.products import product_of
 from edgeconv.kernels.lowering.calls import kernel_layer, residual_in_place
 from edgeconv.kernels.lowering.integers import with_integers
-from edgeconv.kernels.lowering.nest import broadcast_strides, collapse, dense_strides, require_loops
+from edgeconv.kernels.lowering.nest import require_loops
 from edgeconv.kernels.lowering.options import LayoutOption, row_major_only
 from edgeconv.kernels.lowering.work import Call
 from edgeconv.kernels.ops.base import Operator
@@ -77,18 +77,9 @@ def lower(node: Node, graph: Graph, target: Target) -> Layer:
 
 
 def _lower_real(node: Node, graph: Graph, target: Target) -> Layer:
-    """A stack of products; a vector operand is a matrix of one row (a) or one column (b)."""
-    a, b = (graph[name].shape for name in node.inputs)
-    a_full = a if len(a) > 1 else (1, *a)
-    b_full = b if len(b) > 1 else (*b, 1)
-    m, k, n = a_full[-2], a_full[-1], b_full[-1]
-    out = graph[node.output].shape
-    stack = out[: len(out) - (len(a) > 1) - (len(b) > 1)]
-    a_moves = broadcast_strides(a_full[:-2], ROW_MAJOR, stack, ROW_MAJOR)
-    b_moves = broadcast_strides(b_full[:-2], ROW_MAJOR, stack, ROW_MAJOR)
-    batch = collapse(stack, a_moves, b_moves, dense_strides(stack))
-    require_loops(node, len(batch.sizes))
-    tile = tile_of(m, n, target)
+    product = product_of(node, graph)
+    require_loops(node, len(product.sizes))
+    m, tile = product.m, tile_of(product.m, product.n, target)
     call, macs = Call(node, graph, target), _macs(node, graph)
     return kernel_layer(
         call,
@@ -96,12 +87,12 @@ def _lower_real(node: Node, graph: Graph, target: Target) -> Layer:
         "ops/matmul.c.j2",
         operands=dict(zip("ab", node.inputs, strict=True)),
         params={
-            "sizes": batch.sizes,
-            "a_batch": tuple(step * m * k for step in batch.strides[0]),
-            "b_batch": tuple(step * k * n for step in batch.strides[1]),
+            "sizes": product.sizes,
+            "a_batch": product.a.batch,
+            "b_batch": product.b.batch,
             "m": m,
-            "n": n,
-            "k": k,
+            "n": product.n,
+            "k": product.k,
             "rows": -(-m // -(-m // tile.rows)),  # as even as they come
             "vectors": tile.vectors,
         },

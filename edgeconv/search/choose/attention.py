@@ -23,7 +23,7 @@ from edgeconv.ir.graph import Graph, Node, Tensor, origins
 from edgeconv.ir.strided import Strided, common
 from edgeconv.kernels.lowering.nest import MOST_LOOPS
 from edgeconv.kernels.ops.attention import ATTENTION
-from edgeconv.search.choose.prices import Prices
+from edgeconv.search.choose.prices import is_cheaper
 from edgeconv.target.price import Machine
 from edgeconv.target.targets import Target
 
@@ -66,7 +66,7 @@ def with_attention(
         made = _with(graph, name, kept.isdisjoint)
         if made is None:
             continue
-        cheaper = _cost(made, graph, target, machine) < _cost(graph, made, target, machine)
+        cheaper = is_cheaper(made, graph, target, machine)
         graph = made if minimum_ram or cheaper else graph
     return graph
 
@@ -338,10 +338,3 @@ def _causal(mask: str, m: int, n: int, editor: Editor) -> int | None:
     late = np.arange(n) > np.arange(m)[:, np.newaxis] + behind
     most = _VANISHES if behind >= 0 else -np.inf
     return behind if (rows[late] <= most).all() and (rows[~late] == 0).all() else None
-
-
-def _cost(graph: Graph, other: Graph, target: Target, machine: Machine | None) -> float:
-    """The cost of the nodes of ``graph`` that ``other`` has not."""
-    prices, same = Prices(graph, target, machine), set(map(id, other.nodes))
-    nodes = (node for node in graph.nodes if id(node) not in same)
-    return sum(min(way.cost for way in prices.ways(node, graph)) for node in nodes)

@@ -19,7 +19,7 @@ from edgeconv.ir.ranges import RANGE, SCALE
 from edgeconv.kernels.algorithms.int8_packed.run_time import STORED
 from edgeconv.kernels.algorithms.widening import widened
 from edgeconv.kernels.ops.dynamic_products import computable
-from edgeconv.search.choose.prices import Prices
+from edgeconv.search.choose.prices import is_cheaper
 from edgeconv.search.choose.run_time_ranges import ranged
 from edgeconv.target.price import Machine
 from edgeconv.target.targets import Target
@@ -51,7 +51,7 @@ def in_integers(
     graph = ranged(graph)
     for name in quantised_at_run_time(graph):
         made = _with_integers(graph, name, target, kept.isdisjoint)
-        if made and _cost(made, graph, target, machine) < _cost(graph, made, target, machine):
+        if made and is_cheaper(made, graph, target, machine):
             graph = made
     return graph
 
@@ -241,10 +241,3 @@ def _put(position: int, last: Node, editor: Editor) -> None:
         editor.replace(at, None)
         at = reader
     editor.replace(at, last)
-
-
-def _cost(graph: Graph, other: Graph, target: Target, machine: Machine | None) -> float:
-    """The cost of the nodes of ``graph`` that ``other`` has not."""
-    prices, same = Prices(graph, target, machine), set(map(id, other.nodes))
-    nodes = (node for node in graph.nodes if id(node) not in same)
-    return sum(min(way.cost for way in prices.ways(node, graph)) for node in nodes)

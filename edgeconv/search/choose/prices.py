@@ -306,3 +306,15 @@ def algorithms_of(node: Node, graph: Graph, target: Target) -> dict[str, float]:
         options = operators()[node.op].layouts(asked, graph, target)
         found[name] = prices.cost(asked, graph, options[0])
     return dict(sorted(found.items(), key=lambda each: each[1]))
+
+
+def is_cheaper(graph: Graph, other: Graph, target: Target, machine: Machine | None) -> bool:
+    """Whether the nodes of ``graph`` that ``other`` has not cost less than those of ``other`` that
+    ``graph`` has not."""
+
+    def cost(graph: Graph, other: Graph) -> float:
+        prices, same = Prices(graph, target, machine), set(map(id, other.nodes))
+        nodes = (node for node in graph.nodes if id(node) not in same)
+        return sum(min(way.cost for way in prices.ways(node, graph)) for node in nodes)
+
+    return cost(graph, other) < cost(other, graph)

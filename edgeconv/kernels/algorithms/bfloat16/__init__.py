@@ -6,14 +6,54 @@ Rounding the input changes results, so that it is computed so only where the use
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
+from edgeconv.ir.candidate import OPERANDS
+from edgeconv.ir.choice import Layer
 from edgeconv.ir.graph import Graph, Node
-from edgeconv.ir.layout import CHANNELS_LAST, ROW_MAJOR, Layout, blocked
+from edgeconv.ir.layout import CHANNELS_LAST, Layout, blocked
+from edgeconv.ir.work import Work
 from edgeconv.kernels.algorithms.base import Algorithm
-from edgeconv.kernels.algorithms.bfloat16.candidate import COMPUTE, candidates
-from edgeconv.kernels.algorithms.bfloat16.lower import lower
-from edgeconv.kernels.lowering.options import LayoutOption, Stored
+from edgeconv.kernels.algorithms.layer import conv_layer
+from edgeconv.kernels.algorithms.problem import ConvProblem
+from edgeconv.kernels.algorithms.rows.candidate import RowsCandidate, rows_candidate
+from edgeconv.kernels.algorithms.rows.params import HEADERS, displayed, gemm_params
+from edgeconv.kernels.algorithms.rows.plan import RowsPlan, make_plan
+from edgeconv.kernels.algorithms.work import encoding, taps_met, tiled
+from edgeconv.kernels.lowering.calls import residual_overwritten
+from edgeconv.kernels.lowering.options import LayoutOption, Stored, convolved
+from edgeconv.kernels.lowering.work import Call, width
+from edgeconv.target.micro_kernel import Lies
 from edgeconv.target.targets import Target
+
+COMPUTE = "bfloat16"
+# Slots to bring a vector of channels of one pixel to the panel: load, half a rounding, half a
+# store; of a rounding in steps and a transposition where the pixels lie side by side.
+PACK_SLOTS = {Lies.STRIDED: 2.0, Lies.PACKED: 12.0}
+
+
+def _candidates(problem: ConvProblem, target: Target) -> tuple[RowsCandidate, ...]:
+    """The cheapest plan, where the core multiplies pairs and filters are stored for it; a depthwise
+    convolution has no second channel to make a pair with."""
+    able = target.multiplying(COMPUTE)
+    if not able or problem.filters_as != OPERANDS[COMPUTE] or problem.group_in_c == 1:
+        return ()
+    decode = target.decoding(problem.in_as).vector
+    plan = make_plan(problem, target, able, lambda kernel: PACK_SLOTS[kernel.lies] + decode)
+    work = _work(problem, plan, target)
+    return (rows_candidate("bfloat16", COMPUTE, problem, plan, target, work),)
+
+
+def _work(problem: ConvProblem, plan: RowsPlan, target: Target) -> Work:
+    """Two multiply-adds in a lane per slot, as planned; the tile reads pairs from a panel."""
+    pixels, filters = plan.largest_rows, plan.vectors * target.lanes
+    tiles = tiled(problem, target, (pixels, filters), plan.cost, met=taps_met(problem))
+    pairs = tiles.weight_bytes * pixels / filters  # per tile
+    read = problem.in_elements * width(problem.in_as)
+    if problem.finish.residual_as:
+        read += problem.out_elements * width(problem.finish.residual_as)
+    data = pairs + read + problem.out_elements * width(problem.out_as)
+    return replace(tiles, data_bytes=data, decoding=encoding(problem, target))
 
 
 def _layouts(node: Node, graph: Graph, target: Target) -> Sequence[LayoutOption]:
@@ -28,23 +68,44 @@ def _layouts(node: Node, graph: Graph, target: Target) -> Sequence[LayoutOption]
         reads = {xc: float(xc.elements(x.shape) - x.size), **reads}
     if whole_out:
         writes = {xc: float(xc.elements(y.shape) - y.size), **writes}
-    fixed = (ROW_MAJOR,) * (sum(1 for name in node.inputs if name) - 1)
-    return [
-        LayoutOption(
-            (source, *fixed, *((result,) if node.epilogue.residual else ())),
-            (result,),
-            cost_in + cost_out,
-        )
-        for result, cost_out in writes.items()
-        for source, cost_in in reads.items()
-    ]
+    return convolved(node, reads, writes)
+
+
+def _lower(candidate: RowsCandidate, node: Node, graph: Graph, target: Target) -> Layer:
+    """The kernel call of a Conv node whose layouts are decided."""
+    problem, plan, lanes = candidate.problem, candidate.plan, target.lanes
+    order = plan.order(problem, lanes)
+    residual = node.epilogue.residual
+    return conv_layer(
+        candidate,
+        Call(node, graph, target),
+        "gemm",
+        params={
+            **gemm_params(problem, plan, lanes),
+            "prefetch": plan.fetches(target),
+            "residual": bool(residual),
+            "filters_as": "EC_F32",  # they are multiplied as they are stored
+            "zero": 0,
+            "requantise": (),
+            "words_at": (),
+        },
+        headers=(
+            plan.kernel.header,
+            *HEADERS,
+            *("ec_gemm_spec.h", "ec_gemm.h"),
+        ),
+        filters=(order.elements, order.pack),
+        pointers=("filters", "panels"),
+        aliases=residual_overwritten(node, graph),
+        plan=displayed(candidate, lanes),
+    )
 
 
 ALGORITHM = Algorithm(
     "bfloat16",
-    candidates,
+    _candidates,
     _layouts,
-    lower,
+    _lower,
     Stored.BOTH,
     compute=COMPUTE,
     requires="it needs a core that multiplies bfloat16 (`bfloat16 = true` in the board's file), "

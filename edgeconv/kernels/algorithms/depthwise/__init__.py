@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from edgeconv.ir.choice import Layer
 from edgeconv.ir.graph import Graph, Node
-from edgeconv.ir.layout import ROW_MAJOR, blocked
+from edgeconv.ir.layout import blocked
 from edgeconv.ir.work import CacheTraffic, Work
 from edgeconv.kernels.algorithms.axis import axes_of
 from edgeconv.kernels.algorithms.base import Algorithm
@@ -31,7 +31,7 @@ from edgeconv.kernels.algorithms.strips import Segment, flatten, segments
 from edgeconv.kernels.algorithms.traffic import Runs, lost
 from edgeconv.kernels.algorithms.work import encoding, epilogue, taps_met
 from edgeconv.kernels.lowering.calls import residual_overwritten
-from edgeconv.kernels.lowering.options import LayoutOption, Stored
+from edgeconv.kernels.lowering.options import LayoutOption, Stored, convolved
 from edgeconv.kernels.lowering.work import Call, width
 from edgeconv.target.targets import Target
 
@@ -77,10 +77,8 @@ def _candidates(problem: ConvProblem, target: Target) -> tuple[ConvCandidate[Dep
 
 def _layouts(node: Node, graph: Graph, target: Target) -> Sequence[LayoutOption]:
     del graph
-    xc = blocked(target.lanes)
-    fixed = (ROW_MAJOR,) * (sum(1 for name in node.inputs if name) - 1)
-    residual = (xc,) if node.epilogue.residual else ()
-    return (LayoutOption((xc, *fixed, *residual), (xc,)),)
+    xc = {blocked(target.lanes): 0.0}
+    return convolved(node, xc, xc)
 
 
 def pack_depthwise(

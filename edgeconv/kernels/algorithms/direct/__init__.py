@@ -9,7 +9,7 @@ from edgeconv.ir.layout import CHANNELS_LAST, ROW_MAJOR, Layout, blocked
 from edgeconv.kernels.algorithms.base import Algorithm
 from edgeconv.kernels.algorithms.direct.candidate import candidates, retiled
 from edgeconv.kernels.algorithms.direct.lower import lower
-from edgeconv.kernels.lowering.options import LayoutOption, Stored
+from edgeconv.kernels.lowering.options import LayoutOption, Stored, convolved
 from edgeconv.target.targets import Target
 
 
@@ -26,16 +26,7 @@ def _layouts(node: Node, graph: Graph, target: Target) -> Sequence[LayoutOption]
     writes: dict[Layout, float] = {xc: padding, CHANNELS_LAST: 0.25 * y.size}
     if pixels == 1:
         writes = {ROW_MAJOR: 0.0, xc: padding}
-    fixed = (ROW_MAJOR,) * (sum(1 for name in node.inputs if name) - 1)
-    return [
-        LayoutOption(
-            (source, *fixed, *((result,) if node.epilogue.residual else ())),
-            (result,),
-            cost_in + cost_out,
-        )
-        for result, cost_out in writes.items()
-        for source, cost_in in reads.items()
-    ]
+    return convolved(node, reads, writes)
 
 
 ALGORITHM = Algorithm("direct", candidates, _layouts, lower, Stored.BOTH, retiled=retiled)

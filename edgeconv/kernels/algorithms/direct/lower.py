@@ -41,12 +41,9 @@ def _geometry_params(problem: ConvProblem, plan: DirectPlan, lanes: int) -> dict
     if plan.channels and problem.in_layout.order is Order.CHANNELS_LAST:
         block = block_stride = lanes
     return {
+        **problem.window,
         "in_size": in_size,
         "out_size": out_size,
-        "kernel": problem.kernel,
-        "strides": problem.strides,
-        "dilations": problem.dilations,
-        "pads": problem.pads,
         "images": problem.batch if problem.batch > 1 else 0,
         "in_image": source.batch,
         "out_image": target.batch,

@@ -15,7 +15,7 @@ from edgeconv.ir.layout import ROW_MAJOR, blocked
 from edgeconv.kernels.algorithms.base import Algorithm
 from edgeconv.kernels.algorithms.winograd.candidate import candidates, retiled
 from edgeconv.kernels.algorithms.winograd.lower import lower
-from edgeconv.kernels.lowering.options import LayoutOption
+from edgeconv.kernels.lowering.options import LayoutOption, convolved
 from edgeconv.target.targets import Target
 
 
@@ -23,12 +23,10 @@ def _layouts(node: Node, graph: Graph, target: Target) -> Sequence[LayoutOption]
     """Blocks of as many channels as a vector has lanes, in and out; of fewer channels whose phases
     are copied anyway planes, too."""
     xc = blocked(target.lanes) if target.lanes > 1 else ROW_MAJOR
-    fixed = (ROW_MAJOR,) * (sum(1 for name in node.inputs if name) - 1)
-    residual = (xc,) if node.epilogue.residual else ()
     few = graph[node.inputs[0]].shape[1] < target.lanes
     strided = any(stride > 1 for stride in node.attrs["strides"])
     read = (ROW_MAJOR, xc) if few and strided else (xc,)
-    return tuple(LayoutOption((layout, *fixed, *residual), (xc,)) for layout in read)
+    return convolved(node, dict.fromkeys(read, 0.0), {xc: 0.0})
 
 
 ALGORITHM = Algorithm(
