@@ -19,13 +19,13 @@ from onnx import helper
 
 from edgeconv.base import limits
 from edgeconv.base.errors import EdgeconvError
-from edgeconv.ir.layout import Shape
 from edgeconv.model.frontend import inlining, scans, walking
 from edgeconv.model.frontend.data_dependent import DataDependentShapes
 from edgeconv.model.frontend.definitions import DEFINED_IN
 from edgeconv.model.frontend.sequences import Sequences
 from edgeconv.model.frontend.values import static_shape
 from edgeconv.model.frontend.visit import Visit
+from edgeconv.model.frontend.walking import shape_of
 from edgeconv.model.frontend.weights import Weights
 
 _DECIDING = {"If": 1, "Loop": 2}  # operands that say what runs: by operator, the first
@@ -76,7 +76,7 @@ class ControlFlow:
         branches = {attribute.name: attribute.g for attribute in visit.node.attribute}
         name = visit.node.input[0]
         condition = self._walk.constant(name)
-        if condition is None and self._shape(name) is None:
+        if condition is None and shape_of(self._walk, name) is None:
             raise _RefusedError(_AT_RUN_TIME)
         if condition is not None:
             if condition.dtype != np.bool_ or condition.size != 1:
@@ -149,7 +149,7 @@ class ControlFlow:
             return
         count, body = int(attrs["num_scan_inputs"]), attrs["body"]
         states, scanned = [*node.input[: len(node.input) - count]], node.input[-count:]
-        shapes = [shape for name in scanned if (shape := self._shape(name)) is not None]
+        shapes = [shape for name in scanned if (shape := shape_of(self._walk, name)) is not None]
         if len(shapes) < count:
             raise _RefusedError("the shapes of what it scans are not known")
         axes = scans.each(visit, attrs, "scan_input_axes", count)
@@ -186,7 +186,7 @@ class ControlFlow:
         if count > len(given):
             got = f"num_scan_inputs {count} of {len(given)} behind sequence_lens"
             raise visit.invalid(got, "something is scanned, an input")
-        shapes = [shape for name in given if (shape := self._shape(name)) is not None]
+        shapes = [shape for name in given if (shape := shape_of(self._walk, name)) is not None]
         if lengths or len(shapes) < len(given):
             raise _RefusedError("how long its sequences are is not known")
         batch, steps = scans.batch_of(visit, shapes, count)
@@ -368,7 +368,7 @@ class ControlFlow:
 
     def _scalar(self, visit: Visit, name: str) -> str:
         """A condition without dimensions."""
-        shape = self._shape(name)
+        shape = shape_of(self._walk, name)
         if not shape:
             return name
         if set(shape) != {1}:
@@ -387,18 +387,12 @@ class ControlFlow:
         return f"{visit.name}.control/{self._count}"
 
     def _same(self, pair: Sequence[str], what: str) -> None:
-        shapes = [self._shape(name) for name in pair]
+        shapes = [shape_of(self._walk, name) for name in pair]
         if None in shapes or len(set(shapes)) > 1:
             told = " and ".join(
                 "of an unknown shape" if s is None else str(list(s)) for s in shapes
             )
             raise _RefusedError(f"{what} {told}")
-
-    def _shape(self, name: str) -> Shape | None:
-        value, kind = self._walk.constant(name), self._walk.type_of(name)
-        if value is not None:
-            return value.shape
-        return static_shape(kind) if kind is not None else None
 
     def _constant(self, visit: Visit, value: Any) -> str:
         return self._walk.add_constant(self._hint(visit), np.asarray(value))

@@ -46,8 +46,7 @@ def activation(written: Written, function: Activation, x: str, y: str) -> None:
         activation(written, inner, x, gate)
         written.node("Mul", (x, gate), y)
     elif kind == "clip":
-        bounds = (np.float32(alpha), np.float32(function.beta))
-        written.node("Clip", (x, *(written.constant(f"{y}/bound", b) for b in bounds)), y)
+        written.node("Clip", (x, np.float32(alpha), np.float32(function.beta)), y)
     elif kind == "grid":
         _round(written, function, x, y)
     else:
@@ -62,11 +61,11 @@ def table(written: Written, node: Node, inputs: tuple[str, ...], y: str) -> None
         if isinstance(step, Applied):
             activation(written, step.function, names[step.of], name)
         else:
-            operands = (
-                names[each] if isinstance(each, int) else written.constant(y, np.float32(each))
+            operands = [
+                names[each] if isinstance(each, int) else np.float32(each)
                 for each in (step.a, step.b)
-            )
-            written.node(BINARY[step.kind], tuple(operands), name)
+            ]
+            written.node(BINARY[step.kind], operands, name)
         names.append(name)
 
 
@@ -79,12 +78,8 @@ def _round(written: Written, grid: Activation, x: str, y: str) -> None:
     if not kind.low <= zero <= kind.high or count > kind.high - kind.low:
         raise ValueError(f"no ONNX form of {grid}")
     if count < kind.high - kind.low:
-        bound = written.fresh(f"{y}/bounded")
-        largest = np.float32(grid.gamma * grid.alpha)
-        least = np.float32(grid.beta * grid.alpha)
-        limits = (written.constant(f"{y}/bound", limit) for limit in (least, largest))
-        written.node("Clip", (x, *limits), bound)
-        x = bound
+        least, largest = (np.float32(end * grid.alpha) for end in (grid.beta, grid.gamma))
+        x = written.add(y, "Clip", x, least, largest)
     scaling = (
         written.constant(f"{y}/scale", np.float32(grid.alpha)),
         written.constant(f"{y}/zero_point", np.dtype(dtype).type(zero)),

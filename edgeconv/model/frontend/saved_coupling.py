@@ -12,10 +12,7 @@ from edgeconv.model.frontend.saved_trees import DOMAIN
 
 def coupling(written: Written, node: Node, inputs: tuple[str, ...], y: str) -> None:
     """One whose features are the log odds of the pairs."""
-    names = [written.fresh(f"{y}/{what}") for what in ("others", "ratio", "odds", "label")]
-    others, ratio, odds, label = names
-    written.node("Sub", (written.constant(f"{y}/one", np.float32(1)), inputs[0]), others)
-    written.node("Div", (inputs[0], others), ratio)
-    written.node("Log", (ratio,), odds)
-    attrs = attributes_of(written.graph[node.output].shape[-1])
+    others = written.add(y, "Sub", np.float32(1), inputs[0])
+    odds = written.add(y, "Log", written.add(y, "Div", inputs[0], others))
+    attrs, label = attributes_of(written.graph[node.output].shape[-1]), written.fresh(f"{y}/label")
     written.node("SVMClassifier", (odds,), label, y, domain=DOMAIN, **attrs)

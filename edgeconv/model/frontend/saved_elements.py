@@ -8,6 +8,7 @@ from functools import partial
 from types import MappingProxyType
 
 import numpy as np
+import numpy.typing as npt
 from onnx import helper
 
 from edgeconv.ir.array_types import array_type
@@ -125,7 +126,7 @@ def _bit_cast(written: Written, node: Node, inputs: tuple[str, ...], y: str) -> 
 
 
 def _cumulative(written: Written, node: Node, inputs: tuple[str, ...], y: str) -> None:
-    axis = written.constant(f"{y}/axis", np.int64(node.attrs["axis"]))
+    axis = np.int64(node.attrs["axis"])
     flags = {name: int(node.attrs[name]) for name in ("exclusive", "reverse")}
     op_type = "CumProd" if node.attrs["function"] == "mul" else "CumSum"
     written.node(op_type, (inputs[0], axis), y, **flags)
@@ -146,7 +147,7 @@ def _first(written: Written, node: Node, inputs: tuple[str, ...], y: str) -> Non
 
 def _top(written: Written, node: Node, inputs: tuple[str, ...], y: str) -> None:
     axis = int(node.attrs["axis"])
-    k = written.constant(f"{y}/k", np.array([written.graph[node.output].shape[axis]], np.int64))
+    k = np.array([written.graph[node.output].shape[axis]], np.int64)
     outputs, largest = (written.fresh(f"{y}/values"), y), node.attrs["function"] == "greater"
     written.node("TopK", (*inputs, k), *outputs, axis=axis, largest=int(largest))
 
@@ -156,16 +157,13 @@ def _fold(written: Written, node: Node, inputs: tuple[str, ...], y: str) -> None
     dtype = written.graph[node.output].dtype
     kind = {"add": "Sum", "mul": "Prod", "max": "Max", "min": "Min"}[str(node.attrs["function"])]
     ranks = (len(written.graph[name].shape) for name in (node.inputs[0], node.output))
-    axes = written.constant(f"{y}/axes", np.array([node.attrs["axis"]], np.int64))
-    wide, whole = (written.fresh(f"{y}/{what}") for what in ("wide", "whole"))
-    narrow = dtype not in ("int32", "int64")
-    if narrow:
-        _cast(written, inputs[0], wide, _WIDEST)
-    given = (wide if narrow else inputs[0], axes)
-    result = whole if narrow else y
-    written.node(f"Reduce{kind}", given, result, keepdims=int(len(set(ranks)) == 1))
-    if narrow:
-        _cast(written, whole, y, dtype)
+    axes, keepdims = np.array([node.attrs["axis"]], np.int64), int(len(set(ranks)) == 1)
+    if dtype in ("int32", "int64"):
+        written.node(f"Reduce{kind}", (inputs[0], axes), y, keepdims=keepdims)
+        return
+    wide = written.fresh(f"{y}/wide")
+    _cast(written, inputs[0], wide, _WIDEST)
+    _cast(written, written.add(y, f"Reduce{kind}", wide, axes, keepdims=keepdims), y, dtype)
 
 
 def _sampling(written: Written, node: Node, inputs: tuple[str, ...], y: str) -> None:
@@ -194,15 +192,13 @@ def _deformed(written: Written, node: Node, inputs: tuple[str, ...], y: str) -> 
     n, channels, taps, pixels = written.graph[node.output].shape
     kernel = node.attrs["kernel"]
     one = np.eye(channels * taps, dtype=np.float32).reshape(-1, channels, *kernel)
-    filters, image = written.constant(f"{y}/filters", one), written.fresh(f"{y}/image")
     attrs = {**window(node), "offset_group": int(node.attrs["offset_groups"])}
-    written.node("DeformConv", (inputs[0], filters, inputs[1], "", *inputs[2:]), image, **attrs)
-    shape = written.constant(f"{y}/shape", np.array([n, channels, taps, pixels]))
-    written.node("Reshape", (image, shape), y)
+    image = written.add(y, "DeformConv", inputs[0], one, inputs[1], "", *inputs[2:], **attrs)
+    written.node("Reshape", (image, np.array([n, channels, taps, pixels])), y)
 
 
 def _col2im(written: Written, node: Node, inputs: tuple[str, ...], y: str) -> None:
-    image = written.constant(f"{y}/image", np.array(written.graph[node.output].shape[2:]))
+    image = np.array(written.graph[node.output].shape[2:])
     attrs = {name: list(node.attrs[name]) for name in ("strides", "dilations", "pads")}
     written.node("Col2Im", (inputs[0], image, inputs[1]), y, **attrs)
 
@@ -233,11 +229,9 @@ def _resize_along(written: Written, node: Node, inputs: tuple[str, ...], y: str)
     axis, axes = attrs.pop("axis"), attrs.pop("axes")
     del attrs["entry"]
     attrs |= {name: int(attrs[name]) for name in ("antialias", "exclude_outside")}
-    scale, roi = written.fresh(f"{y}/scale"), ""
-    written.node("Gather", (inputs[1], written.constant(f"{y}/entry", np.array([entry]))), scale)
+    scale, roi = written.add(y, "Gather", inputs[1], np.array([entry])), ""
     if len(inputs) > 2:
-        ends, roi = np.array([entry, entry + axes]), written.fresh(f"{y}/roi")
-        written.node("Gather", (inputs[2], written.constant(f"{y}/ends", ends)), roi)
+        roi = written.add(y, "Gather", inputs[2], np.array([entry, entry + axes]))
     written.node("Resize", (inputs[0], roi, scale), y, axes=[axis], **attrs)
 
 
@@ -267,100 +261,75 @@ def _within(written: Written, node: Node, index: str) -> str:
         sizes = np.asarray(data.shape[int(node.attrs.get("batch", 0)) :][: given.shape[-1]])
     bounds = (sizes - 1, -sizes)
     for op_type, bound in zip(("Min", "Max"), bounds, strict=True):
-        name = written.fresh(f"{index}/within")
-        limit = written.constant(f"{index}/bound", bound.astype(array_type(given.dtype)))
-        written.node(op_type, (index, limit), name)
-        index = name
+        index = written.add(index, op_type, index, bound.astype(array_type(given.dtype)))
     return index
 
 
 def _dynamic_quantise(written: Written, node: Node, inputs: tuple[str, ...], y: str) -> None:
     """What the integers are, in real arithmetic: min(max(round(x / scale) + zero, 0), 255)."""
     x, scale, zero = inputs
-    parts = [written.fresh(f"{y}/{what}") for what in ("steps", "whole", "moved")]
-    written.node("Div", (x, scale), parts[0])
-    written.node("Round", parts[:1], parts[1])
-    written.node("Add", (parts[1], zero), parts[2])
-    bounds = (written.constant(f"{y}/bound", np.float32(bound)) for bound in (0, 255))
-    written.node("Clip", (parts[2], *bounds), y)
+    whole = written.add(y, "Round", written.add(y, "Div", x, scale))
+    moved = written.add(y, "Add", whole, zero)
+    written.node("Clip", (moved, np.float32(0), np.float32(255)), y)
 
 
 def _dynamic_range(written: Written, node: Node, inputs: tuple[str, ...], y: str) -> None:
     """The smallest and the largest element, 0 among them."""
-    zero, ends = written.constant(f"{y}/0", np.zeros(1, np.float32)), []
-    for reduction, kept in (("ReduceMin", "Min"), ("ReduceMax", "Max")):
-        all_of, flat, end = (written.fresh(f"{y}/{kept}") for _ in range(3))
-        written.node(reduction, inputs, all_of, keepdims=0)
-        one = written.constant(f"{y}/shape", np.ones(1, np.int64))
-        written.node("Reshape", (all_of, one), flat)
-        written.node(kept, (flat, zero), end)
-        ends.append(end)
+    ends = []
+    for kept in ("Min", "Max"):
+        number = written.add(y, f"Reduce{kept}", *inputs, keepdims=0)
+        flat = written.add(y, "Reshape", number, np.ones(1, np.int64))
+        ends.append(written.add(y, kept, flat, np.zeros(1, np.float32)))
     written.node("Concat", ends, y, axis=0)
 
 
 def _end(written: Written, bounds: str, index: int) -> str:
     """A number of a range."""
-    end = written.fresh(f"{bounds}/end")
-    written.node("Gather", (bounds, written.constant(f"{bounds}/index", np.int64(index))), end)
-    return end
+    return written.add(bounds, "Gather", bounds, np.int64(index))
 
 
 def _dynamic_scale(written: Written, node: Node, inputs: tuple[str, ...], y: str) -> None:
     """(high - low) / 255, and where that is 0, 1."""
     low, high = (_end(written, inputs[0], index) for index in range(2))
-    tiny = float(np.finfo(np.float32).tiny)
-    levels, smallest, one = (
-        written.constant(f"{y}/number", np.float32(number)) for number in (255.0, tiny, 1.0)
-    )
-    names = [written.fresh(f"{y}/{what}") for what in ("extent", "scale", "some", "most", "none")]
-    extent, scale, some, most, none = names
-    written.node("Sub", (high, low), extent)
-    written.node("Div", (extent, levels), scale)
-    written.node("Div", (extent, smallest), some)
-    written.node("Min", (some, one), most)
-    written.node("Sub", (one, most), none)
-    _shaped(written, node, ("Max", (scale, none)), y)
+    one, tiny = np.float32(1), np.finfo(np.float32).tiny
+    extent = written.add(y, "Sub", high, low)
+    scale = written.add(y, "Div", extent, np.float32(255))
+    some = written.add(y, "Min", written.add(y, "Div", extent, tiny), one)
+    number = written.add(y, "Max", scale, written.add(y, "Sub", one, some))
+    written.node("Reshape", (number, _shape(written, node)), y)
 
 
 def _dynamic_zero(written: Written, node: Node, inputs: tuple[str, ...], y: str) -> None:
     """The integer of 0: min(max(round(-low / scale), 0), 255)."""
     low = _end(written, inputs[0], 0)
-    quotient, whole, negative = (written.fresh(f"{y}/{what}") for what in ("low", "whole", "less"))
-    written.node("Div", (low, inputs[1]), quotient)
-    written.node("Neg", (quotient,), negative)
-    written.node("Round", (negative,), whole)
-    bounds = (written.constant(f"{y}/bound", np.float32(bound)) for bound in (0, 255))
-    _shaped(written, node, ("Clip", (whole, *bounds)), y)
+    quotient = written.add(y, "Div", low, inputs[1])
+    whole = written.add(y, "Round", written.add(y, "Neg", quotient))
+    number = written.add(y, "Clip", whole, np.float32(0), np.float32(255))
+    written.node("Reshape", (number, _shape(written, node)), y)
 
 
-def _shaped(written: Written, node: Node, made: tuple[str, tuple[str, ...]], y: str) -> None:
-    """One number in the shape that the node's output has."""
-    number = written.fresh(f"{y}/number")
-    written.node(*made, number)
-    shape = np.asarray(written.graph[node.output].shape, np.int64)
-    written.node("Reshape", (number, written.constant(f"{y}/shape", shape)), y)
+def _shape(written: Written, node: Node) -> npt.NDArray[np.int64]:
+    """The shape of the node's output."""
+    return np.asarray(written.graph[node.output].shape, np.int64)
 
 
 def _dynamic_product(written: Written, node: Node, inputs: tuple[str, ...], y: str) -> None:
     """Sums of integers less their zero point, in units, and the bias."""
     q, filters, bias, zero, unit = inputs
-    less, sums = (written.fresh(f"{y}/{what}") for what in ("difference", "sums"))
-    written.node("Sub", (q, zero), less)
-    conv = node.op == "DynamicConv"
+    less, conv = written.add(y, "Sub", q, zero), node.op == "DynamicConv"
     if conv:
         group = int(node.attrs["groups"])
-        written.node("Conv", (less, filters), sums, group=group, **window(node))
+        sums = written.add(y, "Conv", less, filters, group=group, **window(node))
     else:
-        turned = written.fresh(f"{filters}/transposed")
-        written.node("Transpose", (filters,), turned, perm=[1, 0])
-        written.node("MatMul", (less, turned), sums)
-    product = written.fresh(f"{y}/product") if bias else y
-    written.node("Mul", (sums, unit), product)
-    if bias:
-        rank = len(written.graph[node.output].shape)
-        value = written.graph[node.inputs[2]].constant()
-        shape = (-1, *(1,) * (rank - 2)) if conv else (-1,)
-        written.node("Add", (product, written.constant(f"{y}/bias", value.reshape(shape))), y)
+        turned = written.add(filters, "Transpose", filters, perm=[1, 0])
+        sums = written.add(y, "MatMul", less, turned)
+    if not bias:
+        written.node("Mul", (sums, unit), y)
+        return
+    rank = len(written.graph[node.output].shape)
+    value = written.graph[node.inputs[2]].constant()
+    shape = (-1, *(1,) * (rank - 2)) if conv else (-1,)
+    written.node("Add", (written.add(y, "Mul", sums, unit), value.reshape(shape)), y)
 
 
 SAVED_ELEMENTS: Mapping[str, Save] = MappingProxyType(

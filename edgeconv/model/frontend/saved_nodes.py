@@ -17,6 +17,7 @@ from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.quantisation import integers_of
 
 Values = npt.NDArray[Any]
+Operand = str | Values | np.generic
 
 
 class Written:
@@ -37,15 +38,23 @@ class Written:
         self._taken.add(name)
         return name
 
-    def node(self, op_type: str, inputs: Sequence[str], *outputs: str, **attrs: Any) -> None:
+    def node(self, op_type: str, inputs: Sequence[Operand], *outputs: str, **attrs: Any) -> None:
         """Add a node, which is called after the graph's; those that dequantise constants after
-        their output."""
-        while inputs and not inputs[-1]:
-            inputs = inputs[:-1]
+        their output.  Operands are names, or values that become constants."""
+        hint = f"{outputs[0]}/constant"
+        names = [each if isinstance(each, str) else self.constant(hint, each) for each in inputs]
+        while names and not names[-1]:
+            names.pop()
         constant = op_type == "DequantizeLinear" and "axis" in attrs
         name = untaken(outputs[0] if constant else self.calling, self._nodes)
         self._nodes.add(name)
-        self.nodes.append(helper.make_node(op_type, inputs, outputs, name=name, **attrs))
+        self.nodes.append(helper.make_node(op_type, names, outputs, name=name, **attrs))
+
+    def add(self, y: str, op_type: str, *inputs: Operand, **attrs: Any) -> str:
+        """Add a node on the way to ``y``; returns the name of its result."""
+        name = self.fresh(f"{y}/{op_type}")
+        self.node(op_type, inputs, name, **attrs)
+        return name
 
     def constant(self, hint: str, value: Any) -> str:
         """Add a constant under a name made from ``hint``."""
@@ -93,12 +102,11 @@ def _dense(written: Written, node: Node, inputs: tuple[str, ...], y: str) -> Non
     if len(written.graph[node.inputs[0]].shape) == 2:
         written.node("Gemm", (x, w, bias), y, transB=1)
         return
-    turned = written.fresh(f"{w}/transposed")
-    written.node("Transpose", (w,), turned, perm=[1, 0])
-    product = written.fresh(f"{y}/product") if bias else y
-    written.node("MatMul", (x, turned), product)
+    turned = written.add(w, "Transpose", w, perm=[1, 0])
     if bias:
-        written.node("Add", (product, bias), y)
+        written.node("Add", (written.add(y, "MatMul", x, turned), bias), y)
+    else:
+        written.node("MatMul", (x, turned), y)
 
 
 def _pool(written: Written, node: Node, inputs: tuple[str, ...], y: str) -> None:
@@ -140,7 +148,7 @@ def _binary(written: Written, node: Node, inputs: tuple[str, ...], y: str) -> No
 
 
 def _reduce(written: Written, node: Node, inputs: tuple[str, ...], y: str) -> None:
-    axes = written.constant(f"{y}/axes", np.array(node.attrs["axes"], np.int64))
+    axes = np.array(node.attrs["axes"], np.int64)
     attrs = {"keepdims": int(node.attrs["keepdims"]), "noop_with_empty_axes": 1}
     written.node(_REDUCED[str(node.attrs["kind"])], (*inputs, axes), y, **attrs)
 
@@ -150,10 +158,8 @@ def _affine(written: Written, node: Node, inputs: tuple[str, ...], y: str) -> No
     x, *names = node.inputs
     rank = len(written.graph[x].shape)
     per_channel = [written.graph[n].constant().reshape(-1, *(1,) * (rank - 2)) for n in names]
-    scale, shift = (written.constant(f"{y}/by_channel", value) for value in per_channel)
-    product = written.fresh(f"{y}/product")
-    written.node("Mul", (inputs[0], scale), product)
-    written.node("Add", (product, shift), y)
+    scale, shift = per_channel
+    written.node("Add", (written.add(y, "Mul", inputs[0], scale), shift), y)
 
 
 def _shaped(op_type: str) -> Save:
@@ -161,7 +167,7 @@ def _shaped(op_type: str) -> Save:
 
     def save(written: Written, node: Node, inputs: tuple[str, ...], y: str) -> None:
         shape = np.array(written.graph[node.output].shape, np.int64)
-        written.node(op_type, (inputs[0], written.constant(f"{y}/shape", shape)), y)
+        written.node(op_type, (inputs[0], shape), y)
 
     return save
 
@@ -170,14 +176,12 @@ def _slice(written: Written, node: Node, inputs: tuple[str, ...], y: str) -> Non
     starts, steps = (np.array(node.attrs[key], np.int64) for key in ("starts", "steps"))
     ends = starts + steps * np.array(written.graph[node.output].shape, np.int64)
     ends = np.where((steps < 0) & (ends < 0), np.iinfo(np.int64).min, ends)
-    given = (starts, ends, np.arange(len(starts)), steps)
-    written.node("Slice", (*inputs, *(written.constant(f"{y}/slice", v) for v in given)), y)
+    written.node("Slice", (*inputs, starts, ends, np.arange(len(starts)), steps), y)
 
 
 def _pad(written: Written, node: Node, inputs: tuple[str, ...], y: str) -> None:
-    pads = written.constant(f"{y}/pads", np.array(node.attrs["pads"], np.int64))
-    kind = written.graph[node.output].dtype
-    value = written.constant(f"{y}/value", np.asarray(node.attrs.get("value", 0.0), kind))
+    pads = np.array(node.attrs["pads"], np.int64)
+    value = np.asarray(node.attrs.get("value", 0.0), written.graph[node.output].dtype)
     written.node("Pad", (*inputs, pads, value), y, mode=str(node.attrs["mode"]))
 
 
@@ -190,8 +194,7 @@ def _resize(written: Written, node: Node, inputs: tuple[str, ...], y: str) -> No
     ratios = tuple(have / size for have, size in zip(out, shape, strict=True))
     by_sizes = exactly and scales == ratios
     given = np.array(out, np.int64) if by_sizes else np.array(scales, np.float32)
-    name = written.constant(f"{y}/{'sizes' if by_sizes else 'scales'}", given)
-    written.node("Resize", (inputs[0], "", *([""] if by_sizes else []), name), y, **attrs)
+    written.node("Resize", (inputs[0], "", *([""] if by_sizes else []), given), y, **attrs)
 
 
 def _softmax(written: Written, node: Node, inputs: tuple[str, ...], y: str) -> None:
@@ -209,9 +212,8 @@ def _scaled(op_type: str) -> Save:
         shape = () if encoding.is_per_tensor else (-1,)
         scale = np.array(encoding.scale, np.float32).reshape(shape)
         zero = np.array(encoding.zero, written.graph[whole].dtype).reshape(shape)
-        given = (written.constant(f"{y}/scale", scale), written.constant(f"{y}/zero_point", zero))
         axis = {} if encoding.is_per_tensor else {"axis": int(encoding.axis)}
-        written.node(op_type, (*inputs[:1], *given), y, **axis)
+        written.node(op_type, (*inputs[:1], scale, zero), y, **axis)
 
     return save
 
@@ -220,15 +222,10 @@ def _rounded_to_int32(written: Written, encoding: Encoding, x: str, y: str) -> N
     """The rounding of whole sums, which are no more than float32 counts to; ONNX has no
     QuantizeLinear of it."""
     assert encoding.is_per_tensor, encoding
-    parts = [written.fresh(f"{y}/{what}") for what in ("steps", "whole", "moved")]
-    scale, zero = (
-        written.constant(f"{y}/{what}", np.float32(number))
-        for what, number in (("scale", encoding.scale[0]), ("zero_point", encoding.zero[0]))
-    )
-    written.node("Div", (x, scale), parts[0])
-    written.node("Round", parts[:1], parts[1])
-    written.node("Add", (parts[1], zero), parts[2])
-    written.node("Cast", parts[2:], y, to=onnx.TensorProto.INT32)
+    steps = written.add(y, "Div", x, np.float32(encoding.scale[0]))
+    whole = written.add(y, "Round", steps)
+    moved = written.add(y, "Add", whole, np.float32(encoding.zero[0]))
+    written.node("Cast", (moved,), y, to=onnx.TensorProto.INT32)
 
 
 def _named(op_type: str, *attributes: str) -> Save:
@@ -241,8 +238,7 @@ def _named(op_type: str, *attributes: str) -> Save:
 
 
 def _repeated(written: Written, node: Node, inputs: tuple[str, ...], y: str) -> None:
-    repeats = written.constant(f"{y}/repeats", np.array(node.attrs["repeats"], np.int64))
-    written.node("Tile", (*inputs, repeats), y)
+    written.node("Tile", (*inputs, np.array(node.attrs["repeats"], np.int64)), y)
 
 
 SAVED: Mapping[str, Save] = MappingProxyType(

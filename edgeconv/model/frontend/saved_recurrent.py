@@ -11,6 +11,7 @@ from edgeconv.ir.graph import Node
 from edgeconv.kernels.lowering.cells import CELL_FUNCTIONS
 from edgeconv.model.frontend.saved_nodes import Written
 
+_FIRST = np.array([0])  # axis
 _DIRECTION = {"forward": "forward", "backward": "reverse"}
 _BY_KIND = {row.kind: (name, row) for name, row in CELL_FUNCTIONS.items()}
 
@@ -37,10 +38,8 @@ def _biases(written: Written, node: Node, y: str) -> str:
         whole = np.zeros((count, 6 * hidden), np.float32)
         whole[:, 5 * hidden :] = bias.data
         return written.constant(f"{y}/B", whole)
-    zeros, made = np.zeros((count, 5 * hidden), np.float32), written.fresh(f"{y}/B")
-    inputs = (written.constant(f"{y}/zero", zeros), written.tensor(bias.name))
-    written.node("Concat", inputs, made, axis=1)
-    return made
+    zeros = np.zeros((count, 5 * hidden), np.float32)
+    return written.add(y, "Concat", zeros, written.tensor(bias.name), axis=1)
 
 
 def recurrent(written: Written, node: Node, inputs: tuple[str, ...], y: str) -> None:
@@ -54,9 +53,7 @@ def recurrent(written: Written, node: Node, inputs: tuple[str, ...], y: str) -> 
     count, rows = len(directions), written.graph[node.inputs[0]].shape[-1]
     hidden = written.graph[node.output].shape[-1]
     picks = np.eye(rows, dtype=np.float32).reshape(count, rows // count, rows)
-    shape = written.constant(f"{y}/shape", np.array([count, rows // count, hidden]))
-    r = written.fresh(f"{y}/R")
-    written.node("Reshape", (weights, shape), r)
+    r = written.add(y, "Reshape", weights, np.array([count, rows // count, hidden]))
     given = [x, written.constant(f"{y}/W", picks), r, _biases(written, node, y), lengths, h0]
     if node.attrs["clip"]:
         attrs["clip"] = float(node.attrs["clip"])
@@ -77,10 +74,8 @@ def recurrent(written: Written, node: Node, inputs: tuple[str, ...], y: str) -> 
         hidden_size=hidden,
         **attrs,
     )
-    joined = []
-    axes = written.constant(f"{y}/axes", np.array([0]))
-    for name in names:
-        joined.append(results[name] if name == "every" else written.fresh(f"{y}/{name}/step"))
-        if name != "every":
-            written.node("Unsqueeze", (results[name], axes), joined[-1])
-    written.node("Concat", tuple(joined), y, axis=0)
+    joined = [
+        results[name] if name == "every" else written.add(y, "Unsqueeze", results[name], _FIRST)
+        for name in names
+    ]
+    written.node("Concat", joined, y, axis=0)

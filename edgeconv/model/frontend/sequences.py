@@ -9,11 +9,10 @@ import numpy as np
 import onnx
 from onnx import helper
 
-from edgeconv.ir.layout import Shape
 from edgeconv.model.frontend.definitions import DEFINED_IN
 from edgeconv.model.frontend.values import static_shape
 from edgeconv.model.frontend.visit import Scope, Visit
-from edgeconv.model.frontend.walking import Walking
+from edgeconv.model.frontend.walking import Walking, shape_of
 
 
 class _RefusedError(Exception):
@@ -148,7 +147,7 @@ class Sequences:
 
     def _split(self, visit: Visit) -> None:
         node, attrs = visit.node, _integers(visit.node)
-        shape = self._shape(node.input[0])
+        shape = shape_of(self._walk, node.input[0])
         given = node.input[1] if len(node.input) > 1 else ""
         sizes = self._walk.constant(given) if given else np.asarray(1)
         kind = self._walk.type_of(given) if given else None
@@ -217,12 +216,6 @@ class Sequences:
         opsets = {**visit.scope.opsets, "": max(visit.scope.opsets.get("", 0), DEFINED_IN)}
         scope = Scope(opsets, visit.scope.origin or visit.name, visit.scope.calls)
         self._walk.run([node], scope, {*node.output, *visit.live})
-
-    def _shape(self, name: str) -> Shape | None:
-        value, kind = self._walk.constant(name), self._walk.type_of(name)
-        if value is not None:
-            return value.shape
-        return static_shape(kind) if kind is not None else None
 
 
 def _integers(node: onnx.NodeProto) -> dict[str, int]:

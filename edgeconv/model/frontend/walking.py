@@ -7,9 +7,19 @@ from typing import Protocol
 
 import onnx
 
+from edgeconv.ir.layout import Shape
 from edgeconv.model.frontend.problems import Problems
+from edgeconv.model.frontend.values import static_shape
 from edgeconv.model.frontend.visit import Scope, Visit
 from edgeconv.model.frontend.weights import Values
+
+
+def shape_of(walk: Walking, name: str) -> Shape | None:
+    """The shape of a value, None where it is not known."""
+    value, kind = walk.constant(name), walk.type_of(name)
+    if value is not None:
+        return value.shape
+    return static_shape(kind) if kind is not None else None
 
 
 class Walking(Protocol):

@@ -31,35 +31,18 @@ _TRANSLATORS: Mapping[str, Translator] = MappingProxyType(
         "AVERAGE_POOL_2D": windows.pool("AveragePool"),
         "MAX_POOL_2D": windows.pool("MaxPool"),
         **{
-            kind: each.binary(known)
-            for kind, known in (
-                ("ADD", "Add"),
-                ("SUB", "Sub"),
-                ("MUL", "Mul"),
-                ("DIV", "Div"),
-                ("MAXIMUM", "Max"),
-                ("MINIMUM", "Min"),
-                ("POW", "Pow"),
-                ("PRELU", "PRelu"),
-                ("ADD_N", "Sum"),
-            )
+            known.upper(): each.binary(known)
+            for known in ("Add", "Sub", "Mul", "Div", "Pow", "PRelu")
         },
+        "MAXIMUM": each.binary("Max"),
+        "MINIMUM": each.binary("Min"),
+        "ADD_N": each.binary("Sum"),
         **{
-            kind: each.unary(known)
-            for kind, known in (
-                ("ABS", "Abs"),
-                ("NEG", "Neg"),
-                ("SQRT", "Sqrt"),
-                ("EXP", "Exp"),
-                ("LOG", "Log"),
-                ("FLOOR", "Floor"),
-                ("CEIL", "Ceil"),
-                ("ROUND", "Round"),
-                ("ELU", "Elu"),
-                ("LOGISTIC", "Sigmoid"),
-                ("HARD_SWISH", "HardSwish"),
-            )
+            known.upper(): each.unary(known)
+            for known in ("Abs", "Neg", "Sqrt", "Exp", "Log", "Floor", "Ceil", "Round", "Elu")
         },
+        "LOGISTIC": each.unary("Sigmoid"),
+        "HARD_SWISH": each.unary("HardSwish"),
         **{
             kind: each.bounded(kind)
             for kind in ("RELU", "RELU6", "RELU_N1_TO_1", "RELU_0_TO_1", "TANH")
