@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
 from edgeconv.base.names import untaken
+from edgeconv.ir.activation import Activation
 from edgeconv.ir.graph import CHECK, Array, Epilogue, Graph, Node, Tensor, origins
+from edgeconv.ir.grids import rounded_to
 from edgeconv.ir.layout import Shape
 
 
@@ -35,6 +38,11 @@ class Editor:
         for rank, node in enumerate(graph.nodes):
             self._append(node, rank)
         self.changed = False
+
+    @cached_property
+    def grids(self) -> Mapping[str, Activation]:
+        """`rounded_to` of the graph as it was."""
+        return rounded_to(self.graph)
 
     def __iter__(self) -> Iterator[int]:
         """Positions of the nodes, those added meanwhile included and removed ones left out."""
@@ -113,6 +121,11 @@ class Editor:
         self.tensors[name] = Tensor(name, shape, like.dtype, storage=like.storage)
         self.changed = True
         return name
+
+    def add_real(self, hint: str, like: str) -> str:
+        """Add a float32 activation of the shape of ``like``; returns its name."""
+        real = replace(self.tensors[like], dtype="float32")
+        return self.add_tensor(hint, real.shape, real)
 
     def fresh(self, hint: str) -> str:
         """A tensor name: ``hint``, or ``hint.1``, ``hint.2``, ... when it is taken."""

@@ -35,15 +35,18 @@ class Pass:
 
     ``run`` returns the very graph it was given when there is nothing to do.  ``requires`` says
     what it looks for, ``ensures`` what no longer exists afterwards.  ``after`` names passes of the
-    same stage that have to run earlier in each round.
+    same stage that have to run earlier in each round.  ``name``: that of the module of ``run``.
     """
 
-    name: str
     run: Callable[[Graph], Graph]
     requires: str
     ensures: str
     stage: Stage = Stage.SIMPLIFY
     after: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        return self.run.__module__.rpartition(".")[2]
 
 
 def at_each(op: str = "") -> Callable[[Rewrite], Callable[[Graph], Graph]]:

@@ -82,7 +82,6 @@ def run(position: int, editor: Editor) -> None:
 
 
 PASS = Pass(
-    name="binary_to_affine",
     run=run,
     requires="Binary add, sub, mul or div of a (N, C, ...) tensor of rank >= 3 with a constant "
     "that varies along the channels only, or a scalar if a Conv or Affine is next to it",

@@ -6,16 +6,12 @@ padding so.  A Pad can be folded into windows, and what it adds lies on every gr
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import numpy as np
 
-from edgeconv.ir.activation import Activation
 from edgeconv.ir.edit import Editor
 from edgeconv.ir.element_types import FLOAT32
-from edgeconv.ir.graph import Graph, Node
-from edgeconv.ir.grids import rounded_to
-from edgeconv.model.passes.base import Pass
+from edgeconv.ir.graph import Node
+from edgeconv.model.passes.base import Pass, at_each
 
 _CHANNELS = 1
 
@@ -28,19 +24,20 @@ def _filling(borders: list[str], editor: Editor) -> float | None:
     return float(joined[0]) if joined.size and (bits == bits[0]).all() else None
 
 
-def _wanted(node: Node, data: str, grids: Mapping[str, Activation], editor: Editor) -> bool:
+def _wanted(node: Node, data: str, editor: Editor) -> bool:
     """Not channels that were not rounded: in a Concat these may lie in the result's memory."""
     plain = editor.tensors[node.output].dtype == FLOAT32 and node.epilogue.is_empty
     channels = int(node.attrs["axis"]) == _CHANNELS and len(editor.shape(node.output)) > 2
-    return plain and (data in grids or not channels)
+    return plain and (data in editor.grids or not channels)
 
 
-def _rewrite(position: int, grids: Mapping[str, Activation], editor: Editor) -> None:
-    """Turn the Concat at ``position`` into a Pad where it adds one number around one tensor."""
+@at_each("Concat")
+def run(position: int, editor: Editor) -> None:
+    """Turn a Concat into a Pad where it adds one number around one tensor."""
     node = editor.node(position)
     data = [name for name in node.inputs if editor.constant(name) is None]
     borders = [name for name in node.inputs if editor.constant(name) is not None]
-    if len(data) != 1 or not borders or not _wanted(node, data[0], grids, editor):
+    if len(data) != 1 or not borders or not _wanted(node, data[0], editor):
         return
     value = _filling(borders, editor)
     if value is None:
@@ -53,17 +50,7 @@ def _rewrite(position: int, grids: Mapping[str, Activation], editor: Editor) -> 
     editor.update(position, op="Pad", inputs=(data[0],), attrs=attrs)
 
 
-def run(graph: Graph) -> Graph:
-    """Rewrite every Concat that only adds borders."""
-    editor, grids = Editor(graph), rounded_to(graph)
-    for position in editor:
-        if editor.node(position).op == "Concat":
-            _rewrite(position, grids, editor)
-    return editor.finish()
-
-
 PASS = Pass(
-    name="borders_to_pad",
     run=run,
     requires="a Concat of one float32 run-time tensor and of constants that are one number, along "
     "another dimension than the channels or of a tensor that was rounded to a grid",

@@ -57,7 +57,6 @@ def run(position: int, editor: Editor) -> None:
 
 
 PASS = Pass(
-    name="channel_shuffle",
     run=run,
     requires="(N, C, ...) seen as (N, g, C / g, ...), transposed in the middle, and seen as before",
     ensures="it is a Gather over axis 1 by a constant",

@@ -34,7 +34,6 @@ def run(graph: Graph) -> Graph:
 
 
 PASS = Pass(
-    name="common_subexpressions",
     run=run,
     requires="two nodes with equal operator, inputs, attributes, epilogue and output shapes",
     ensures="results that are not graph outputs are computed once",

@@ -68,7 +68,6 @@ def run(position: int, editor: Editor) -> None:
 
 
 PASS = Pass(
-    name="compose_gathers",
     run=run,
     requires="a Gather by a constant vector read only by such Gathers and Slices of the same axis",
     ensures="they read its source; a Gather of consecutive indices is a Slice",

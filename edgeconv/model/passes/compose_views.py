@@ -52,7 +52,6 @@ def run(position: int, editor: Editor) -> None:
 
 
 PASS = Pass(
-    name="compose_views",
     run=run,
     requires="a Reshape of a Reshape, a Transpose of a Transpose, a Transpose that moves "
     "dimensions of size 1 only, a Reduce over such dimensions",

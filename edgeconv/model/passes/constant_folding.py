@@ -114,7 +114,6 @@ def run(position: int, editor: Editor) -> None:
 
 
 PASS = Pass(
-    name="constant_folding",
     run=run,
     requires="an element-wise, reducing or data-moving node of constants",
     ensures="no such node but copies to graph outputs",

@@ -13,7 +13,6 @@ def run(graph: Graph) -> Graph:
 
 
 PASS = Pass(
-    name="dead_code",
     run=run,
     requires="a node none of whose outputs is read or is an output of the graph",
     ensures="every node leads to an output of the graph, every constant is read",

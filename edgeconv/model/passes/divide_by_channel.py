@@ -50,7 +50,6 @@ def run(position: int, editor: Editor) -> None:
 
 
 PASS = Pass(
-    name="divide_by_channel",
     run=run,
     requires="a Quantise of several scales and one zero point that only Dequantise of whole "
     "numbers read",

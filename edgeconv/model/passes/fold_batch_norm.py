@@ -94,7 +94,6 @@ def run(position: int, editor: Editor) -> None:
 
 
 PASS = Pass(
-    name="fold_batch_norm",
     run=run,
     requires="an Affine that is the sole reader of a Conv, Dense (N, C) or Affine without "
     "epilogue, or whose sole reader is a Dense or a Conv without padding (or the shift is zero)",

@@ -180,7 +180,6 @@ def run(position: int, editor: Editor) -> None:
 
 
 PASS = Pass(
-    name="fold_channel_gather",
     run=run,
     requires="a Gather of channels by a constant that alone reads an ungrouped Conv without "
     "residual, or that only ungrouped Convs read; a depthwise Conv in between commutes with it",

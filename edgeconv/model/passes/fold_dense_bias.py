@@ -36,7 +36,6 @@ def run(position: int, editor: Editor) -> None:
 
 
 PASS = Pass(
-    name="fold_dense_bias",
     run=run,
     requires="Binary add, sub, mul or div of a constant (a scalar or one value per output) with "
     "the result of a Dense without epilogue that nothing else reads",

@@ -37,7 +37,6 @@ def run(position: int, editor: Editor) -> None:
 
 
 PASS = Pass(
-    name="fold_flatten",
     run=run,
     requires="Dense of a Reshape to (N, K) of a Transpose that leaves N first, each read once",
     ensures="the Reshape reads what the Transpose read; the weights are in that order",

@@ -149,7 +149,6 @@ def run(position: int, editor: Editor) -> None:
 
 
 PASS = Pass(
-    name="fold_pad",
     run=run,
     requires="a constant Pad of spatial dimensions, by zero in front of Conv and of average Pool "
     "that counts it, by the lowest number (also of a grid, or zero where nothing is negative) in "

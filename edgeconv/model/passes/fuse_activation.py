@@ -7,9 +7,9 @@ from dataclasses import replace
 
 from edgeconv.ir.activation import NONE, Activation
 from edgeconv.ir.edit import Editor
-from edgeconv.ir.graph import Epilogue, Graph, Node
-from edgeconv.ir.grids import integers_for, rounded_to
-from edgeconv.model.passes.base import Pass, Stage, fuses
+from edgeconv.ir.graph import Epilogue, Node
+from edgeconv.ir.grids import integers_for
+from edgeconv.model.passes.base import Pass, Stage, at_each, fuses
 from edgeconv.model.passes.clamp import compose
 
 # Operators whose kernels of integers round once; those of a Conv or Dense round twice.
@@ -40,7 +40,9 @@ def _is_table_behind(producer: Node, unary: Node, grids: Mapping[str, Activation
     return all((found := integers_for(each)) is not None and found.bits == 8 for each in known)
 
 
-def _fuse(position: int, grids: Mapping[str, Activation], editor: Editor) -> None:
+@at_each("Unary")
+def run(position: int, editor: Editor) -> None:
+    """Move a Unary into the epilogue of its producer where nothing else reads the argument."""
     node = editor.node(position)
     writer = editor.private_writer(node.inputs[0], position)
     if writer is None or not node.epilogue.is_only_before:
@@ -49,21 +51,11 @@ def _fuse(position: int, grids: Mapping[str, Activation], editor: Editor) -> Non
     epilogue = _fused(producer, node)
     if not fuses(producer.op) or len(producer.outputs) != 1 or epilogue is None:
         return
-    if not _is_table_behind(producer, node, grids):
+    if not _is_table_behind(producer, node, editor.grids):
         editor.absorb(writer, position, epilogue=epilogue)
 
 
-def run(graph: Graph) -> Graph:
-    """Move each Unary into the epilogue of its producer where nothing else reads the argument."""
-    editor, grids = Editor(graph), rounded_to(graph)
-    for position in editor:
-        if editor.node(position).op == "Unary":
-            _fuse(position, grids, editor)
-    return editor.finish()
-
-
 PASS = Pass(
-    name="fuse_activation",
     run=run,
     requires="a Unary that alone reads the result of an operator with fuses=True, whose epilogue "
     "has room for it or an activation that combines with it, and which does not round to eight "

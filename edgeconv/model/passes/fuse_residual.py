@@ -52,7 +52,6 @@ def run(position: int, editor: Editor) -> None:
 
 
 PASS = Pass(
-    name="fuse_residual",
     run=run,
     requires="Binary add of two run-time tensors of one shape, one of which is the result of a "
     "Conv or Dense that nothing else reads and that has no residual yet",

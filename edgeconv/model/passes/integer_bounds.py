@@ -55,19 +55,12 @@ def _common(readers: list[int], editor: Editor) -> Encoding | None:
     return encoding if not found and encoding.is_per_tensor else None
 
 
-def _real(like: str, hint: str, editor: Editor) -> str:
-    """A new float32 tensor of the shape of ``like``."""
-    name = editor.add_tensor(hint, editor.shape(like), editor.tensors[like])
-    editor.tensors[name] = replace(editor.tensors[name], dtype="float32")
-    return name
-
-
 def _in_front(position: int, readers: list[int], encoding: Encoding, editor: Editor) -> None:
     """Dequantise, then the bound, instead of the node and its readers."""
     node, found = editor.node(position), _operands(editor.node(position), editor)
     assert found is not None
     data, bound = found
-    real = _real(data, f"{data}.real", editor)
+    real = editor.add_real(f"{data}.real", data)
     name = editor.fresh_node(f"{node.name}.dequantised")
     attrs = {"encoding": encoding}
     editor.insert(position, Node(name, "Dequantise", (data,), (real,), attrs, origin=node.origin))
@@ -87,7 +80,7 @@ def _behind(position: int, quantise: Node, editor: Editor) -> None:
     node, found = editor.node(position), _operands(editor.node(position), editor)
     assert found is not None
     encoding = integers_of(quantise)
-    bounded = _real(node.output, f"{node.output}.real", editor)
+    bounded = editor.add_real(f"{node.output}.real", node.output)
     epilogue = Epilogue(before=_bounded(node, found[1], encoding))
     name = editor.fresh_node(f"{node.name}.bounds")
     reads = quantise.inputs[:1]
@@ -125,7 +118,6 @@ def run(graph: Graph) -> Graph:
 
 
 PASS = Pass(
-    name="integer_bounds",
     run=run,
     requires="the larger or the smaller of integers of 16 bits at most and one constant, that only "
     "Dequantise of one scale read, or of what a Quantise of one scale writes",

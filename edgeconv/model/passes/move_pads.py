@@ -61,7 +61,6 @@ def run(position: int, editor: Editor) -> None:
 
 
 PASS = Pass(
-    name="move_pads",
     run=run,
     requires="a constant Pad that only a Pad by the same number, or only a Transpose, reads",
     ensures="one Pad does what both did; the Transpose comes first",

@@ -43,7 +43,6 @@ def run(position: int, editor: Editor) -> None:
 
 
 PASS = Pass(
-    name="multiply_by_channel",
     run=run,
     requires="a Dequantise of several scales of channels, and one zero point, that reads what a "
     "Quantise of whole numbers writes",

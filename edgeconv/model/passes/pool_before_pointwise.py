@@ -62,7 +62,6 @@ def run(position: int, editor: Editor) -> None:
 
 
 PASS = Pass(
-    name="pool_before_pointwise",
     run=run,
     requires="an average Pool of what a Conv of kernel and strides 1 without epilogue writes for "
     "it alone, where the Conv has no bias or the Pool counts no padding",

@@ -7,7 +7,6 @@ or take their maximum.  Such a node commutes with both.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -55,13 +54,6 @@ def _moved(
     editor.update(position, inputs=inputs, outputs=(output,), attrs=_attrs(node, encoding))
 
 
-def _real_tensor(hint: str, like: str, editor: Editor) -> str:
-    """A new float32 tensor of the shape of ``like``."""
-    name = editor.add_tensor(hint, editor.shape(like), editor.tensors[like])
-    editor.tensors[name] = replace(editor.tensors[name], dtype="float32")
-    return name
-
-
 def _behind(position: int, encoding: Encoding, editor: Editor) -> None:
     """Quantise, then move: move, then Quantise."""
     node = editor.node(position)
@@ -73,7 +65,7 @@ def _behind(position: int, encoding: Encoding, editor: Editor) -> None:
         elif writer is not None:
             data.append(writer.inputs[0])
     target = node.output
-    real = _real_tensor(f"{target}.real", target, editor)
+    real = editor.add_real(f"{target}.real", target)
     _moved(position, data, real, encoding, editor)
     _quantise(position, real, target, encoding, editor)
 
@@ -93,7 +85,7 @@ def _dequantised(position: int, name: str, encoding: Encoding, editor: Editor) -
     node, value = editor.node(position), editor.constant(name)
     if value is not None:
         return editor.add_constant(f"{name}.real", _real(value, encoding))
-    real = _real_tensor(f"{name}.real", name, editor)
+    real = editor.add_real(f"{name}.real", name)
     step = editor.fresh_node(f"{node.name}.dequantised")
     editor.insert(
         position,
@@ -125,7 +117,7 @@ def widen(position: int, editor: Editor) -> None:
     node = editor.node(position)
     encoding = integers(editor.tensors[node.output].dtype)
     data = [_dequantised(position, name, encoding, editor) for name in _data(node)]
-    real = _real_tensor(f"{node.output}.real", node.output, editor)
+    real = editor.add_real(f"{node.output}.real", node.output)
     _quantise(position, real, node.output, encoding, editor)
     _moved(position, data, real, encoding, editor)
 
@@ -154,7 +146,6 @@ def run(graph: Graph) -> Graph:
 
 
 PASS = Pass(
-    name="quantised_movement",
     run=run,
     requires="data movement, or a max Pool, of integers whose writers are Quantise of one scale, "
     "or whose readers are Dequantise of one scale",

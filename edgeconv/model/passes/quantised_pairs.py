@@ -35,7 +35,6 @@ def run(position: int, editor: Editor) -> None:
 
 
 PASS = Pass(
-    name="quantised_pairs",
     run=run,
     requires="a Dequantise of a Quantise with the same scale and zero point, per tensor",
     ensures="it is a Unary, or of int32 an Identity, of what the Quantise reads; the Quantise is "

@@ -144,7 +144,6 @@ def run(position: int, editor: Editor) -> None:
 
 
 PASS = Pass(
-    name="read_channels",
     run=run,
     requires="a Dequantise of several scales and one zero point, which a Conv whose filters have "
     "units reads, each of its groups channels of one scale, maybe through what factors of channels "

@@ -204,7 +204,6 @@ def run(position: int, editor: Editor) -> None:
 
 
 PASS = Pass(
-    name="recognise_activations",
     run=run,
     requires="nodes without epilogue that together compute one activation function of one tensor",
     ensures="their result is one Unary of that tensor",

@@ -44,7 +44,6 @@ def run(position: int, editor: Editor) -> None:
 
 
 PASS = Pass(
-    name="reduce_to_pool",
     run=run,
     requires="Reduce mean or max of a rank-4 tensor over axes 2 and 3",
     ensures="it is a Pool whose window is the whole input, and a Reshape unless keepdims",

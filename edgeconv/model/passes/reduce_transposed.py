@@ -38,7 +38,6 @@ def run(position: int, editor: Editor) -> None:
 
 
 PASS = Pass(
-    name="reduce_transposed",
     run=run,
     requires="Reduce of a Transpose, with keepdims or leaving the other dimensions in order",
     ensures="the Reduce reads what the Transpose read",

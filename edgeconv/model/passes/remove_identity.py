@@ -92,7 +92,6 @@ def run(position: int, editor: Editor) -> None:
 
 
 PASS = Pass(
-    name="remove_identity",
     run=run,
     requires="a node with an empty epilogue whose output repeats its first input",
     ensures="such a node exists only where it wires a caller's input or a constant to an output",

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from edgeconv.ir.activation import Activation
 from edgeconv.ir.edit import Editor
-from edgeconv.ir.graph import Graph, Node
-from edgeconv.ir.grids import rounded_to
-from edgeconv.model.passes.base import Pass
+from edgeconv.ir.graph import Node
+from edgeconv.model.passes.base import Pass, at_each
 
 
 def rounding(node: Node) -> Activation | None:
@@ -30,19 +29,16 @@ def changes_nothing(function: Activation, grid: Activation) -> bool:
     )
 
 
-def run(graph: Graph) -> Graph:
+@at_each("Unary")
+def run(position: int, editor: Editor) -> None:
     """Let the readers of such a Unary read what it reads."""
-    editor, grids = Editor(graph), rounded_to(graph)
-    for position in editor:
-        node = editor.node(position)
-        function, grid = rounding(node), grids.get(node.inputs[0] if node.inputs else "")
-        if function and grid and changes_nothing(function, grid):
-            editor.bypass(position)
-    return editor.finish()
+    node = editor.node(position)
+    function, grid = rounding(node), editor.grids.get(node.inputs[0])
+    if function and grid and changes_nothing(function, grid):
+        editor.bypass(position)
 
 
 PASS = Pass(
-    name="remove_requantisation",
     run=run,
     requires="a Unary that only rounds to a grid, of numbers on a grid of the same step whose "
     "bounds lie within its own",

@@ -82,7 +82,6 @@ def run(position: int, editor: Editor) -> None:
 
 
 PASS = Pass(
-    name="requantised_movement",
     run=run,
     requires="a Unary that only rounds to a grid and alone reads the result of a Concat, Reshape, "
     "Transpose, Pad with zeros or enlarging Resize to the nearest of run-time tensors, or of a "

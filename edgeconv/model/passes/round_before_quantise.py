@@ -93,7 +93,6 @@ def run(graph: Graph) -> Graph:
 
 
 PASS = Pass(
-    name="round_before_quantise",
     run=run,
     requires="a Quantise of 16 bits at most, per tensor, that alone reads the result of a Conv, "
     "Dense, Binary, Pool, Reduce, Resize or Softmax, reshaped or transposed maybe, which was not "

@@ -99,7 +99,6 @@ def run(position: int, editor: Editor) -> None:
 
 
 PASS = Pass(
-    name="round_channels",
     run=run,
     requires="a Quantise of several scales and one zero point along the output channels of a Conv "
     "or Dense whose filters have units, which it alone reads through what factors of channels pass",

@@ -172,7 +172,6 @@ def run(position: int, editor: Editor) -> None:
 
 
 PASS = Pass(
-    name="sink_transposes",
     run=run,
     requires="a region of Unary, Binary, Affine, Concat, Slice, Pad and Softmax nodes that is only "
     "entered through Transposes by one permutation and only left through Transposes",

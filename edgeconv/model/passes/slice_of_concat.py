@@ -32,7 +32,6 @@ def run(position: int, editor: Editor) -> None:
 
 
 PASS = Pass(
-    name="slice_of_concat",
     run=run,
     requires="a Slice of a Concat that lies within one of its inputs",
     ensures="the Slice reads that input; a Slice of all of it is left to remove_identity",

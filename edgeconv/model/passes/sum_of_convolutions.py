@@ -118,7 +118,6 @@ def run(position: int, editor: Editor) -> None:
 
 
 PASS = Pass(
-    name="sum_of_convolutions",
     run=run,
     requires="Binary add of two Convs, or of a Conv and an Affine, of one tensor, without epilogue "
     "and read by nothing else, the taps of one among those of the other",

@@ -181,7 +181,6 @@ def run(graph: Graph) -> Graph:
 
 
 PASS = Pass(
-    name="tabulate",
     run=run,
     requires="a Unary or Binary that ends in a grid of eight bits and, with Unary and Binary nodes "
     "that nobody else reads, is a function of one tensor on such a grid and of single constants; "

@@ -15,7 +15,6 @@ def run(position: int, editor: Editor) -> None:
 
 
 PASS = Pass(
-    name="widen_integers",
     run=run,
     requires="a max Pool of integers, their scales unknown or different",
     ensures="pools are of float32",
