@@ -12,8 +12,8 @@ from edgeconv.ir.filters import Filters
 from edgeconv.ir.graph import Graph
 from edgeconv.ir.grids import encodings_of
 from edgeconv.ir.requantisation import Sums, fixed
+from edgeconv.kernels.lowering.activations import evaluate
 from edgeconv.model import frontend, passes
-from edgeconv.search.calibration.engine import rounded
 from edgeconv.search.calibration.rounding import Rounded
 from edgeconv.search.quantising import pretended
 from edgeconv.search.quantising.grids import RequestedFormats, places
@@ -45,7 +45,7 @@ def test_a_grid_reaches_both_ends_and_has_zero(low: float, high: float) -> None:
 def test_a_tensor_of_zeros_has_a_grid() -> None:
     grid = nearest(ObservedRange(0.0, 0.0, np.zeros(10, np.float32)))
     assert grid.alpha > 0
-    assert not rounded(np.zeros(3), grid).any()
+    assert not evaluate(grid, np.zeros(3)).any()
 
 
 def test_few_large_numbers_do_not_make_a_grid_coarse() -> None:
@@ -53,7 +53,7 @@ def test_few_large_numbers_do_not_make_a_grid_coarse() -> None:
     values[7] = 100.0
     seen = ObservedRange(float(values.min()), 100.0, values[values < 50])
     errors = [
-        np.square(rounded(seen.values, g) - seen.values).sum()
+        np.square(evaluate(g, seen.values) - seen.values).sum()
         for g in (widest(seen), nearest(seen))
     ]
     assert errors[1] < errors[0] / 10

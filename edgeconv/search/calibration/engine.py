@@ -29,6 +29,7 @@ from edgeconv.ir.encoding import FLOAT32
 from edgeconv.ir.filters import WEIGHTED, Filters, filters_of, replace_filters, without_storage
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.memory import MemoryMap, Region
+from edgeconv.kernels.lowering.activations import evaluate
 from edgeconv.kernels.storage import format_of
 from edgeconv.search import choose
 from edgeconv.search.calibration.library import GRID, Library, format_numbers
@@ -161,7 +162,7 @@ class Engine(Closing):
         feeds = []
         for name in self.graph.inputs:
             given, grid = inputs[name], activations.get(name)
-            values = rounded(given, grid) if isinstance(grid, Activation) else given
+            values = evaluate(grid, given) if isinstance(grid, Activation) else given
             feeds.append(np.ascontiguousarray(values, self.graph[name].dtype))
         return feeds
 
@@ -247,14 +248,6 @@ class Engine(Closing):
         if name not in self.layers:
             raise _unknown("layer with filters", name, self.layers)
         return self.layers[name]
-
-
-def rounded(values: Array, grid: Activation) -> Floats:
-    """The nearest numbers of ``grid``, ties to even."""
-    spacing = np.float32(grid.alpha)
-    whole = np.rint(values.astype(np.float32) / spacing)
-    found: Floats = np.clip(whole, np.float32(grid.beta), np.float32(grid.gamma)) * spacing
-    return found
 
 
 def _unknown(what: str, name: str, known: Iterable[str]) -> EdgeconvError:

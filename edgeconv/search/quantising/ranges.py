@@ -20,7 +20,8 @@ from edgeconv.base.progress import Progress, Share, no_progress
 from edgeconv.ir.activation import Activation, grid
 from edgeconv.ir.encoding import INT8
 from edgeconv.ir.filters import Filters
-from edgeconv.search.calibration.engine import Engine, rounded
+from edgeconv.kernels.lowering.activations import evaluate
+from edgeconv.search.calibration.engine import Engine
 from edgeconv.search.calibration.samples import Samples
 
 Floats = npt.NDArray[np.float32]
@@ -92,7 +93,7 @@ def nearest(seen: ObservedRange) -> Activation:
         for ends in ([(low, high * p) for p in _CUTS], [(low * p, high) for p in _CUTS]):
             for one, other in ends:
                 candidate = between(one, other)
-                lost = rounded(seen.values, candidate) - seen.values.astype(np.float64)
+                lost = evaluate(candidate, seen.values) - seen.values.astype(np.float64)
                 error = float(np.square(lost).sum())
                 if error < least:
                     best, least, low, high = candidate, error, one, other

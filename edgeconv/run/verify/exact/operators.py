@@ -85,15 +85,21 @@ def filters_of(node: Node, graph: Graph) -> tuple[Reals, Reals]:
     return whole, units
 
 
-def _summed(
-    node: Node,
-    x: Value,
-    graph: Graph,
-    total: Callable[[Reals, Reals], Reals],
-    channels: tuple[int, ...],
-) -> Value:
-    """``total`` of an input and filters, and the bias; ``channels``: the shape of one number per
-    output channel."""
+Total = Callable[[Reals, Reals], Reals]
+
+
+def sums_of(node: Node, graph: Graph) -> tuple[Total, tuple[int, ...]]:
+    """What a Conv or Dense makes of an input and filters without bias, in float64, and the shape of
+    one number per output channel."""
+    if node.op == "Dense":
+        return lambda x, w: x @ w.T, (-1,)
+    out = graph[node.output].shape[2:]
+    return lambda x, w: convolved(x, w, node.attrs, out), (-1, *(1,) * len(out))
+
+
+def _summed(node: Node, operands: Operands, graph: Graph) -> Value:
+    """The sums, and the bias."""
+    x, (total, channels) = operands[0], sums_of(node, graph)
     axis = 1 if node.op == "Conv" else len(x.shape) - 1
     term, given = by_channel(x, axis)
     w, units = filters_of(node, graph)
@@ -128,18 +134,6 @@ def _biased(x: Value, bias: npt.NDArray[Any]) -> Value:
     made = Real(tuple(terms), x.real.error)
     # What the sum and the bias were rounded to, and the bias's own distance from its units.
     return result_of(made, 1, lambda: x.off + 8 * ULP * np.abs(real))
-
-
-def _conv(node: Node, operands: Operands, graph: Graph) -> Value:
-    out = graph[node.output].shape[2:]
-    channels = (-1, *(1,) * len(out))
-    return _summed(
-        node, operands[0], graph, lambda x, w: convolved(x, w, node.attrs, out), channels
-    )
-
-
-def _dense(node: Node, operands: Operands, graph: Graph) -> Value:
-    return _summed(node, operands[0], graph, lambda x, w: x @ w.T, (-1,))
 
 
 def _matmul(node: Node, operands: Operands, graph: Graph) -> Value:
@@ -321,8 +315,8 @@ Rule = Callable[[Node, Operands, Graph], Value]
 _RULES: Mapping[str, Rule] = {
     "Binary": _binary,
     "Concat": _concat,
-    "Conv": _conv,
-    "Dense": _dense,
+    "Conv": _summed,
+    "Dense": _summed,
     "Dequantise": _dequantise,
     "Elementwise": _elementwise,
     "MatMul": _matmul,

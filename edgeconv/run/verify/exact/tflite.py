@@ -29,9 +29,9 @@ from edgeconv.kernels.lowering.tflite_tables import tflite_table
 from edgeconv.kernels.ops.interpolation import PLACES
 from edgeconv.run.verify.exact.by_channel import single
 from edgeconv.run.verify.exact.movement import moved, moves
-from edgeconv.run.verify.exact.operators import filters_of
+from edgeconv.run.verify.exact.operators import filters_of, sums_of
 from edgeconv.run.verify.exact.value import NoExactValueError, Value
-from edgeconv.run.verify.exact.windows import convolved, counted, taps
+from edgeconv.run.verify.exact.windows import counted, taps
 
 _LOW, _HIGH = -128, 127
 _OF_SEVERAL = frozenset({"Binary", "Concat", "MatMul"})
@@ -147,17 +147,12 @@ def _tabulated(x: _Operand, functions: list[Activation], y: Encoding) -> Integer
     return found
 
 
-def _conv(call: _Call) -> Integers:
+def _summed(call: _Call) -> Integers:
     (x,), (w, units) = call.operands, filters_of(call.node, call.graph)
-    out = call.graph[call.node.output].shape[2:]
-    sums = convolved(x.whole.astype(np.float64), w, call.node.attrs, out).astype(np.int64)
-    return _scaled(call, sums, tflite.units(x.scale, units, dense=False), (-1, *(1,) * len(out)))
-
-
-def _dense(call: _Call) -> Integers:
-    (x,), (w, units) = call.operands, filters_of(call.node, call.graph)
-    sums = (x.whole.astype(np.float64) @ w.T).astype(np.int64)
-    return _scaled(call, sums, tflite.units(x.scale, units, dense=True), (-1,))
+    total, channels = sums_of(call.node, call.graph)
+    sums = total(x.whole.astype(np.float64), w).astype(np.int64)
+    scales = tflite.units(x.scale, units, dense=call.node.op == "Dense")
+    return _scaled(call, sums, scales, channels)
 
 
 def _matmul(call: _Call) -> Integers:
@@ -262,7 +257,7 @@ def _concat(call: _Call) -> Integers:
 
 
 def _softmax(call: _Call) -> Integers:
-    (x,), y = call.operands, Affine(call.y.scale[0], call.y.zero[0])
+    (x,), y = call.operands, Affine.of(call.y)
     form = tflite_softmax(Affine(x.scale, 0), y, call.y.low, call.y.high)
     if form is None or call.node.attrs.get("log"):
         raise NoExactValueError
@@ -273,8 +268,8 @@ def _softmax(call: _Call) -> Integers:
 _RULES: Mapping[str, Callable[[_Call], Integers]] = {
     "Binary": _binary,
     "Concat": _concat,
-    "Conv": _conv,
-    "Dense": _dense,
+    "Conv": _summed,
+    "Dense": _summed,
     "MatMul": _matmul,
     "Pool": _pool,
     "Reduce": _reduce,
