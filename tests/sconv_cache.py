@@ -4,7 +4,7 @@ for longest: the oracle of `edgeconv.kernels.algorithms.sconv.traffic`."""
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from edgeconv.kernels.algorithms.sconv.shape import Shape, Window
 from edgeconv.kernels.algorithms.sconv.slicing import Slicing
@@ -18,6 +18,25 @@ IMAGE, PANEL, FILTERS, OUTPUT = (n * OPERAND for n in range(1, 5))
 def hierarchy(*sizes: int, line: int = 64) -> tuple[Cache, ...]:
     """Caches of so many KiB, the nearest first."""
     return tuple(Cache(n, size * 1024, line) for n, size in enumerate(sizes, 1))
+
+
+def slice_first(
+    shape: Shape,
+    tiles: Iterable[tuple[int, int]],
+    slicer: Callable[[Shape, int, int], Slicing],
+) -> Slicing:
+    """The slicing for the first of ``tiles``, pairs (n_win, n_f), of which one channel fits.
+
+    ``slicer`` is `slice_convolution` with all but its first three arguments bound.  Raises
+    ValueError when none fits, with the reason of the last.
+    """
+    reason = "no register tile given"
+    for n_win, n_f in tiles:
+        try:
+            return slicer(shape, n_win, n_f)
+        except ValueError as error:
+            reason = str(error)
+    raise ValueError(reason)
 
 
 class LruCache:

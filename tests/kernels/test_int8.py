@@ -20,7 +20,7 @@ import pytest
 
 from edgeconv.codegen.amalgamate import micro_kernel_list
 from edgeconv.kernels.algorithms.cut import Cut
-from edgeconv.kernels.algorithms.filter_order import FilterOrder, multiplied, start_of
+from edgeconv.kernels.algorithms.filter_order import FilterOrder
 from edgeconv.kernels.headers import include_flags
 from edgeconv.target import host
 from edgeconv.target.backends import TARGETS, micro_kernels
@@ -116,7 +116,9 @@ def case_of(row: MicroKernel, tile: Tile, conv: Conv, kind: str, rng: np.random.
     multiplier, start = np.zeros(room, np.int32), np.zeros(room, np.int32)
     if kind != "sums":  # else they are a bias of float32
         multiplier[: conv.out_c] = made["multiplier"]
-    start[: conv.out_c] = start_of(made["w"], made["bias"], conv.zero, row)
+    # Less what the input's zero point adds, and the 128 by which unsigned rows are shifted.
+    added = (conv.zero + row.shift) * made["w"].reshape(conv.out_c, -1).astype(np.int64).sum(axis=1)
+    start[: conv.out_c] = (made["bias"] - added).astype(np.int32)
     window = {
         **dict(zip(("in_d", "in_h", "in_w"), (1, *conv.size), strict=True)),
         **dict(zip(("out_d", "out_h", "out_w"), (1, *conv.out), strict=True)),
@@ -174,7 +176,7 @@ def case_of(row: MicroKernel, tile: Tile, conv: Conv, kind: str, rng: np.random.
     }
     sums = sums_of(conv, made["x"], made["w"], made["bias"])
     expected = sums.astype(np.float32) if kind == "sums" else int8_of(sums, made, asked)
-    filters = order.pack(multiplied(made["w"], row))
+    filters = order.pack(made["w"].astype(np.dtype(row.b)))
     slack = 64  # bytes that a tile may read beyond the last column
     return Case(
         conv=conv,

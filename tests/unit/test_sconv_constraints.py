@@ -16,10 +16,9 @@ from edgeconv.kernels.algorithms.sconv.slicing import (
     Schedule,
     Slicing,
     slice_convolution,
-    slice_first,
 )
 from edgeconv.target.cache import Cache
-from tests.sconv_cache import hierarchy
+from tests.sconv_cache import hierarchy, slice_first
 
 
 @st.composite

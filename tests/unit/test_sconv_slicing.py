@@ -18,11 +18,10 @@ from edgeconv.kernels.algorithms.sconv.slicing import (
     Schedule,
     Slicing,
     slice_convolution,
-    slice_first,
 )
 from edgeconv.target import board as boards
 from edgeconv.target.cache import Cache
-from tests.sconv_cache import hierarchy
+from tests.sconv_cache import hierarchy, slice_first
 
 IS, WS = Schedule.INPUT_STATIONARY, Schedule.WEIGHT_STATIONARY
 

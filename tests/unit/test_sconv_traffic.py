@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from edgeconv.kernels.algorithms.sconv.search import Search
 from edgeconv.kernels.algorithms.sconv.shape import Shape, Window
-from edgeconv.kernels.algorithms.sconv.slicing import Schedule, slice_convolution, slice_first
+from edgeconv.kernels.algorithms.sconv.slicing import Schedule, slice_convolution
 from edgeconv.kernels.algorithms.sconv.traffic import traffic
 from edgeconv.target.cache import Cache
-from tests.sconv_cache import simulate
+from tests.sconv_cache import simulate, slice_first
 
 IS, WS = Schedule.INPUT_STATIONARY, Schedule.WEIGHT_STATIONARY
 

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from edgeconv.ir.encoding import FLOAT32, Encoding
 from edgeconv.kernels.algorithms.packing import row_elements
-from edgeconv.target.micro_kernel import Interleave, MicroKernel
+from edgeconv.target.micro_kernel import Interleave
 
 Floats = npt.NDArray[np.float32]
 Ints = npt.NDArray[np.integer[Any]]
@@ -112,25 +112,3 @@ class FilterOrder:
             done += sets * entry.words
         left = runs[:, done:].reshape(count, (steps - done) * filters * self.k)
         return np.concatenate([*parts, left], axis=1).reshape(-1)
-
-
-def multiplied(weights: npt.NDArray[np.int8], kernel: MicroKernel) -> Ints:
-    """int8 filters as a micro-kernel of ``kernel.k`` elements in a word multiplies them: widened to
-    16 bits where that is two.  Exact."""
-    return weights.astype(np.dtype(kernel.b), copy=False)
-
-
-def start_of(
-    weights: npt.NDArray[np.int8], bias: Ints | None, zero: int, kernel: MicroKernel
-) -> npt.NDArray[np.int32]:
-    """What the sums of each filter (first axis) start with, one word each.
-
-    The bias, in units of a product, less what the input's zero point and the 128 by which unsigned
-    rows are shifted add: their sum times that of the filter's weights.  Exact modulo 2^32, as the
-    sums are themselves.
-    """
-    sums = weights.reshape(len(weights), -1).astype(np.int64).sum(axis=1)
-    start: npt.NDArray[np.int64] = -(zero + kernel.shift) * sums
-    if bias is not None:
-        start += bias
-    return start.astype(np.int32)

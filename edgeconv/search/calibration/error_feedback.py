@@ -99,9 +99,3 @@ def refitted(
     factor = np.where(usable, overlap / np.where(usable, power, 1.0), 1.0)
     new = (units * rows.per_row(factor)).astype(np.float32)
     return codebook.nearest(found / units[:, :, None]) * new[:, :, None], new
-
-
-def output_error(weights: Floats, found: Floats, second: Floats) -> float:
-    """The mean squared error of the layer's sums, over all rows: what is being made small."""
-    error = weights - found
-    return float(np.einsum("pok,pok->", error @ second, error))

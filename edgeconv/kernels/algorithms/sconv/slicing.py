@@ -18,7 +18,7 @@ The loop nest that the numbers describe, for each set of ``nc`` channels:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 
@@ -158,33 +158,13 @@ def slice_convolution(
     schedule is chosen unless ``schedule`` names one.  ``workspace_limit`` bounds
     `Slicing.workspace` (bytes).
 
-    Raises NoRoomError when tiles of one channel do not fit: smaller register tiles are the way out
-    (`slice_first`).
+    Raises NoRoomError when tiles of one channel do not fit: smaller register tiles are the way out.
     """
     levels = Levels.of(caches, share, memory_cycles)
     options = _Options(rule, search, fill_l1, workspace_limit)
     wanted = (schedule,) if schedule else tuple(Schedule)
     sliced = [_slice(shape, n_win, n_f, levels, options, entry) for entry in wanted]
     return min(sliced, key=lambda s: s.cost + count_packing * s.packing_cost)
-
-
-def slice_first(
-    shape: Shape,
-    tiles: Iterable[tuple[int, int]],
-    slicer: Callable[[Shape, int, int], Slicing],
-) -> Slicing:
-    """The slicing for the first of ``tiles``, pairs (n_win, n_f), of which one channel fits.
-
-    ``slicer`` is `slice_convolution` with all but its first three arguments bound.  Raises
-    ValueError when none fits, with the reason of the last.
-    """
-    reason = "no register tile given"
-    for n_win, n_f in tiles:
-        try:
-            return slicer(shape, n_win, n_f)
-        except ValueError as error:
-            reason = str(error)
-    raise ValueError(reason)
 
 
 @dataclass(frozen=True, slots=True)
