@@ -128,3 +128,6 @@ def flyte(bits: int) -> StorageFormat:
         enumerator=f"EC_F{bits}",
         written=True,
     )
+
+
+FORMAT = (flyte(16), flyte(24), flyte(8))
