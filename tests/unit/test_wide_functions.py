@@ -80,7 +80,7 @@ def test_products(a: Encoding, b: Encoding, y: Encoding) -> None:
 
 @given(encodings(), encodings(), st.lists(st.integers(1, 49), min_size=1, max_size=4, unique=True))
 def test_averages(x: Encoding, y: Encoding, counts: list[int]) -> None:
-    form = wide_averages(counts, x, y, y.low, y.high)
+    form = wide_averages(tuple(counts), x, y, y.low, y.high)
     assume(form is not None)
     assert form is not None
     for channel, count in enumerate(counts):
