@@ -19,7 +19,8 @@ _ENUM = re.compile(r"^enum\b[^{;]*\{[^}]*\};", re.MULTILINE)
 _VALUE = re.compile(r"=([^,}]*)")
 _DEFINE = re.compile(r"^ *#define (\w+)(?:\(([^)]*)\))?((?:.*\\\n)*.*\n)", re.MULTILINE)
 _FUNCTION = re.compile(
-    r"^EC_(?:INLINE|NEST|SHARED) [^{(]*?(\w+)\([^{]*\{(?:.*\}\n|\n(?:.*\n)*?\}\n)", re.MULTILINE
+    r"^EC_(?:INLINE|CHOICE|NEST|SHARED) [^{(]*?(\w+)\([^{]*\{(?:.*\}\n|\n(?:.*\n)*?\}\n)",
+    re.MULTILINE,
 )
 _REMARK = r"(?:^/\*(?:[^*]|\*(?!/))*\*/\n)?"  # on the functions that follow without a blank line
 _FUNCTIONS = re.compile(f"({_REMARK})((?:{_FUNCTION.pattern})+)", re.MULTILINE)

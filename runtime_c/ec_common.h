@@ -29,17 +29,24 @@ int(memcmp)(const void *left, const void *right, size_t bytes);
 /* Kernels are written once and specialised by constant arguments, so they must be inlined. */
 #define EC_INLINE static inline EC_ATTRIBUTES(always_inline, unused)
 
-/* A loop nest, which calls much, or a choice among many functions: inlined like the rest, but where constants take no
-   branch away, because nothing is optimised, or not before all is instrumented.  There it exists once. */
+/* A choice among many functions: inlined, so that constants take the others away, but where nothing is optimised, or
+   not before all is instrumented.  There it exists once. */
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer)
 #define EC_INSTRUMENTED
 #endif
 #endif
-#if defined(__OPTIMIZE__) && !defined(__SANITIZE_ADDRESS__) && !defined(EC_INSTRUMENTED) && !defined(EC_DEBUG)
-#define EC_NEST EC_INLINE
+#if defined(__OPTIMIZE__) && !defined(__SANITIZE_ADDRESS__) && !defined(EC_INSTRUMENTED)
+#define EC_CHOICE EC_INLINE
 #else
+#define EC_CHOICE static EC_ATTRIBUTES(unused)
+#endif
+
+/* A loop nest, which calls much: the same, and once where it is stepped through. */
+#if defined(EC_DEBUG)
 #define EC_NEST static EC_ATTRIBUTES(unused)
+#else
+#define EC_NEST EC_CHOICE
 #endif
 
 /* In a program of several threads, what a worker is given beside, and what its share of a loop is rather

@@ -51,7 +51,7 @@ EC_INLINE ec_vec ec_on_grid(ec_vec x, float spacing, float lo, float hi)
     return ec_mul(ec_clip(ec_round(ec_div(x, ec_set1(spacing))), lo, hi), ec_set1(spacing));
 }
 
-EC_NEST ec_vec ec_activate(int kind, float alpha, float beta, float gamma, ec_vec x)
+EC_CHOICE ec_vec ec_activate(int kind, float alpha, float beta, float gamma, ec_vec x)
 {
     (void)alpha, (void)beta, (void)gamma; /* which some functions take */
     switch (kind) {
@@ -137,7 +137,7 @@ EC_INLINE ec_vec ec_clip_number(ec_vec x, float lo, float hi)
 }
 
 /* ec_activate of what is not NaN. */
-EC_NEST ec_vec ec_activate_number(int kind, float alpha, float beta, float gamma, ec_vec x)
+EC_CHOICE ec_vec ec_activate_number(int kind, float alpha, float beta, float gamma, ec_vec x)
 {
     switch (kind) {
     case EC_ACT_RELU: return ec_larger(x, ec_set1(0.0f));

@@ -303,9 +303,9 @@ EC_INLINE void ec_put_rounded(void *p, ptrdiff_t i, double x, int type, int func
 }
 
 /* Element `to` of out, of elements a_at of a, b_at of b, c_at of c. */
-EC_NEST void ec_elementwise_one(const ec_elementwise *spec, const void *a, ptrdiff_t a_at,
-                                const void *b, ptrdiff_t b_at, const void *c, ptrdiff_t c_at,
-                                void *out, ptrdiff_t to)
+EC_CHOICE void ec_elementwise_one(const ec_elementwise *spec, const void *a, ptrdiff_t a_at,
+                                  const void *b, ptrdiff_t b_at, const void *c, ptrdiff_t c_at,
+                                  void *out, ptrdiff_t to)
 {
     const int of = spec->function, a_as = spec->a_as, b_as = spec->b_as, out_as = spec->out_as;
     (void)of, (void)b, (void)b_at, (void)b_as, (void)c, (void)c_at, (void)out_as;

@@ -42,9 +42,11 @@ _ROLLED = """\
 _FUNCTIONS = """\
 #undef EC_INLINE
 #undef EC_SHARED
+#undef EC_CHOICE
 #undef EC_NEST
 #define EC_INLINE __attribute__((noinline))
 #define EC_SHARED EC_INLINE
+#define EC_CHOICE EC_INLINE
 #define EC_NEST EC_INLINE
 #undef __ARM_FEATURE_DSP
 """
@@ -73,14 +75,16 @@ _TABLE = "static const ec_q8 ec_q8_table[] = {EC_Q8_TABLE};\n"
 _FOREIGN_TABLE = "extern const ec_q8 ec_q8_table[];\n"
 OWN_TABLE = "const ec_q8 ec_q8_table[] = {EC_Q8_TABLE};\n"
 
-_FUNCTION = re.compile(r"^(?:EC_INLINE|EC_SHARED|EC_NEST|EC_MATH)\s+([^;{}]*?)\s*\{", re.MULTILINE)
+_FUNCTION = re.compile(
+    r"^(?:EC_INLINE|EC_CHOICE|EC_SHARED|EC_NEST|EC_MATH)\s+([^;{}]*?)\s*\{", re.MULTILINE
+)
 _DEFINED = re.compile(r"^#define (\w+)|^\} (\w+);|(\bec_\w+)\([^;{}]*\)\s*\{", re.MULTILINE)
 _INCLUDED = re.compile(r'^#include "(ec_\w+\.h)"\n', re.MULTILINE)
 HALF_VECTORS = "EC_HALF_VECTORS"
 _CONDITIONAL = re.compile(r'^#include "(/.*\.h)"', re.MULTILINE)
 _FEATURE = re.compile(r"^#define (EC_\w+)(?: /\*.*)?$", re.MULTILINE)
 _COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
-_OPTIONAL = re.compile(r"^#ifdef (\w+).*?^#endif", re.MULTILINE | re.DOTALL)
+_OPTIONAL = re.compile(r"#ifdef (\w+)")  # at the beginning of a line
 
 
 def as_functions(source: str, target: Target) -> str:
@@ -212,7 +216,7 @@ def _everywhere(target: Target) -> Mapping[str, str]:
     everywhere = offered.union(*defined.values(), _for_some_cores(texts))
     lacked = _features() - offered
     kept = {name for name in texts if _called(_without(texts[name], lacked)) <= everywhere}
-    needed = {name: _called(_OPTIONAL.sub("", texts[name])) & everywhere - offered for name in kept}
+    needed = {name: _called(_without(texts[name])) & everywhere - offered for name in kept}
     while left_out := {
         name for name in kept if not needed[name] <= set().union(*map(defined.__getitem__, kept))
     }:
@@ -242,9 +246,18 @@ def _features() -> frozenset[str]:
     return frozenset((*said, HALF_VECTORS))
 
 
-def _without(text: str, features: Set[str]) -> str:
-    """A header as an ISA has it that lacks these."""
-    return _OPTIONAL.sub(lambda found: "" if found[1] in features else found[0], text)
+def _without(text: str, features: Set[str] | None = None) -> str:
+    """A header as an ISA has it that lacks these; None: all that are asked for with ``#ifdef``.
+    What stands in between may ask for others."""
+    kept = []
+    depth = 0  # of directives from the first on that is left out
+    for line in text.splitlines(keepends=True):
+        asked = _OPTIONAL.match(line)
+        if depth or (asked and (features is None or asked[1] in features)):
+            depth += line.startswith("#if") - line.startswith("#endif")
+        else:
+            kept.append(line)
+    return "".join(kept)
 
 
 def _for_some_cores(texts: Mapping[str, str]) -> set[str]:

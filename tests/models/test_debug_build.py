@@ -9,6 +9,7 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
+import onnx.parser
 import pytest
 
 from edgeconv.run.build import find_compiler
@@ -18,16 +19,18 @@ from tests.tools import available
 
 pytestmark = pytest.mark.usefixtures("unoptimised")
 
+TOP = """<ir_version: 8, opset_import: ["" : 18]>
+top (float[4, 6] x) => (float[4, 2] v, int64[4, 2] i) <int64[1] k = {2}> { v, i = TopK(x, k) }"""
 MODEL = ROOT / "examples" / "digits" / "digits-cnn.onnx"
 DEBUG = ("-Og", "-g", "-DEC_DEBUG")
 
 
-def compiled(board: str, folder: Path, *options: str) -> Path:
+def compiled(board: str, folder: Path, *options: str, source: str = "digits_cnn.c") -> Path:
     found = available(board, to_run=False)
     made = folder / f"{'_'.join(options)}.o"
     command = [*find_compiler(found).command, *found.flags, "-std=c11", "-ffp-contract=fast"]
     command += ["-Wall", "-Wextra", "-Wpedantic", "-Werror", *options]
-    subprocess.run([*command, "-c", folder / "digits_cnn.c", "-o", made], check=True)
+    subprocess.run([*command, "-c", folder / source, "-o", made], check=True)
     return made
 
 
@@ -57,3 +60,20 @@ def test_the_preset_builds_what_computes_the_same(edgeconv: Command, tmp_path: P
     assert " t ec_conv_" in names
     done = subprocess.run([program], cwd=out, check=False, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_a_choice_among_functions_is_there_once_where_nothing_takes_it_away(
+    edgeconv: Command, tmp_path: Path
+) -> None:
+    """Inlined into every place that compares two elements it would be 160 KB of each TopK."""
+    onnx.save(onnx.parser.parse_model(TOP), tmp_path / "top.onnx")
+    out = tmp_path / "out"
+    edgeconv.ok("compile", tmp_path / "top.onnx", "--board", "generic-c", "-o", out)
+    plain, fast = (compiled("generic-c", out, level, source="top.c") for level in ("-O0", "-O3"))
+    names = [
+        subprocess.run(["nm", made], check=True, capture_output=True, text=True).stdout
+        for made in (plain, fast)
+    ]
+    assert " t ec_elementwise_one" in names[0]
+    assert "ec_elementwise_one" not in names[1]
+    assert code_bytes(plain) < 20 * code_bytes(fast)
