@@ -16,6 +16,7 @@ from pathlib import Path
 from edgeconv.base import sizes
 from edgeconv.target.backends import TARGETS
 from edgeconv.target.cache import Cache
+from edgeconv.target.targets import Target
 
 # uname -m spells some architectures differently by operating system; armv8l is a 64-bit processor
 # that runs 32-bit programs, to which a 64-bit kernel describes the 64-bit state.
@@ -41,6 +42,14 @@ class Host:
     def has(self, words: tuple[str, ...]) -> bool:
         """Every one of ``words`` is in /proc/cpuinfo (compared without case)."""
         return {word.lower() for word in words} <= self.words
+
+
+def widest(host: Host) -> Target:
+    """The instruction set with the longest vectors that ``host`` has, of those whose length is
+    known: how long the vectors are that a core chooses is not in /proc/cpuinfo."""
+    fits = (row for row in TARGETS.values() if row.arch in (host.arch, "any"))
+    known = (row for row in fits if host.has(row.cpu_flags) and not row.scalable)
+    return max(known, key=lambda row: row.lanes)
 
 
 def detect(root: Path = Path("/"), machine: str | None = None, cpu: int = 0) -> Host:

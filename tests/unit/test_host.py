@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from edgeconv.target.cache import Cache
-from edgeconv.target.host import detect
+from edgeconv.target.host import Host, detect, widest
 
 X86 = """\
 processor\t: 0
@@ -128,3 +128,9 @@ def test_this_machine() -> None:
     assert host.arch in (platform.machine(), "aarch64", "x86_64")
     assert host.cores >= 1
     assert all(cache.size > 0 and cache.line > 0 for cache in host.caches)
+
+
+def test_a_length_that_the_core_chooses_is_not_guessed() -> None:
+    """Of an Arm with SVE and SME the widest is NEON; such a program would refuse to run."""
+    words = frozenset({"asimd", "sve", "sme"})
+    assert widest(Host("aarch64", "Example", words, None, 1, ())).name == "neon"

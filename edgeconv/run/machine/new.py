@@ -19,11 +19,9 @@ from edgeconv.run.machine.measure import Measured, measure
 from edgeconv.run.machine.probe import Machine, probe
 from edgeconv.run.machine.programs import accepts
 from edgeconv.target import board as boards
-from edgeconv.target.backends import TARGETS
 from edgeconv.target.board import Board
 from edgeconv.target.board_folders import FOLDERS_VARIABLE
-from edgeconv.target.host import Host
-from edgeconv.target.targets import Target
+from edgeconv.target.host import Host, widest
 
 # Those with an instruction of known latency in rate.c.
 _LONGEST_NAME = 100  # characters: a file of this name has to fit, with what is added to it
@@ -66,7 +64,7 @@ def new_board(
     """
     path = _path(name, output)
     machine = _machine()
-    target = _widest(machine.host)
+    target = widest(machine.host)
     with TemporaryDirectory(prefix="edgeconv-") as folder:
         progress("looking at the machine")
         draft = Path(folder) / f"{name}.toml"
@@ -118,12 +116,6 @@ def _machine() -> Machine:
         hint = "copy a file of boards/ and edit it"
         raise _wrong("boards new cannot measure this CPU", machine.host.arch, rule, hint)
     return machine
-
-
-def _widest(host: Host) -> Target:
-    """As ``isa = "auto"`` picks it."""
-    fits = [row for row in TARGETS.values() if row.arch in (host.arch, "any")]
-    return max((row for row in fits if host.has(row.cpu_flags)), key=lambda row: row.lanes)
 
 
 def _flags(board: Board, folder: Path, host: Host) -> tuple[str, ...]:

@@ -35,7 +35,7 @@ from edgeconv.target.board.tables import (
 )
 from edgeconv.target.board_folders import FOLDERS_VARIABLE
 from edgeconv.target.cache import ASSUMED_LINE, Cache
-from edgeconv.target.host import Host, detect
+from edgeconv.target.host import Host, detect, widest
 from edgeconv.target.targets import Target
 
 __all__ = [
@@ -341,10 +341,7 @@ def _isa(path: Path, isa: str, arch: str, host: Host | None) -> str:
     if isa == "auto":
         if host is None:
             raise invalid(path, "isa", '"auto"', 'only a board of arch "host" can be detected')
-        fits = (
-            row for row in TARGETS.values() if row.arch in (arch, "any") and host.has(row.cpu_flags)
-        )
-        return max(fits, key=lambda row: row.lanes).name
+        return widest(host).name
     row = TARGETS.get(isa)
     if row is None:
         hint = did_you_mean(isa, TARGETS)
