@@ -15,17 +15,19 @@
 /* Bytes of four filters. */
 EC_INLINE ptrdiff_t ec_int8_1x4_bytes(int n) { return ec_ceil_div(n, 16) * (ptrdiff_t)64; }
 
-/* n numbers of a window, one behind the other. */
+/* n numbers of each window, one behind the other, and how many windows there are: from one to the next so many elements of
+   the input and of the result. */
 typedef struct ec_int8_numbers {
     const int8_t *in;
-    int n;
+    int n, pixels;
+    ptrdiff_t in_pixel, out_pixel;
 #ifdef EC_ZERO_POINTS
-    int32_t sum;
+    int32_t sum; /* of one window */
     const int32_t *by_sum; /* NULL: filters have no zero points */
 #endif
 } ec_int8_numbers;
 
-/* `blocks` of filters of one window: out[filter]. */
+/* `blocks` of filters of each window: out[filter]. */
 EC_INLINE void ec_int8_1x4(ec_int8_result result, ec_int8_numbers window, const int8_t *filters,
                            const int32_t *channels, int blocks, int8_t *out)
 {
@@ -33,6 +35,8 @@ EC_INLINE void ec_int8_1x4(ec_int8_result result, ec_int8_numbers window, const 
     const ec_int8_1x4_job job = {
         .filters = filters, .n = window.n, .channels = channels, .out = out, .out_end = out + 4 * blocks,
         .offset = result.offset, .left = -result.right, .low = result.low, .high = result.high,
+        .pixels = window.pixels, .in_pixel = window.in_pixel, .out_pixel = window.out_pixel,
+        .gap = window.out_pixel - 4 * blocks,
 #ifdef EC_ZERO_POINTS
         .sum = window.sum, .by_sum = window.by_sum,
 #endif
@@ -45,17 +49,21 @@ EC_INLINE void ec_int8_1x4(ec_int8_result result, ec_int8_numbers window, const 
 #endif
     ec_int8_1x4_helium(&job);
 #else
-    for (int j = 0; j < blocks; j++, filters += ec_int8_1x4_bytes(window.n), channels += 4 * EC_INT8_WORDS) {
-        int32_t sums[4] = {channels[0], channels[1], channels[2], channels[3]};
-        for (int k = 0; k < window.n; k++)
-            for (int i = 0; i < 4; i++)
-                sums[i] += window.in[k] * filters[k / 16 * 64 + 16 * i + k % 16];
+    for (int p = 0; p < window.pixels; p++, window.in += window.in_pixel, out += window.out_pixel) {
+        const int8_t *four = filters;
+        const int32_t *own = channels;
+        for (int j = 0; j < blocks; j++, four += ec_int8_1x4_bytes(window.n), own += 4 * EC_INT8_WORDS) {
+            int32_t sums[4] = {own[0], own[1], own[2], own[3]};
+            for (int k = 0; k < window.n; k++)
+                for (int i = 0; i < 4; i++)
+                    sums[i] += window.in[k] * four[k / 16 * 64 + 16 * i + k % 16];
 #ifdef EC_ZERO_POINTS
-        for (int i = 0; window.by_sum && i < 4; i++)
-            sums[i] += window.by_sum[4 * j + i] * window.sum;
+            for (int i = 0; window.by_sum && i < 4; i++)
+                sums[i] += window.by_sum[4 * j + i] * window.sum;
 #endif
-        for (int i = 0; i < 4; i++)
-            out[4 * j + i] = ec_int8_of_sum(result, sums[i], channels + 4 + i, 4);
+            for (int i = 0; i < 4; i++)
+                out[4 * j + i] = ec_int8_of_sum(result, sums[i], own + 4 + i, 4);
+        }
     }
 #endif
 }
@@ -65,6 +73,7 @@ EC_INLINE void ec_int8_pixel_1x4(ec_int8_result result, ec_int8_numbers window, 
                                  const int32_t *channels, int out_c, int8_t *out)
 {
     const int blocks = out_c / 4, rest = out_c % 4;
+    window.pixels = 1;
     if (blocks)
         ec_int8_1x4(result, window, filters, channels, blocks, out);
     if (rest) {
@@ -77,6 +86,18 @@ EC_INLINE void ec_int8_pixel_1x4(ec_int8_result result, ec_int8_numbers window, 
         for (int i = 0; i < rest; i++)
             out[4 * blocks + i] = last[i];
     }
+}
+
+/* All windows under all filters, one window after the other: a result may lie over those before. */
+EC_INLINE void ec_int8_pixels_1x4(ec_int8_result result, ec_int8_numbers window, const int8_t *filters,
+                                  const int32_t *channels, int out_c, int8_t *out)
+{
+    if (out_c % 4 == 0) {
+        ec_int8_1x4(result, window, filters, channels, out_c / 4, out);
+        return;
+    }
+    for (int p = window.pixels; p > 0; p--, window.in += window.in_pixel, out += window.out_pixel)
+        ec_int8_pixel_1x4(result, window, filters, channels, out_c, out);
 }
 
 #ifdef EC_ZERO_POINTS
@@ -137,10 +158,24 @@ EC_SHARED void ec_int8_convolve_1x4(const ec_int8_conv *spec, const int8_t *in, 
     const ec_window *w = &spec->window;
     const int n = w->kernel_h * w->kernel_w * spec->in_c;
     const int copied = w->kernel_h * w->kernel_w > 1 || w->pad_h || w->pad_w;
-    for (int y = row0; y < row1; y++) {
+    const ptrdiff_t in_pixel = w->stride_w * spec->in_pixel, out_pixel = spec->out_pixel;
+    int one_by_one = copied;
+#ifdef EC_ZERO_POINTS
+    one_by_one |= spec->sums_of_inputs;
+#endif
+    const int behind = w->stride_h == 1 && !w->in_ring && !w->out_ring && spec->in_row == w->out_w * in_pixel &&
+                       spec->out_row == w->out_w * out_pixel;
+    const int together = one_by_one || !behind ? 1 : row1 - row0;
+    for (int y = row0; y < row1; y += together) {
         const int8_t *from = in + ec_ring(y * w->stride_h, w->in_ring) * spec->in_row;
         int8_t *to = out + ec_ring(y, w->out_ring) * spec->out_row;
-        for (int x = 0; x < w->out_w; x++, from += w->stride_w * spec->in_pixel, to += spec->out_pixel) {
+        if (!one_by_one) {
+            const ec_int8_numbers rows = {.in = from, .n = n, .pixels = together * w->out_w, .in_pixel = in_pixel,
+                                          .out_pixel = out_pixel};
+            ec_int8_pixels_1x4(spec->result, rows, filters, channels, spec->out_c, to);
+            continue;
+        }
+        for (int x = 0; x < w->out_w; x++, from += in_pixel, to += out_pixel) {
             if (copied)
                 ec_int8_copy_window(spec, in, spec->padding, workspace, y, x);
             const ec_int8_numbers window = {.in = copied ? workspace : from, .n = n};
@@ -159,8 +194,8 @@ EC_SHARED void ec_int8_convolve_1x4(const ec_int8_conv *spec, const int8_t *in, 
 EC_SHARED void ec_int8_dense_1x4(const ec_int8_result *result, const int8_t *in, int in_c, const int8_t *filters,
                                  const int32_t *channels, int out_c, int8_t *out, int rows)
 {
-    for (int row = 0; row < rows; row++, in += in_c, out += out_c)
-        ec_int8_pixel_1x4(*result, (ec_int8_numbers){.in = in, .n = in_c}, filters, channels, out_c, out);
+    const ec_int8_numbers all = {.in = in, .n = in_c, .pixels = rows, .in_pixel = in_c, .out_pixel = out_c};
+    ec_int8_pixels_1x4(*result, all, filters, channels, out_c, out);
 }
 
 #ifdef EC_ZERO_POINTS

@@ -34,7 +34,7 @@ _CYCLES = 6.0  # of a tap of an element of portable C
 # Cycles of a core without vectors, as `PerCore` has them, where an element has so many taps: of an
 # element, and of a pixel beside its channels.
 _TAPS = 4
-_ELEMENT_CYCLES, _PIXEL_CYCLES = PerCore(205, 52, 40), PerCore(670, 250, 205)
+_ELEMENT_CYCLES, _PIXEL_CYCLES = PerCore(205, 52, 40), PerCore(100, 250, 205)
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,7 @@ from edgeconv.kernels.algorithms.integer.cycles import (
     EDGE_1X4,
     LAST_1X4,
     LAST_1X8,
+    NEXT_PIXEL_1X4,
     PIXEL_1X4,
     RESULTS_1X4,
     ROW_1X4,
@@ -156,9 +157,12 @@ def helium_dense(problem: ConvProblem) -> ConvCandidate[IntegerPlan]:
     plan = IntegerPlan(CONVOLVE_1X4.with_residual(added=added))
     copied, copying = windows_copied(problem)
     more = helium_besides(problem.sum_facts.scaling)
+    alone = copied or around or bool(problem.out_c % FOUR)
+    rows = problem.batch * (1 if problem.strides[1] == 1 else problem.out_size[1])
+    each = PIXEL_1X4 if alone else NEXT_PIXEL_1X4 + PIXEL_1X4 * rows / pixels
     cycles = pixels * (
         fours * (BLOCK_1X4 * blocks + RESULTS_1X4 + more + (AROUND_1X4 if around else 0.0))
-        + PIXEL_1X4
+        + each
         + (summing(problem, SIXTEEN, SUMMED_1X4) if around else 0.0)
         + (LAST_1X4 if problem.out_c % FOUR else 0.0)
         + copying

@@ -176,12 +176,12 @@ _PORTABLE = Cycles(
 )
 
 # Of Helium: 16 numbers by four filters, five loads that overlap four VMLADAVA; the four results;
-# a pixel, and of fewer than four filters; a row of its window that is copied, and one that reaches
-# over an edge; a window of eight channels, nine times two VMULL and two VADD, and their results; a
-# pixel's column that is copied.  Of other depthwise kernels: the results, a tap, a pixel of a row
-# that is copied; of either a row of eight channels, and a window of fewer.  What is around the
-# loops is counted, an instruction a cycle.
-BLOCK_1X4, RESULTS_1X4, PIXEL_1X4, LAST_1X4 = 10.0, 22.0, 90.0, 50.0
+# a pixel, one of those that lie where they are read, and of fewer than four filters; a row of its
+# window that is copied, and one that reaches over an edge; a window of eight channels, nine times
+# two VMULL and two VADD, and their results; a pixel's column that is copied.  Of other depthwise
+# kernels: the results, a tap, a pixel of a row that is copied; of either a row of eight channels,
+# and a window of fewer.  What is around the loops is counted, an instruction a cycle.
+BLOCK_1X4, RESULTS_1X4, PIXEL_1X4, NEXT_PIXEL_1X4, LAST_1X4 = 10.0, 22.0, 90.0, 14.0, 50.0
 ROW_1X4, EDGE_1X4 = 45.0, 85.0
 WINDOW_1X8, COLUMN_1X8 = 98.0, 12.0
 SUMMED_1X4, AROUND_1X4 = Summed(4.0, 20.0), 6.0  # of filters with zero points

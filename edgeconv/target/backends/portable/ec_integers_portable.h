@@ -16,7 +16,7 @@ EC_INLINE ec_ivec ec_iset1(int32_t x) { return x; }
 EC_INLINE ec_ivec ec_iload(const int32_t *p) { return *p; }
 EC_INLINE void ec_istore(int32_t *p, ec_ivec v) { *p = v; }
 EC_INLINE ec_vec ec_ireal(ec_ivec v) { return (float)v; }
-EC_INLINE ec_ivec ec_imul_high(ec_ivec a, ec_ivec b) { return (int32_t)(((int64_t)a * b) >> 32); }
+EC_INLINE ec_ivec ec_imul_high(ec_ivec a, ec_ivec b) { return ec_high_word(a, b); }
 EC_INLINE ec_ivec ec_imul(ec_ivec a, ec_ivec b) { return (int32_t)((uint32_t)a * (uint32_t)b); }
 EC_INLINE ec_ivec ec_iadd(ec_ivec a, ec_ivec b) { return (int32_t)((uint32_t)a + (uint32_t)b); }
 EC_INLINE ec_ivec ec_isub(ec_ivec a, ec_ivec b) { return (int32_t)((uint32_t)a - (uint32_t)b); }

@@ -50,7 +50,7 @@ EC_INLINE void ec_int8_add_helium(ec_int8_result result, int32_t by_a, int32_t b
     vstrbq_s32(out, vmaxq_s32(vminq_s32(whole, vdupq_n_s32(result.high)), vdupq_n_s32(result.low)));
 }
 
-/* See ec_int8_1x4. */
+/* See ec_int8_1x4.  gap: bytes from the end of a pixel's results to the next one's. */
 typedef struct ec_int8_1x4_job {
     const int8_t *filters;
     int n;
@@ -58,6 +58,8 @@ typedef struct ec_int8_1x4_job {
     int8_t *out, *out_end;
     int32_t offset, left, low, high;
     const int8_t *in;
+    int pixels;
+    ptrdiff_t in_pixel, out_pixel, gap;
 #ifdef EC_ZERO_POINTS
     int32_t sum;
     const int32_t *by_sum;
@@ -68,10 +70,11 @@ typedef struct ec_int8_1x4_job {
 #define EC_INT8_EACH_FOUR(enter, with_sums, leave)                                                \
     "push {r4-r11, lr}\n"                                                                         \
     "vpush {d12-d15}\n"                                                                           \
-    "ldr r12, [r0, #36]\n"                                                                        \
+    "ldrd r12, r1, [r0, #36]\n"                                                                   \
     "ldrd r2, r4, [r0, #28]\n"                                                                    \
     "vdup.32 q6, r2\n"                                                                            \
     "vdup.32 q7, r4\n"                                                                            \
+    "push {r0, r1}\n" /* job, pixels */                                                           \
     enter                                                                                         \
     "ldrd r10, r11, [r0, #20]\n"                                                                  \
     "ldrd r7, r9, [r0, #12]\n"                                                                    \
@@ -100,6 +103,18 @@ typedef struct ec_int8_1x4_job {
     "cmp r7, r9\n"                                                                                \
     "bne 1b\n"                                                                                    \
     leave                                                                                         \
+    "ldrd r0, r2, [sp]\n"                                                                         \
+    "ldrd r4, r6, [r0, #44]\n" /* in_pixel, out_pixel */                                          \
+    "ldr r8, [r0, #52]\n"                                                                         \
+    "subs r2, r2, #1\n"                                                                           \
+    "str r2, [sp, #4]\n"                                                                          \
+    "ldr r5, [r0, #8]\n"                                                                          \
+    "ldr r1, [r0]\n"                                                                              \
+    "add r12, r12, r4\n"                                                                          \
+    "add r7, r7, r8\n"                                                                            \
+    "add r9, r9, r6\n"                                                                            \
+    "bne 1b\n"                                                                                    \
+    "add sp, sp, #8\n"                                                                            \
     "vpop {d12-d15}\n"                                                                            \
     "pop {r4-r11, pc}\n"
 
@@ -112,7 +127,7 @@ EC_NAKED void ec_int8_1x4_helium(const ec_int8_1x4_job *job __attribute__((unuse
 EC_NAKED void ec_int8_1x4_around_helium(const ec_int8_1x4_job *job __attribute__((unused)))
 {
     __asm__ volatile(EC_INT8_EACH_FOUR(
-        "ldrd r2, r4, [r0, #40]\n"
+        "ldrd r2, r4, [r0, #56]\n"
         "push {r2, r4}\n", /* sum, by_sum */
         "ldrd r2, r4, [sp]\n"
         "vldrw.32 q1, [r4], #16\n"
