@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -23,25 +24,28 @@ def _report(failures: list[Outcome], name: str) -> str:
     return "\n".join(lines[:5])
 
 
-@pytest.mark.parametrize("name", all_subjects())
-def test_files_that_once_failed(name: str) -> None:
+@pytest.fixture(scope="module", params=all_subjects())
+def runner(request: pytest.FixtureRequest) -> Iterator[Runner]:
+    """Of a subject; its worker takes a second to import everything, which tests share."""
+    made = Runner(all_subjects()[request.param])
+    yield made
+    made.close()
+
+
+def test_files_that_once_failed(runner: Runner) -> None:
+    name = runner.subject.name
     files = sorted(path for path in (KEPT / name).rglob("*") if path.is_file())
     if not files:
         pytest.skip(f"no file of {name} has failed yet")
-    runner = Runner(all_subjects()[name])
-    try:
-        found = [runner.run(path) for path in files]
-    finally:
-        runner.close()
+    found = [runner.run(path) for path in files]
     failures = [outcome for outcome in found if outcome.failure]
     assert not failures, _report(failures, name)
 
 
-@pytest.mark.parametrize("name", all_subjects())
-def test_the_same_damaged_files_every_time(name: str) -> None:
-    found = list(outcomes(all_subjects()[name], 1, QUICK_CASES, float("inf")))
+def test_the_same_damaged_files_every_time(runner: Runner) -> None:
+    found = [runner.run(case) for case in range(1, 1 + QUICK_CASES)]
     failures = [outcome for outcome in found if outcome.failure]
-    assert not failures, _report(failures, name)
+    assert not failures, _report(failures, runner.subject.name)
     assert len({outcome.word for outcome in found}) > 1, "all of them end in the same way"
 
 

@@ -47,7 +47,7 @@ class Runner:
     """Runs cases of one subject, each a number or the path of a kept file."""
 
     def __init__(self, subject: Subject) -> None:
-        self._subject = subject
+        self.subject = subject
         self._process: multiprocessing.process.BaseProcess | None = None
         self._ran = 0
         self._start()
@@ -80,7 +80,7 @@ class Runner:
         ended, too.
         """
         assert self._process is not None
-        seconds = self._subject.seconds
+        seconds = self.subject.seconds
         end = _processor_seconds(self._process.pid) + seconds
         for _ in range(_BUSY):
             if self._pipe.poll(seconds):
@@ -106,7 +106,7 @@ class Runner:
     def _start(self) -> None:
         context = multiprocessing.get_context("spawn")
         self._pipe, other = context.Pipe()
-        arguments = (self._subject.name, other)
+        arguments = (self.subject.name, other)
         self._process = context.Process(target=_serve, args=arguments, daemon=True)
         self._process.start()
         other.close()
