@@ -33,8 +33,11 @@ def sconv(spec: Spec, target: Target, schedule: str = "") -> list[Case]:
 
 
 def run(build: Build, folder: Path, *specs: Spec) -> None:
-    """All of ``specs`` with tiny caches, under both schedules."""
-    tiny = replace(build.target, caches=TINY)
+    """All of ``specs`` with tiny caches, under both schedules; of tiles that are larger by so much
+    more that a channel still fits."""
+    rows = (tile.rows for row in build.target.float_rows for tile in row.tiles)
+    times = max(1, max(rows) // 32)
+    tiny = replace(build.target, caches=tuple(replace(c, size=times * c.size) for c in TINY))
     check(
         build, [case for spec in specs for s in SCHEDULES for case in sconv(spec, tiny, s)], folder
     )
