@@ -228,7 +228,8 @@ def test_what_is_packed_for_helium(build: Build, folder: Path) -> None:
 def test_filters_joined_in_pairs(build: Build, features: set[str], folder: Path) -> None:
     """The order of its loops, which plain C has, too; a filter that has -128, or larger sums, take
     another kernel; what verify reads of the image are the model's own filters."""
-    dsp = replace(build, target=replace(build.target, features=frozenset(features)))
+    of_core = replace(build.target, features=frozenset(features), is_scalar=True)
+    dsp = replace(build, target=of_core)
     shapes = [shape for shape in SHAPES if shape[1][1] > 1 or shape[3] == 1]
     made = [layer(x, w, window, groups, most=127) for x, w, window, groups in shapes]
     made += [layer((1, n), (9, n), None, most=127) for n in (4, 5, 64)]

@@ -27,7 +27,7 @@ def test_headers_have_its_function(row: IntegerKernel) -> None:
 
 
 def test_names_are_told_apart() -> None:
-    names = [row.name for row in (*ROWS, *ADDING)]
+    names = [(row.name, row.reads_beyond) for row in (*ROWS, *ADDING)]
     assert len(set(names)) == len(names) > len(ROWS) > 10
 
 

@@ -7,6 +7,8 @@
 #ifndef EC_INT8_DSP_H
 #define EC_INT8_DSP_H
 
+#include "ec_naked.h"
+
 /* r0 panel, r1 filters, r2 to r4 sums of the first filter, r5 to r7 of the second, for three pixels.
    r8, r9 four bytes of either filter, of which r10, r11 take 0 and 2; r12, lr four numbers of a pixel.
    The first pixel's are multiplied between what takes the bytes apart: a Cortex-M7 does one of either in a
