@@ -40,7 +40,8 @@ class LinkPlan:
     ``stack``: bytes that the linker reserves unless told otherwise; ``guard``: those below it that
     nothing may touch.  ``interrupts``: external ones
     in the vector table.  ``setup``: (register, address, bits to set) before variables are set up.
-    ``clock_hz``: of the core, as predictions assume it.
+    ``clock_hz``: of the core, as predictions assume it.  ``start``: the folder of templates that
+    start it; ``stack_align``: what its ABI keeps the stack pointer a multiple of.
     """
 
     regions: tuple[Section, ...]
@@ -54,6 +55,8 @@ class LinkPlan:
     setup: tuple[tuple[str, int, int], ...] = ()
     clock_hz: int | None = None
     guard: int = GUARD_BYTES
+    start: str = "arm"
+    stack_align: int = 8
 
     def unloaded(self, banks: Iterable[str], *, io: bool) -> frozenset[str]:
         """The regions that hold something without contents at start: stack and variables,

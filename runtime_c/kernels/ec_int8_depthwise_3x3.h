@@ -16,6 +16,20 @@
 
 enum { EC_INT8_COLUMN_NUMBERS = 12, EC_INT8_1X4_WORDS = 18 + 4 * EC_INT8_WORDS }; /* int16 of a column, words of four channels */
 
+EC_INLINE void ec_int8_columns_c(const int8_t *const row[3], ptrdiff_t at, int16_t *panel, int columns,
+                                 ptrdiff_t pixel, int channels)
+{
+    for (int x = 0; x < columns; x++, at += pixel, panel += EC_INT8_COLUMN_NUMBERS) {
+        EC_UNROLL
+        for (int c = 0; c < 4; c++) {
+            int16_t *const half = panel + c % 2 * 6;
+            half[c / 2 * 2] = c < channels ? row[0][at + c] : 0;
+            half[c / 2 * 2 + 1] = c < channels ? row[1][at + c] : 0;
+            half[4 + c / 2] = c < channels ? row[2][at + c] : 0;
+        }
+    }
+}
+
 /* `columns` of three rows from `at` on, `channels` of which there are, 1 to 4. */
 EC_INLINE void ec_int8_columns(const int8_t *const row[3], ptrdiff_t at, int16_t *panel, int columns,
                                ptrdiff_t pixel, int channels)
@@ -28,12 +42,27 @@ EC_INLINE void ec_int8_columns(const int8_t *const row[3], ptrdiff_t at, int16_t
         return;
     }
 #endif
-    for (int x = 0; x < columns; x++, at += pixel, panel += EC_INT8_COLUMN_NUMBERS) {
-        for (int c = 0; c < 4; c++) {
-            int16_t *const half = panel + c % 2 * 6;
-            half[c / 2 * 2] = c < channels ? row[0][at + c] : 0;
-            half[c / 2 * 2 + 1] = c < channels ? row[1][at + c] : 0;
-            half[4 + c / 2] = c < channels ? row[2][at + c] : 0;
+    if (channels == 4)
+        ec_int8_columns_c(row, at, panel, columns, pixel, 4);
+    else
+        ec_int8_columns_c(row, at, panel, columns, pixel, channels);
+}
+
+EC_INLINE void ec_int8_windows_c(ec_int8_result result, const int16_t *panel, const int32_t *words, int count,
+                                 int stride, int8_t *out, ptrdiff_t out_pixel, int channels)
+{
+    const int16_t *const filters = (const int16_t *)(words + 4);
+    for (int i = 0; i < count; i++, panel += stride * EC_INT8_COLUMN_NUMBERS, out += out_pixel) {
+        EC_UNROLL
+        for (int c = 0; c < channels; c++) {
+            int32_t sum = words[c];
+            for (int x = 0; x < 3; x++) {
+                const int at = x * EC_INT8_COLUMN_NUMBERS + c % 2 * 6;
+                for (int k = 0; k < 2; k++)
+                    sum += panel[at + c / 2 * 2 + k] * filters[at + c / 2 * 2 + k];
+                sum += panel[at + 4 + c / 2] * filters[at + 4 + c / 2];
+            }
+            out[c] = ec_int8_of_sum(result, sum, words + 22 + c, 4);
         }
     }
 }
@@ -55,19 +84,10 @@ EC_INLINE void ec_int8_windows(ec_int8_result result, const int16_t *panel, cons
         return;
     }
 #endif
-    const int16_t *const filters = (const int16_t *)(words + 4);
-    for (int i = 0; i < count; i++, panel += stride * EC_INT8_COLUMN_NUMBERS, out += out_pixel) {
-        for (int c = 0; c < channels; c++) {
-            int32_t sum = words[c];
-            for (int x = 0; x < 3; x++) {
-                const int at = x * EC_INT8_COLUMN_NUMBERS + c % 2 * 6;
-                for (int k = 0; k < 2; k++)
-                    sum += panel[at + c / 2 * 2 + k] * filters[at + c / 2 * 2 + k];
-                sum += panel[at + 4 + c / 2] * filters[at + 4 + c / 2];
-            }
-            out[c] = ec_int8_of_sum(result, sum, words + 22 + c, 4);
-        }
-    }
+    if (channels == 4)
+        ec_int8_windows_c(result, panel, words, count, stride, out, out_pixel, 4);
+    else
+        ec_int8_windows_c(result, panel, words, count, stride, out, out_pixel, channels);
 }
 
 /* Rows [row0, row1) of the output.  workspace: those columns of four channels; then a row of the input's

@@ -15,14 +15,15 @@ EC_INLINE void ec_int8_tile_c(ec_int8_result result, const int16_t *panel, const
         int32_t sums[EC_INT8_PIXELS][2];
         for (int p = 0; p < EC_INT8_PIXELS; p++)
             sums[p][0] = channels[0], sums[p][1] = channels[1];
-        for (int k = 0; k < 4 * k_blocks; k++) {
-            const int8_t *const f = filters + k / 4 * 8 + k % 4;
-            const int16_t *const x = panel + ec_int8_place(k);
-            for (int p = 0; p < EC_INT8_PIXELS; p++) {
-                sums[p][0] += x[4 * p] * f[0];
-                sums[p][1] += x[4 * p] * f[4];
-            }
-        }
+        const int8_t *f = filters;
+        for (const int16_t *x = panel; f != filters + 8 * k_blocks; f += 8, x += EC_INT8_K_BLOCK_NUMBERS)
+            EC_UNROLL
+            for (int k = 0; k < 4; k++)
+                for (int p = 0; p < EC_INT8_PIXELS; p++) {
+                    const int number = x[4 * p + ec_int8_place(k)];
+                    sums[p][0] += number * f[k];
+                    sums[p][1] += number * f[4 + k];
+                }
         for (int p = 0; p < EC_INT8_PIXELS; p++)
             for (int i = 0; i < 2; i++)
                 out[p * out_pixel + 2 * j + i] = ec_int8_of_sum(result, sums[p][i], channels + 2 + i, 2);

@@ -72,7 +72,8 @@ stack_top = {middle:#x};
 """
 
 NOWHERE = 0xF000_0000  # the vendor's part of the system region, of which these have none
-MACHINES = [name for name in boards.names() if boards.load(name).run.kind is RunKind.QEMU_SYSTEM]
+CORTEX_M = [name for name in boards.names() if boards.load(name).architecture.machine == "EM_ARM"]
+MACHINES = [name for name in CORTEX_M if boards.load(name).run.kind is RunKind.QEMU_SYSTEM]
 
 
 def ends(board: Board) -> str:

@@ -180,7 +180,10 @@ def test_memory_that_just_fits_is_valid(tmp_path: Path) -> None:
 def test_architectures_are_found_without_punctuation(tmp_path: Path) -> None:
     path = tmp_path / "tiny.toml"
     for name in arch.MICROCONTROLLERS:
-        path.write_text(changed("armv7e-m", name.replace("-", "").replace(".", "")))
+        text = changed("armv7e-m", name.replace("-", "").replace(".", ""))
+        if name.startswith("rv32"):  # which says whether there is an FPU
+            text = re.sub(r"(?m)^(fpu|float_abi) .*\n", "", text)
+        path.write_text(text)
         found = arch.find(boards.check(path, X86).arch)
         assert found
         assert found.name == name

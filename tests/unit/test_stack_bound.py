@@ -211,8 +211,8 @@ def test_entries_are_all_that_others_can_call(tmp_path: Path) -> None:
 
 
 def test_another_architecture_is_refused(tmp_path: Path) -> None:
-    image = compiled("clang --target=riscv32", tmp_path, "int f(int n) { return n; }")
-    with pytest.raises(EdgeconvError, match="got machine EM_RISCV"):
+    image = compiled("clang --target=riscv64", tmp_path, "int f(int n) { return n; }")
+    with pytest.raises(EdgeconvError, match="got machine EM_RISCV of 64 bits"):
         stack_bound(image)
 
 

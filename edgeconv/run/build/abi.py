@@ -10,7 +10,13 @@ from types import MappingProxyType
 
 from edgeconv.base.errors import EdgeconvError
 from edgeconv.run.build.compile import Binary
-from edgeconv.run.build.elf import Identity, build_attributes, identity, read_sections
+from edgeconv.run.build.elf import (
+    Identity,
+    build_attributes,
+    identity,
+    read_sections,
+    riscv_extensions,
+)
 from edgeconv.target.backends import TARGETS
 from edgeconv.target.board import Board
 from edgeconv.target.board.arch import Architecture, find
@@ -44,6 +50,7 @@ _HINTS = MappingProxyType(
 )
 _SINGLE_ONLY = 1  # Tag_ABI_HardFP_use
 _POWER_ABI = 2  # e_flags of ELFv2
+_RISCV_FLOAT_ABI, _RISCV_SINGLE = 6, 2  # of e_flags: EF_RISCV_FLOAT_ABI, and that of ilp32f
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +66,9 @@ def check_objects(binary: Binary) -> None:
     """Every object of ``binary``, and the program with what libraries brought, matches its board.
 
     Compared are what ELF files state: machine, width and byte order; for 32-bit Arm the build
-    attributes of architecture, FPU and argument registers; for Power the ABI.  x86-64 and AArch64
-    state no more than the machine.  Raises EdgeconvError with one line per violation.
+    attributes of architecture, FPU and argument registers; for RISC-V the extensions and the
+    argument registers; for Power the ABI.  x86-64 and AArch64 state no more than the machine.
+    Raises EdgeconvError with one line per violation.
     """
     files = {**binary.objects, binary.path.name: binary.path}
     found = [f"{name}: {text}" for name, path in files.items() for text in _of(path, binary.board)]
@@ -98,6 +106,8 @@ def _of(path: Path, board: Board) -> Iterator[str]:
         yield f"has ABI version {header.flags & 3}, the board's is ELFv{_POWER_ABI}"
     elif header.machine == "EM_ARM":
         yield from _arm(path, _Expected(arch, *_floating_point(board)))
+    elif header.machine == "EM_RISCV":
+        yield from _riscv(path, header, arch)
 
 
 def _is_armv8(board: Board) -> bool:
@@ -133,6 +143,21 @@ def _arm(path: Path, board: _Expected) -> Iterator[str]:
         yield (
             f"passes floating-point arguments another way (Tag_ABI_VFP_args {arguments}), "
             f"the board's float_abi is {board.float_abi}"
+        )
+
+
+def _riscv(path: Path, header: Identity, arch: Architecture) -> Iterator[str]:
+    """Flags of the header and Tag_RISCV_arch, as the RISC-V ELF psABI has them."""
+    if not read_sections(path).text:
+        return  # data runs anywhere
+    letters = riscv_extensions(path)
+    if foreign := sorted(letters - arch.extensions):
+        yield f"uses {', '.join(foreign)}, which {arch.name} does not have"
+    passed, expected = header.flags & _RISCV_FLOAT_ABI, _RISCV_SINGLE * arch.has_float32
+    if passed != expected:
+        yield (
+            f"passes floating-point arguments another way (e_flags {passed:#x}), "
+            f"that of {arch.name} is {expected:#x}"
         )
 
 

@@ -58,11 +58,11 @@ class Code:
         self._sections: dict[int, _Section] = {}
         with open_elf(path) as elf:
             name = elf["e_machine"]
-            if name not in MACHINES:
+            if name not in MACHINES or MACHINES[name].bits != elf.elfclass:
                 raise EdgeconvError(
                     "no stack bound",
                     where=str(path),
-                    got=f"machine {name}",
+                    got=f"machine {name} of {elf.elfclass} bits",
                     rule=f"instructions are known for {', '.join(MACHINES)}",
                 )
             self.machine: Machine = MACHINES[name]

@@ -10,7 +10,7 @@ from pathlib import Path
 from elftools.common.exceptions import ELFError
 from elftools.elf.constants import SH_FLAGS
 from elftools.elf.elffile import ELFFile
-from elftools.elf.sections import ARMAttributesSection, SymbolTableSection
+from elftools.elf.sections import ARMAttributesSection, RISCVAttributesSection, SymbolTableSection
 
 from edgeconv.base.errors import EdgeconvError
 
@@ -111,6 +111,23 @@ def build_attributes(path: Path) -> Mapping[str, int]:
                     if isinstance(attribute.value, int):
                         found[attribute.tag] = attribute.value
     return found
+
+
+def riscv_extensions(path: Path) -> frozenset[str]:
+    """The letters of the extensions that a RISC-V file's Tag_RISCV_arch names ("rv32i2p1_m2p0"),
+    that of the base included; empty without the tag."""
+    with open_elf(path) as elf:
+        section = elf.get_section_by_name(".riscv.attributes")
+        if not isinstance(section, RISCVAttributesSection):
+            return frozenset()
+        stated = (
+            attribute.value
+            for vendor in section.iter_subsections()
+            for scope in vendor.iter_subsubsections()
+            for attribute in scope.iter_attributes("TAG_ARCH")
+        )
+        names = (name for value in stated for name in str(value)[len("rv32") :].split("_"))
+        return frozenset(name[0] for name in names if name[:1] not in ("z", "s", "x"))
 
 
 def undefined_symbols(path: Path, *, weak: bool = False) -> tuple[str, ...]:

@@ -7,6 +7,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from edgeconv.base.errors import EdgeconvError
+from edgeconv.run.build.elf import identity
+from edgeconv.run.build.instructions import MACHINES
 from edgeconv.run.build.stack import StackBound, stack_bound
 from edgeconv.run.build.usage import LINK_ANYWAY, does_not_fit
 
@@ -18,9 +20,6 @@ FIRMWARE_FLAGS = ("-ffreestanding", "-fbuiltin", "-ffunction-sections", "-fdata-
 FIRMWARE_LINK = ("-nostdlib", "-nostartfiles", "-Wl,--gc-sections", "-Wl,-z,noexecstack")
 FIRMWARE_LIBRARIES = ("-lgcc",)
 RESET, FAULT = "Reset_Handler", "firmware_report_fault"
-# What the processor saves when it takes an exception: 26 words with the registers of the FPU, and
-# a word to align them (Armv7-M Architecture Reference Manual, B1.5.7).
-EXCEPTION_FRAME = 4 * 27
 
 
 def link_firmware(
@@ -63,7 +62,7 @@ def _stack(image: Path, frames: Iterable[Path]) -> int | None:
         handler = stack_bound(image, (FAULT,), usage=frames).bytes
     except EdgeconvError:
         return None
-    return max(deepest + EXCEPTION_FRAME, handler)
+    return max(deepest + MACHINES[identity(image).machine].exception_bytes, handler)
 
 
 def worst_stack(

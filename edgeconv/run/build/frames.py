@@ -19,7 +19,7 @@ _VISITS = 32
 _LOOK_BACK = 12
 # Instructions that leave a saved copy of the stack pointer usable: they read it, or give the
 # register its caller's value back, or move it up.
-_KEEPS_COPY = re.compile(r"(?:push|pop|cmp|cmn|tst|test|st|ld)\S* .*|adds?\S* .*#\w+")
+_KEEPS_COPY = re.compile(r"(?:push|pop|cmp|cmn|tst|test|st|ld|(?:c\.)?[ls]w)\S* .*|adds?\S* .*#\w+")
 # Inline switch tables of Thumb-1: libgcc's helpers return into the table that follows the call.
 _SWITCH_ROUTINE = "__gnu_thumb1_case_"
 
@@ -217,15 +217,18 @@ class _Walk:
 
     def _is_switch(self, instruction: Instruction) -> bool:
         """Whether the target of an indirect jump was computed by an addition, as from a table of
-        distances; a pointer to a function is loaded or moved."""
+        distances, or loaded from a place that was; a pointer to a function is loaded or moved."""
         pattern, register = self._code.machine.computed, instruction.meaning.register
         body = [i for f in self._bodies for i in self._code.body(f).values()]
         before = [i.text for i in body if i.address < instruction.address][: -_LOOK_BACK - 1 : -1]
         for text in before if pattern else ():
             moved = re.fullmatch(r"mtctr (\S+)", text)
+            found = re.fullmatch(pattern.format(register=re.escape(register)), text)
             if register == "ctr" and moved:
                 register = moved[1]
-            elif re.fullmatch(pattern.format(register=re.escape(register)), text):
+            elif found and "index" in found.groupdict():
+                register, pattern = found["index"], self._code.machine.indexed
+            elif found:
                 return True
             elif re.fullmatch(rf"\S+ {re.escape(register)}(?:,.*)?", text):
                 return False

@@ -88,4 +88,6 @@ def link_plan(board: Board, memory: MemoryMap, weights_bytes: int) -> LinkPlan |
         interrupts=board.firmware.interrupts,
         setup=tuple((s.register, s.address, s.bits) for s in board.firmware.setup),
         clock_hz=board.clock_hz,
+        start=board.architecture.start,
+        stack_align=board.architecture.stack_align,
     )

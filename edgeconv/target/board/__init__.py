@@ -16,6 +16,8 @@ from edgeconv.base.quantities import parse
 from edgeconv.target import board_folders
 from edgeconv.target.backends import TARGETS
 from edgeconv.target.board import own_rates
+from edgeconv.target.board.arch import Architecture
+from edgeconv.target.board.arch import find as find_architecture
 from edgeconv.target.board.checks import BARE_METAL
 from edgeconv.target.board.features import core_features, features_of, vector_features
 from edgeconv.target.board.file import invalid, read
@@ -160,7 +162,13 @@ class Board:
     @property
     def has_fpu(self) -> bool:
         """Compilers use one, of what architecture it ever is."""
-        return self.fpu not in ("", "none") and self.float_abi != "soft"
+        stated = self.fpu not in ("", "none") and self.float_abi != "soft"
+        return stated or self.architecture.has_float32
+
+    @property
+    def architecture(self) -> Architecture:
+        """What is known of ``arch``; nothing of the running machine's, of a kind without a row."""
+        return find_architecture(self.arch) or Architecture(self.arch, "", 0)
 
     @property
     def bare_metal(self) -> bool:

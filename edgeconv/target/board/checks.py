@@ -132,10 +132,10 @@ def _apart(data: Data) -> Iterator[Problem]:
 
 
 def _architecture(data: Data) -> Iterator[Problem]:
-    """Firmware is for cores that start from a vector table."""
+    """Firmware is for cores that there is start-up code for."""
     if data.get("os") == BARE_METAL:
         found = arch.find(data["arch"])
-        if found is None or found.profile != arch.MICROCONTROLLER:
+        if found is None or not found.start:
             rule = "no architecture of a microcontroller that edgeconv knows"
             hint = did_you_mean(data["arch"], arch.MICROCONTROLLERS)
             yield Problem("arch", repr(data["arch"]), rule, hint)
@@ -265,6 +265,16 @@ def _float_abi_fits(data: Data) -> Iterator[Problem]:
         yield Problem("float_abi", repr(abi), rule, 'correct it, or write fpu = "none"')
 
 
+def _fpu_named_once(data: Data) -> Iterator[Problem]:
+    """Names of RISC-V's architectures say whether there is an FPU, -march and -mabi which one."""
+    found = arch.find(data["arch"])
+    for key in ("fpu", "float_abi") if found and found.is_riscv else ():
+        if key in data:
+            rule = f"the arch says it: {found.name if found else ''}"
+            hint = "leave it out; toolchain.flags have -march and -mabi"
+            yield Problem(key, repr(data[key]), rule, hint)
+
+
 def _energy_once(data: Data) -> Iterator[Problem]:
     """The power of a running board has everything in it: prices would be counted twice."""
     energy = data.get("energy", {})
@@ -290,5 +300,6 @@ _CHECKS: tuple[Callable[[Data], Iterator[Problem]], ...] = (
     _stated_once,
     _reached,
     _float_abi_fits,
+    _fpu_named_once,
     _energy_once,
 )

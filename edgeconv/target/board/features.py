@@ -12,6 +12,7 @@ from edgeconv.target.board.arch import (
     DSP_OPTIONAL,
     MICROCONTROLLERS,
     THUMB_1_ARCHITECTURES,
+    find,
 )
 from edgeconv.target.board.file import invalid
 from edgeconv.target.board.own_rates import OwnRates
@@ -22,6 +23,7 @@ from edgeconv.target.targets import (
     HALVES,
     HELIUM,
     MAXIMA,
+    RISCV,
     SOFT_FLOAT,
     THUMB_1,
     Target,
@@ -76,11 +78,13 @@ def core_features(
     vectors of integers but none of float32, which compilers would flush subnormal numbers with.
     Whether it begins two instructions at a time, has the instructions of 16 bits alone, computes
     float32 in functions, or has maxima of it, by the macros that ec_activation.h looks at."""
+    known = find(arch)
     found = {
         DSP: _has_dsp(arch, flags),
         DUAL_ISSUE: any(flag.startswith(_DUAL_ISSUE) for flag in flags),
         HELIUM: any(flag.endswith(_INTEGER_VECTORS) for flag in flags),
         MAXIMA: has_fpu and (arch in _NEWER_ARCHITECTURES or fpu == _BOTH_PRECISIONS),
+        RISCV: known is not None and known.is_riscv,
         THUMB_1: arch in THUMB_1_ARCHITECTURES,
         SOFT_FLOAT: arch in MICROCONTROLLERS and not has_fpu,
     }

@@ -13,10 +13,11 @@ from edgeconv.run.build.instructions.aarch64 import MACHINE as _AARCH64
 from edgeconv.run.build.instructions.arm import MACHINE as _ARM
 from edgeconv.run.build.instructions.base import Effect, Flow, Instruction, Machine, Meaning, Move
 from edgeconv.run.build.instructions.ppc64 import MACHINE as _PPC64
+from edgeconv.run.build.instructions.riscv import MACHINE as _RISCV
 from edgeconv.run.build.instructions.x86_64 import MACHINE as _X86_64
 
 MACHINES: Mapping[str, Machine] = MappingProxyType(
-    {machine.elf_name: machine for machine in (_AARCH64, _ARM, _PPC64, _X86_64)}
+    {machine.elf_name: machine for machine in (_AARCH64, _ARM, _PPC64, _RISCV, _X86_64)}
 )
 
 __all__ = ["MACHINES", "Effect", "Flow", "Instruction", "Machine", "Meaning", "Move"]

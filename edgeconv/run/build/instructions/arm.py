@@ -22,6 +22,9 @@ from edgeconv.run.build.instructions.base import (
 _REGISTER_BYTES = {"s": 4, "d": 8, "q": 16}  # all others have 4
 # The first halfword of a 32-bit T32 instruction is at least this (Arm ARM, F3.1).
 _FIRST_WIDE = 0xE800
+# With the registers of the FPU, and a word to align them (Armv7-M Architecture Reference Manual,
+# B1.5.7).
+_EXCEPTION_WORDS = 27
 
 
 def _listed(sign: int, flow: Flow = Flow.NEXT) -> Callable[[re.Match[str]], Meaning]:
@@ -102,4 +105,6 @@ MACHINE = Machine(
     rules=_RULES,
     width=_width,
     stack_alignment=8,
+    bits=32,
+    exception_bytes=4 * _EXCEPTION_WORDS,
 )

@@ -77,13 +77,16 @@ class Instruction:
 class Machine:
     """One architecture.
 
-    ``elf_name``: as pyelftools spells ``e_machine``.  ``modes``: capstone's mode for each kind of
+    ``elf_name``: as pyelftools spells ``e_machine``; ``bits`` of an address.  ``modes``: capstone's mode for each kind of
     code; "" where an architecture has one, otherwise the name of the mapping symbol ($a, $t).
     ``width``: bytes of an instruction that cannot be decoded.  ``entry_bytes``: what a call itself
     pushes, before which the stack pointer was a multiple of ``stack_alignment``.  ``red_zone``:
     bytes below the stack pointer that a function without calls may write.  ``computed``: pattern of
     the instruction that computes the address of a switch's branch, with {register} for the register
-    that is then jumped to.
+    that is then jumped to; where it loads that address from an entry of a table, whose address the
+    group ``index`` has, ``indexed`` is the pattern of what computes that.  ``exception_bytes``:
+    what the processor saves on the stack when it takes an exception.  ``placed``: an instruction
+    with the target that the one before it and its own address give it, where its text does not say.
     """
 
     elf_name: str
@@ -92,14 +95,24 @@ class Machine:
     rules: Sequence[Rule]
     width: Callable[[bytes], int]
     stack_alignment: int
+    bits: int = 64
     entry_bytes: int = 0
     red_zone: int = 0
     computed: str = ""
+    indexed: str = ""
+    exception_bytes: int = 0
+    placed: Callable[[Instruction | None, Instruction], Instruction] | None = None
     _decoders: dict[str, Cs] = field(default_factory=dict, compare=False, repr=False)
     _meanings: dict[str, Meaning] = field(default_factory=dict, compare=False, repr=False)
 
     def decode(self, data: bytes, address: int, mode: str = "") -> Iterator[Instruction]:
         """The instructions of ``data``, which lies at ``address``."""
+        before: Instruction | None = None
+        for instruction in self._disassembled(data, address, mode):
+            yield self.placed(before, instruction) if self.placed else instruction
+            before = instruction
+
+    def _disassembled(self, data: bytes, address: int, mode: str) -> Iterator[Instruction]:
         if mode not in self._decoders:
             self._decoders[mode] = Cs(self.capstone_arch, self.modes[mode])
         at = 0

@@ -1,0 +1,98 @@
+"""RISC-V of 32 bits, with compressed instructions."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from types import MappingProxyType
+
+import capstone
+
+from edgeconv.run.build.instructions.base import (
+    Effect,
+    Flow,
+    Instruction,
+    Machine,
+    Meaning,
+    Move,
+    control,
+    moves,
+    rules,
+)
+
+# Both lowest bits of an instruction of 32 bits are set (RISC-V Unprivileged ISA, 1.5).
+_WIDE = 3
+_PAGE = re.compile(r"auipc (?P<reg>\w+), (?P<n>-?(?:0x[0-9a-f]+|\d+))")
+_THROUGH = re.compile(r"j(?:al)?r (?:\w+, )?(?P<n>-?(?:0x[0-9a-f]+|\d+)\()?(?P<reg>\w+)\)?")
+_DIRECT = {Flow.CALL_INDIRECT: Flow.CALL, Flow.JUMP_INDIRECT: Flow.JUMP}
+_PAGE_BITS, _ADDRESS_MASK = 12, 0xFFFF_FFFF
+
+
+def _added(move: Move) -> Callable[[re.Match[str]], Meaning]:
+    """An addition of ``n`` to the stack pointer, or between it and ``reg``."""
+
+    def make(match: re.Match[str]) -> Meaning:
+        register = match.groupdict().get("reg") or ""
+        return Meaning(effect=Effect(move, -int(match["n"], 0), register))
+
+    return make
+
+
+def _width(data: bytes) -> int:
+    return 4 if data[0] & _WIDE == _WIDE else 2
+
+
+def _placed(before: Instruction | None, instruction: Instruction) -> Instruction:
+    """``instruction`` with the address that it goes to: its text has the distance, or, of a far
+    one, what is added to the page that AUIPC has put into a register just ``before``."""
+    meaning = instruction.meaning
+    if meaning.target is not None:
+        target = instruction.address + meaning.target & _ADDRESS_MASK
+        return replace(instruction, meaning=replace(meaning, target=target))
+    page = _PAGE.fullmatch(before.text) if before else None
+    through = _THROUGH.fullmatch(instruction.text)
+    if before is None or not page or not through or page["reg"] != through["reg"]:
+        return instruction
+    flow = _DIRECT.get(meaning.flow, meaning.flow)
+    distance = (int(page["n"], 0) << _PAGE_BITS) + int((through["n"] or "0").rstrip("("), 0)
+    target = before.address + distance & _ADDRESS_MASK
+    return replace(instruction, meaning=replace(meaning, flow=flow, target=target, register=""))
+
+
+_RULES = rules(
+    [
+        (r"(?:c\.)?jal (?:(?:ra|t0), )?<N>", control(Flow.CALL)),
+        (r"(?:c\.j|j|jal zero,) <N>", control(Flow.JUMP)),
+        (r"(?:c\.)?b\w+ .*, <N>", control(Flow.BRANCH)),
+        (
+            r"ret|m?ret|(?:c\.)?jr (?:ra|t0)|jalr zero, (?:0\()?ra\)?|(?:c\.)?unimp ?",
+            control(Flow.STOP),
+        ),
+        (r"jalr zero, (?:<D>\()?(?P<reg>\w+)\)?", control(Flow.JUMP_INDIRECT)),
+        (r"(?:c\.)?jalr (?:\w+, )?(?:<D>\()?(?P<reg>\w+)\)?", control(Flow.CALL_INDIRECT)),
+        (r"(?:c\.)?jr (?:<D>\()?(?P<reg>\w+)\)?", control(Flow.JUMP_INDIRECT)),
+        (r"(?:c\.)?addi(?:16sp)? sp, (?:sp, )?<N>", _added(Move.GROW)),
+        (r"addi sp, (?P<reg>\w+), <N>", _added(Move.RESTORE)),
+        (r"(?:c\.addi4spn|addi) (?P<reg>\w+), sp, <N>", _added(Move.SAVE)),
+        (r"(?:c\.)?mv sp, (?P<reg>\w+)", moves(Move.RESTORE)),
+        (r"(?:c\.)?mv (?P<reg>\w+), sp", moves(Move.SAVE)),
+        (r"(?!(?:c\.)?(?:f?s[bhwd]|b))[\w.]+ sp(?:, .*)?", moves(Move.UNKNOWN)),
+    ],
+    N=r"(?P<n>-?(?:0x[0-9a-f]+|\d+))",
+    D=r"-?(?:0x[0-9a-f]+|\d+)",
+)
+
+MACHINE = Machine(
+    elf_name="EM_RISCV",
+    capstone_arch=capstone.CS_ARCH_RISCV,
+    modes=MappingProxyType({"": capstone.CS_MODE_RISCV32 | capstone.CS_MODE_RISCVC}),
+    rules=_RULES,
+    width=_width,
+    stack_alignment=16,
+    bits=32,
+    computed=r"(?:c\.)?lw {register}, 0\((?P<index>\w+)\)",
+    indexed=r"(?:c\.)?add {register}, .*",
+    exception_bytes=0,
+    placed=_placed,
+)
