@@ -6,7 +6,8 @@ Of every network that fits a board one line: millions of cycles that the board's
 inference, of instructions that it executes under QEMU, and of cycles that these take by the manual
 of a Cortex-M0 or, on cores that have more instructions, a Cortex-M4 (`counting/cycles.c`), memory
 without wait states.  A Cortex-M7 begins up to two instructions in a cycle, and Helium does in one
-instruction what that table does not know: of these boards the last column is left out.
+instruction what that table does not know; of RISC-V it has nothing: of these boards the last column
+is left out.
 ``--layers``: every layer as well, in thousands.
 """
 
@@ -25,7 +26,7 @@ from edgeconv.app.pipeline import CompileOptions
 from edgeconv.search.fitting import UnfitError
 from edgeconv.target import board as boards
 from edgeconv.target.board import RunKind
-from edgeconv.target.targets import DUAL_ISSUE, HELIUM
+from edgeconv.target.targets import DUAL_ISSUE, HELIUM, RISCV
 
 EMULATED = [name for name in boards.names() if boards.load(name).run.kind is RunKind.QEMU_SYSTEM]
 
@@ -49,7 +50,7 @@ def main() -> int:
     for model in given.models:
         for name in given.board:
             board = boards.load(name)
-            by_manual = not board.target.features & {DUAL_ISSUE, HELIUM}
+            by_manual = not board.target.features & {DUAL_ISSUE, HELIUM, RISCV}
             try:
                 decided = pipeline.decide(CompileOptions(model, name, name="net"))
             except UnfitError:

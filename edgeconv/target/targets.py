@@ -21,7 +21,7 @@ DUAL_ISSUE = "dual issue"  # two instructions in a cycle, in order
 MAXIMA = "maxima"  # of float32 numbers in an instruction: the FPU of Cortex-M7 and Armv8-M
 # The same: instructions of 16 bits alone, which reach eight registers; float32 in functions
 THUMB_1, SOFT_FLOAT = "thumb-1", "soft float"
-RISCV = "risc-v"
+RISCV = "risc-v"  # of `features`: RV32, an instruction a cycle
 HELIUM = (
     "helium"  # of `features`: vectors of integers of Armv8.1-M, from which the rest gains nothing
 )

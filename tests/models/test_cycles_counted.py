@@ -15,7 +15,7 @@ from edgeconv.app.pipeline import CompileOptions
 from edgeconv.target import board as boards
 from edgeconv.target.board import Board, RunKind
 from edgeconv.target.price.duration import LAYER_CYCLES
-from edgeconv.target.targets import DUAL_ISSUE, HELIUM
+from edgeconv.target.targets import DUAL_ISSUE, HELIUM, RISCV
 from tests import onnx_models
 from tests.models import test_int16_elementwise, test_integer_elementwise
 from tests.tools import available
@@ -74,6 +74,6 @@ def test_no_prediction_lies_below_what_is_executed(name: str, kind: str, tmp_pat
     total = sum(each.instructions for each in layers)  # those without code and the entry included
     assert least_cycles(board, total) <= predicted
     assert predicted < network.most * (total + LAYER_CYCLES * len(executed))
-    if not board.target.features & {DUAL_ISSUE, HELIUM}:  # of these Arm publishes no timing
+    if not board.target.features & {DUAL_ISSUE, HELIUM, RISCV}:  # of these no manual has timing
         in_integers = [each for each in executed if each.layer.algorithm == "integer"]
         assert all(0.9 < each.predicted / each.cycles < 1.7 for each in in_integers)

@@ -16,6 +16,7 @@ from edgeconv.target.targets import (
     HALVES,
     HELIUM,
     MAXIMA,
+    RISCV,
     SOFT_FLOAT,
     THUMB_1,
 )
@@ -34,6 +35,8 @@ from edgeconv.target.targets import (
         ("armv8-m.main", ("-march=armv8-m.main",), set()),
         ("armv8-m.main", ("-march=armv8-m.main+dsp",), {DSP}),
         ("armv8.1-m.main", ("-mcpu=cortex-m55+nomve.fp",), {DSP, HELIUM}),
+        ("rv32imc", ("-march=rv32imc",), {RISCV}),
+        ("rv32imafc", ("-march=rv32imafc",), {RISCV}),
     ],
 )
 def test_features_of_a_microcontroller(

@@ -14,7 +14,7 @@ from types import MappingProxyType
 
 from edgeconv.ir.encoding import Encoding
 from edgeconv.ir.work import Work
-from edgeconv.target.targets import DUAL_ISSUE, HELIUM, MAXIMA, SOFT_FLOAT, THUMB_1, Target
+from edgeconv.target.targets import DUAL_ISSUE, HELIUM, MAXIMA, RISCV, SOFT_FLOAT, THUMB_1, Target
 
 _DUAL_CYCLES = 17.5 / 20  # of an instruction
 
@@ -29,16 +29,21 @@ class PerCore:
     ``instructions``: Cortex-M7 and M55, of which Arm publishes no timing of scalar instructions
     either: one a cycle, and on a Cortex-M7, which may begin two, as many as in the loop of
     `kernels.algorithms.integer.cycles` that LLVM's model has 17.5 cycles for, of 20 instructions.
+    ``riscv``: RV32IMC, an instruction a cycle, where that is more than a Cortex-M4 takes, which
+    shifts operands and bounds numbers on the way.
     """
 
     narrow: float
     single: float
     instructions: float
+    riscv: float = 0.0
 
     def on(self, target: Target, *, reals: bool = True) -> float:
         """The cycles of the core that ``target`` is; ``reals``: float32 is what takes them."""
         if THUMB_1 in target.features or (reals and SOFT_FLOAT in target.features):
             return self.narrow
+        if RISCV in target.features and self.riscv:
+            return self.riscv
         if DUAL_ISSUE in target.features:
             return _DUAL_CYCLES * self.instructions
         return self.instructions if HELIUM in target.features else self.single

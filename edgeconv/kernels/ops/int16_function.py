@@ -46,10 +46,10 @@ _SLOTS = {"sum": 24.0, "product": 18.0, "line": 22.0, "sides": 25.0, "moved": 7.
 # Cycles on a core without vectors, as `PerCore` has them.
 _CYCLES: Mapping[str, PerCore] = MappingProxyType(
     {
-        "sum": PerCore(215, 28, 28),
-        "product": PerCore(195, 21, 22),
-        "line": PerCore(200, 26, 25),
-        "sides": PerCore(215, 29, 28),
+        "sum": PerCore(215, 28, 28, 36),
+        "product": PerCore(195, 21, 22, 28),
+        "line": PerCore(200, 26, 25, 30),
+        "sides": PerCore(215, 29, 28, 36),
         "moved": PerCore(40, 9, 8),
         "curve": PerCore(60, 28, 25),
     }

@@ -77,8 +77,9 @@ class Instruction:
 class Machine:
     """One architecture.
 
-    ``elf_name``: as pyelftools spells ``e_machine``; ``bits`` of an address.  ``modes``: capstone's mode for each kind of
-    code; "" where an architecture has one, otherwise the name of the mapping symbol ($a, $t).
+    ``elf_name``: as pyelftools spells ``e_machine``; ``bits`` of an address.  ``modes``: capstone's
+    mode for each kind of code; "" where an architecture has one, otherwise the name of the mapping
+    symbol ($a, $t).
     ``width``: bytes of an instruction that cannot be decoded.  ``entry_bytes``: what a call itself
     pushes, before which the stack pointer was a multiple of ``stack_alignment``.  ``red_zone``:
     bytes below the stack pointer that a function without calls may write.  ``computed``: pattern of

@@ -23,8 +23,10 @@ from edgeconv.run.build.instructions.base import (
 
 # Both lowest bits of an instruction of 32 bits are set (RISC-V Unprivileged ISA, 1.5).
 _WIDE = 3
-_PAGE = re.compile(r"auipc (?P<reg>\w+), (?P<n>-?(?:0x[0-9a-f]+|\d+))")
-_THROUGH = re.compile(r"j(?:al)?r (?:\w+, )?(?P<n>-?(?:0x[0-9a-f]+|\d+)\()?(?P<reg>\w+)\)?")
+_PAGE = re.compile(r"(?P<op>auipc|(?:c\.)?lui) (?P<reg>\w+), (?P<n>-?(?:0x[0-9a-f]+|\d+))")
+_THROUGH = re.compile(
+    r"(?:c\.)?j(?:al)?r (?:\w+, )??(?P<reg>\w+)(?:, (?P<n>-?(?:0x[0-9a-f]+|\d+)))?"
+)
 _DIRECT = {Flow.CALL_INDIRECT: Flow.CALL, Flow.JUMP_INDIRECT: Flow.JUMP}
 _PAGE_BITS, _ADDRESS_MASK = 12, 0xFFFF_FFFF
 
@@ -45,7 +47,7 @@ def _width(data: bytes) -> int:
 
 def _placed(before: Instruction | None, instruction: Instruction) -> Instruction:
     """``instruction`` with the address that it goes to: its text has the distance, or, of a far
-    one, what is added to the page that AUIPC has put into a register just ``before``."""
+    one, what is added to the page that AUIPC or LUI has put into a register just ``before``."""
     meaning = instruction.meaning
     if meaning.target is not None:
         target = instruction.address + meaning.target & _ADDRESS_MASK
@@ -55,8 +57,9 @@ def _placed(before: Instruction | None, instruction: Instruction) -> Instruction
     if before is None or not page or not through or page["reg"] != through["reg"]:
         return instruction
     flow = _DIRECT.get(meaning.flow, meaning.flow)
-    distance = (int(page["n"], 0) << _PAGE_BITS) + int((through["n"] or "0").rstrip("("), 0)
-    target = before.address + distance & _ADDRESS_MASK
+    distance = (int(page["n"], 0) << _PAGE_BITS) + int(through["n"] or "0", 0)
+    origin = before.address if page["op"] == "auipc" else 0
+    target = origin + distance & _ADDRESS_MASK
     return replace(instruction, meaning=replace(meaning, flow=flow, target=target, register=""))
 
 
@@ -65,13 +68,10 @@ _RULES = rules(
         (r"(?:c\.)?jal (?:(?:ra|t0), )?<N>", control(Flow.CALL)),
         (r"(?:c\.j|j|jal zero,) <N>", control(Flow.JUMP)),
         (r"(?:c\.)?b\w+ .*, <N>", control(Flow.BRANCH)),
-        (
-            r"ret|m?ret|(?:c\.)?jr (?:ra|t0)|jalr zero, (?:0\()?ra\)?|(?:c\.)?unimp ?",
-            control(Flow.STOP),
-        ),
-        (r"jalr zero, (?:<D>\()?(?P<reg>\w+)\)?", control(Flow.JUMP_INDIRECT)),
-        (r"(?:c\.)?jalr (?:\w+, )?(?:<D>\()?(?P<reg>\w+)\)?", control(Flow.CALL_INDIRECT)),
-        (r"(?:c\.)?jr (?:<D>\()?(?P<reg>\w+)\)?", control(Flow.JUMP_INDIRECT)),
+        (r"m?ret|(?:c\.)?jr ra|(?:c\.)?unimp", control(Flow.STOP)),
+        (r"jalr zero, (?P<reg>\w+)(?:, <D>)?", control(Flow.JUMP_INDIRECT)),
+        (r"(?:c\.)?jr (?P<reg>\w+)(?:, <D>)?", control(Flow.JUMP_INDIRECT)),
+        (r"(?:c\.)?j\S* (?:\w+, )??(?P<reg>\w+)(?:, <D>)?", control(Flow.CALL_INDIRECT)),
         (r"(?:c\.)?addi(?:16sp)? sp, (?:sp, )?<N>", _added(Move.GROW)),
         (r"addi sp, (?P<reg>\w+), <N>", _added(Move.RESTORE)),
         (r"(?:c\.addi4spn|addi) (?P<reg>\w+), sp, <N>", _added(Move.SAVE)),
