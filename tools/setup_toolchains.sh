@@ -16,6 +16,8 @@ tools=(
     "qemu-ppc64le|runs qemu-ppc64le powerpc64le-linux-gnu-gcc|qemu-user|running board power10-s1024"
     "arm-none-eabi-gcc|bare arm-none-eabi-gcc|gcc-arm-none-eabi|firmware: boards microbit, mps2-*, mps3-an547, nrf52840, stm32*"
     "qemu-system-arm|boots|qemu-system-arm|booting boards microbit, mps2-*, mps3-an547"
+    "riscv64-unknown-elf-gcc|bare_riscv riscv64-unknown-elf-gcc|gcc-riscv64-unknown-elf|firmware: boards generic-riscv32, gd32vf103, esp32-c3"
+    "qemu-system-riscv32|qemu-system-riscv32 --version|qemu-system-misc|booting board generic-riscv32"
     "clang|any_clang|clang|emitted C under Clang"
     "sshd|test -x /usr/sbin/sshd|openssh-server openssh-client|programs on boards over ssh"
     "valgrind|valgrind -q true|valgrind|predicted traffic against a simulated cache"
@@ -44,6 +46,18 @@ bare() {
         printf '#include <stddef.h>\n#include <stdint.h>\nvolatile float x; volatile uint64_t y;\n%s\n' \
             'void Reset_Handler(void) { x = x * x / 3.0f; y /= (uint64_t)x; }' |
             "$@" -std=c11 -ffreestanding -mthumb $cpu -x c - -nostdlib -nostartfiles \
+                -Wl,--entry=Reset_Handler -lgcc -o "$folder/program" || return
+    done
+}
+
+# The same for RISC-V, without and with an FPU.
+bare_riscv() {
+    local core
+    for core in "-march=rv32imc -mabi=ilp32" "-march=rv32imac -mabi=ilp32" "-march=rv32imafc -mabi=ilp32f"; do
+        # shellcheck disable=SC2086  # options are words
+        printf '#include <stddef.h>\n#include <stdint.h>\nvolatile float x; volatile uint64_t y;\n%s\n' \
+            'void Reset_Handler(void) { x = x * x / 3.0f; y /= (uint64_t)x; }' |
+            "$@" -std=c11 -ffreestanding $core -x c - -nostdlib -nostartfiles \
                 -Wl,--entry=Reset_Handler -lgcc -o "$folder/program" || return
     done
 }

@@ -48,23 +48,18 @@ EC_INLINE void ec_int8_columns(const int8_t *const row[3], ptrdiff_t at, int16_t
         ec_int8_columns_c(row, at, panel, columns, pixel, channels);
 }
 
-EC_INLINE void ec_int8_windows_c(ec_int8_result result, const int16_t *panel, const int32_t *words, int count,
-                                 int stride, int8_t *out, ptrdiff_t out_pixel, int channels)
+/* The result of channel c, one of four, of a window. */
+EC_INLINE int8_t ec_int8_window(ec_int8_result result, const int16_t *panel, const int32_t *words, int c)
 {
     const int16_t *const filters = (const int16_t *)(words + 4);
-    for (int i = 0; i < count; i++, panel += stride * EC_INT8_COLUMN_NUMBERS, out += out_pixel) {
-        EC_UNROLL
-        for (int c = 0; c < channels; c++) {
-            int32_t sum = words[c];
-            for (int x = 0; x < 3; x++) {
-                const int at = x * EC_INT8_COLUMN_NUMBERS + c % 2 * 6;
-                for (int k = 0; k < 2; k++)
-                    sum += panel[at + c / 2 * 2 + k] * filters[at + c / 2 * 2 + k];
-                sum += panel[at + 4 + c / 2] * filters[at + 4 + c / 2];
-            }
-            out[c] = ec_int8_of_sum(result, sum, words + 22 + c, 4);
-        }
+    int32_t sum = words[c];
+    for (int x = 0; x < 3; x++) {
+        const int at = x * EC_INT8_COLUMN_NUMBERS + c % 2 * 6;
+        for (int k = 0; k < 2; k++)
+            sum += panel[at + c / 2 * 2 + k] * filters[at + c / 2 * 2 + k];
+        sum += panel[at + 4 + c / 2] * filters[at + 4 + c / 2];
     }
+    return ec_int8_of_sum(result, sum, words + 22 + c, 4);
 }
 
 /* `count` windows, `stride` columns apart: out[i * out_pixel + channel]. */
@@ -84,10 +79,16 @@ EC_INLINE void ec_int8_windows(ec_int8_result result, const int16_t *panel, cons
         return;
     }
 #endif
+    const ptrdiff_t window = stride * EC_INT8_COLUMN_NUMBERS;
     if (channels == 4)
-        ec_int8_windows_c(result, panel, words, count, stride, out, out_pixel, 4);
+        for (int i = 0; i < count; i++, panel += window, out += out_pixel)
+            EC_UNROLL
+            for (int c = 0; c < 4; c++)
+                out[c] = ec_int8_window(result, panel, words, c);
     else
-        ec_int8_windows_c(result, panel, words, count, stride, out, out_pixel, channels);
+        for (int i = 0; i < count; i++, panel += window, out += out_pixel)
+            for (int c = 0; c < channels; c++)
+                out[c] = ec_int8_window(result, panel, words, c);
 }
 
 /* Rows [row0, row1) of the output.  workspace: those columns of four channels; then a row of the input's

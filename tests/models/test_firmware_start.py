@@ -21,7 +21,8 @@ from edgeconv.target.board import Board
 from tests import onnx_models
 from tests.tools import available
 
-BOOTING = ("microbit", "mps2-an386", "mps2-an500", "mps3-an547")
+CORTEX_M = ("microbit", "mps2-an386", "mps2-an500", "mps3-an547")
+BOOTING = (*CORTEX_M, "generic-riscv32")
 OVERFLOWED = 103
 
 
@@ -71,10 +72,11 @@ def boot(board: Board, folder: Path) -> Booted:
 def test_a_stack_that_is_too_small_is_a_failure(name: str, tmp_path: Path) -> None:
     """By a word or by most of it.  Under QEMU writes to no memory vanish: the answer is wrong."""
     booted = boot(available(name), tmp_path)
-    enough = (booted.stack + 7) // 8 * 8
+    step = booted.binary.board.architecture.stack_align
+    enough = -(-booted.stack // step) * step
     done = booted.run(booted.linked(enough))
     assert (done.status, booted.output_file.read_bytes()) == (0, booted.output)
-    for less in (8, 16, 24, 40, enough // 2, enough - 64):
+    for less in (step, 2 * step, 3 * step, 5 * step, enough // 2, enough - 64):
         done = booted.run(booted.linked(enough - less))
         assert done.status != 0, f"{enough - less} of {booted.stack} bytes"
         if less <= 24:  # further down the frame of a function may have skipped the guard
@@ -82,7 +84,7 @@ def test_a_stack_that_is_too_small_is_a_failure(name: str, tmp_path: Path) -> No
             assert "the stack has overflowed" in done.stdout + done.stderr
 
 
-@pytest.mark.parametrize("name", BOOTING)
+@pytest.mark.parametrize("name", CORTEX_M)
 def test_the_stack_of_whoever_came_before_is_not_used(name: str, tmp_path: Path) -> None:
     """A bootloader, or a debugger that starts at the entry: the vector table has its word."""
     booted = boot(available(name), tmp_path)
