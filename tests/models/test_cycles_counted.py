@@ -18,7 +18,7 @@ from edgeconv.target.price.duration import LAYER_CYCLES
 from edgeconv.target.targets import DUAL_ISSUE, HELIUM, RISCV
 from tests import onnx_models
 from tests.models import test_int16_elementwise, test_integer_elementwise
-from tests.tools import available
+from tests.tools import available, booting
 
 BOOTING = [name for name in boards.names() if boards.load(name).run.kind is RunKind.QEMU_SYSTEM]
 
@@ -57,7 +57,7 @@ def counted(network: Network, name: str, folder: Path) -> tuple[Board, list[Coun
 
 
 @pytest.mark.parametrize("kind", NETWORKS)
-@pytest.mark.parametrize("name", BOOTING)
+@pytest.mark.parametrize("name", booting(BOOTING))
 def test_no_prediction_lies_below_what_is_executed(name: str, kind: str, tmp_path: Path) -> None:
     network = NETWORKS[kind]
     board, layers = counted(network, name, tmp_path)

@@ -23,7 +23,7 @@ from edgeconv.target.board_folders import FOLDERS_VARIABLE
 from tests import onnx_models
 from tests.command import Command
 from tests.compilers import lightly
-from tests.tools import available
+from tests.tools import available, booting, is_slow
 from tests.weight_images import with_flipped
 
 NETWORKS = sorted((Path(__file__).parent / "networks").glob("mlperf-tiny-*.onnx"))
@@ -106,7 +106,7 @@ def test_network_boots_and_computes_the_same(
     shutil.rmtree(directory)
 
 
-@pytest.mark.parametrize("name", BOOTING)
+@pytest.mark.parametrize("name", booting(BOOTING))
 def test_every_layer_is_compared(name: str, small: Path, tmp_path: Path) -> None:
     available(name)
     pipeline.compile_model(CompileOptions(small, name), tmp_path / "out")
@@ -119,7 +119,7 @@ def test_every_layer_is_compared(name: str, small: Path, tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("name", "io"),
     [
-        pytest.param(name, io, marks=[] if (i + j) % 2 == 0 else [pytest.mark.slow])
+        pytest.param(name, io, marks=[pytest.mark.slow] if (i + j) % 2 or is_slow(name) else [])
         for i, name in enumerate(BOOTING)
         for j, io in enumerate(("caller", "arena"))
     ],

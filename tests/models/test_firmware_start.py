@@ -19,7 +19,7 @@ from edgeconv.run.build.firmware import FIRMWARE_LIBRARIES, FIRMWARE_LINK
 from edgeconv.run.build.project import Project
 from edgeconv.target.board import Board
 from tests import onnx_models
-from tests.tools import available
+from tests.tools import available, booting
 
 CORTEX_M = ("microbit", "mps2-an386", "mps2-an500", "mps3-an547")
 BOOTING = (*CORTEX_M, "generic-riscv32")
@@ -68,7 +68,7 @@ def boot(board: Board, folder: Path) -> Booted:
     return Booted(project, binary, output.read_bytes(), int(printed[1]))
 
 
-@pytest.mark.parametrize("name", BOOTING)
+@pytest.mark.parametrize("name", booting(BOOTING))
 def test_a_stack_that_is_too_small_is_a_failure(name: str, tmp_path: Path) -> None:
     """By a word or by most of it.  Under QEMU writes to no memory vanish: the answer is wrong."""
     booted = boot(available(name), tmp_path)

@@ -26,7 +26,7 @@ from edgeconv.target.board import Board, Memory, RunKind
 from edgeconv.target.board_folders import FOLDERS_VARIABLE
 from tests import onnx_models
 from tests.compilers import lightly
-from tests.tools import available
+from tests.tools import available, booting
 
 BARE_METAL = [name for name in boards.names() if boards.load(name).bare_metal]
 BOOTING = [name for name in BARE_METAL if boards.load(name).run.kind is RunKind.QEMU_SYSTEM]
@@ -164,7 +164,7 @@ def filling(board: Board) -> onnx.ModelProto:
 
 
 @pytest.mark.parametrize("io", ["caller", "arena"])
-@pytest.mark.parametrize("name", BOOTING)
+@pytest.mark.parametrize("name", booting(BOOTING))
 def test_a_network_that_fills_the_ram_starts(name: str, io: str, tmp_path: Path) -> None:
     board = available(name)
     model = onnx_models.save(filling(board), tmp_path / "net.onnx")
