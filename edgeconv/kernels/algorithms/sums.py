@@ -81,13 +81,14 @@ class Facts:
     last bit decides, as of halves of a step.  ``scaling``: that of the network
     (``scaling.scaling_of``), "" where it is not looked at.  ``joins``: two filters can be
     multiplied as one number (``integer.joined``): none has -128, and no sum, without what it starts
-    with, more than 24 bits.
+    with, more than 24 bits.  ``bounded``: results have other bounds than int8.
     """
 
     pair: int = 0
     spare_bits: int = 0
     scaling: str = ""
     joins: bool = False
+    bounded: bool = False
 
 
 NO_FACTS = Facts()
@@ -129,14 +130,15 @@ def _facts(node: Node, graph: Graph, form: Form) -> Facts:
     pair = pair_in(stored_filters(node, graph))
     products = _reach(np.zeros(1, np.int64), filters.reshape(len(filters), -1), low)
     joins = bool(filters.min(initial=0) > INT8.low and products.max(initial=0) <= _MOST_JOINED)
+    bounded = (form.low, form.high) != (INT8.low, INT8.high)
     if isinstance(form, Twice) or (isinstance(form, PerChannel) and form.with_ties):
-        return Facts(pair, _NONE_SPARE, joins=joins)
+        return Facts(pair, _NONE_SPARE, joins=joins, bounded=bounded)
     reach = _reach(form.start.astype(np.int64), filters.reshape(len(filters), -1), low)
     # The upper word of a product, which a shift makes larger as well, and what is added to it.
     words = (reach * form.multiplier.astype(np.int64) >> 32) + 1 + form.most_added
     most = max(int(reach.max(initial=0)), int(words.max(initial=0)))
     bits = min(_LARGEST.bit_length() - most.bit_length(), _MOST_RIGHT - form.right)
-    return Facts(pair, max(0, bits), joins=joins)
+    return Facts(pair, max(0, bits), joins=joins, bounded=bounded)
 
 
 def _reach(start: Integers, filters: Integers, low: int) -> Integers:

@@ -208,7 +208,8 @@ def _helium_depthwise(problem: ConvProblem) -> ConvCandidate[IntegerPlan]:
 
 def _dense(problem: ConvProblem, target: Target, *, apart: bool) -> ConvCandidate[IntegerPlan]:
     """``apart``: between the channels of two pixels lie others."""
-    core = cycles_of(target, problem.sum_facts.scaling)
+    facts = problem.sum_facts
+    core = cycles_of(target, facts.scaling, bounded=facts.bounded)
     numbers = problem.in_c * math.prod(problem.kernel)
     k_blocks = panel_k_blocks(problem, numbers)
     pixels, pairs = problem.batch * math.prod(problem.out_size), -(-problem.out_c // 2)
@@ -348,7 +349,8 @@ def _within(problem: ConvProblem) -> float:
 
 def _depthwise(problem: ConvProblem, target: Target) -> ConvCandidate[IntegerPlan]:
     """Four channels at a time."""
-    core, each = cycles_of(target, problem.sum_facts.scaling), taken(problem, in_pairs=True)
+    facts, each = problem.sum_facts, taken(problem, in_pairs=True)
+    core = cycles_of(target, facts.scaling, bounded=facts.bounded)
     fours = -(-problem.out_c // DEPTHWISE_CHANNELS)
     (height, width), taps = problem.kernel[1:], math.prod(problem.kernel)
     windows = float(problem.batch * math.prod(problem.out_size) * fours)
@@ -432,11 +434,12 @@ def dense_candidate(problem: ConvProblem, target: Target) -> ConvCandidate[Integ
 
 def _by_rows(problem: ConvProblem, target: Target) -> ConvCandidate[IntegerPlan]:
     """One pixel at a time, by four filters."""
-    scaling = problem.sum_facts.scaling
+    facts = problem.sum_facts
     if problem.asymmetric:
         return _dense_around(problem, target)
     whole = problem.in_c % K_BLOCK == 0
-    core = cycles_of(target, scaling) if whole else plain_cycles_of(target, scaling)
+    core = cycles_of(target, facts.scaling, bounded=facts.bounded)
+    core = core if whole else plain_cycles_of(target, facts.scaling)
     rows, fours = rows_of(problem), -(-problem.out_c // K_BLOCK)
     k_blocks = -(-problem.in_c // K_BLOCK)
     joined = whole and DSP in target.features and joins(problem, target)

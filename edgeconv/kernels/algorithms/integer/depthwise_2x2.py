@@ -69,7 +69,9 @@ class Depthwise2x2:
     def cycles(self, target: Target) -> float:
         """The cycles of an image."""
         core = cycles_2x2_of(target)
-        more = besides_of(target, self.problem.sum_facts.scaling).six
+        facts = self.problem.sum_facts
+        more = besides_of(target, facts.scaling).six
+        more += besides_of(target, "", bounded=facts.bounded).four
         own = -(-self.problem.out_c // FOUR) * self._of_four(core, more)
         return self.times * (own + (core.transposed if self.kernel.is_transposed else 0.0))
 
