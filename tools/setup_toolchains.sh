@@ -16,7 +16,7 @@ tools=(
     "qemu-ppc64le|runs qemu-ppc64le powerpc64le-linux-gnu-gcc|qemu-user|running board power10-s1024"
     "arm-none-eabi-gcc|bare arm-none-eabi-gcc|gcc-arm-none-eabi|firmware: boards microbit, mps2-*, mps3-an547, nrf52840, stm32*"
     "qemu-system-arm|boots|qemu-system-arm|booting boards microbit, mps2-*, mps3-an547"
-    "riscv64-unknown-elf-gcc|bare_riscv riscv64-unknown-elf-gcc|gcc-riscv64-unknown-elf|firmware: boards generic-riscv32, gd32vf103, esp32-c3"
+    "riscv64-unknown-elf-gcc|bare_riscv riscv64-unknown-elf-gcc|gcc-riscv64-unknown-elf|firmware: boards generic-riscv32, esp32-c3"
     "qemu-system-riscv32|qemu-system-riscv32 --version|qemu-system-misc|booting board generic-riscv32"
     "clang|any_clang|clang|emitted C under Clang"
     "sshd|test -x /usr/sbin/sshd|openssh-server openssh-client|programs on boards over ssh"
