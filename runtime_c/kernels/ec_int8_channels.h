@@ -35,19 +35,8 @@ EC_INLINE void ec_int8_bound(ec_int8_result result, int8_t *out, int n)
     if (result.low == INT8_MIN && result.high == INT8_MAX)
         return;
 #ifdef EC_INT8_DSP
-    const uint32_t low = 0x01010101u * (uint8_t)result.low, high = 0x01010101u * (uint8_t)result.high;
-    for (; n >= 4; n -= 4, out += 4) { /* SEL takes of each byte the one that SSUB8 has found to be larger */
-        uint32_t four, unused;
-        EC_COPY(&four, out, sizeof four);
-        __asm__("ssub8 %1, %0, %2\n\t"
-                "sel %0, %0, %2\n\t"
-                "ssub8 %1, %3, %0\n\t"
-                "sel %0, %0, %3"
-                : "+&r"(four), "=&r"(unused)
-                : "r"(low), "r"(high)
-                : "cc");
-        EC_COPY(out, &four, sizeof four);
-    }
+    for (; n >= 4; n -= 4, out += 4)
+        ec_int8_bound_dsp(result.low, result.high, out);
 #endif
     for (int i = 0; i < n; i++)
         out[i] = (int8_t)ec_min_i(ec_max_i(out[i], result.low), result.high);

@@ -44,4 +44,19 @@
     EC_INT8_REQUANTISE_NEXT(fourth, multiplier, offset, right, spare, spent, at, apart)
 #endif
 
+/* Four bytes held to bounds: of each SEL takes the one that SSUB8 has found to be larger. */
+EC_INLINE void ec_int8_bound_dsp(int32_t low, int32_t high, int8_t *out)
+{
+    uint32_t four, unused;
+    EC_COPY(&four, out, sizeof four);
+    __asm__("ssub8 %1, %0, %2\n\t"
+            "sel %0, %0, %2\n\t"
+            "ssub8 %1, %3, %0\n\t"
+            "sel %0, %0, %3"
+            : "+&r"(four), "=&r"(unused)
+            : "r"(0x01010101u * (uint8_t)low), "r"(0x01010101u * (uint8_t)high)
+            : "cc");
+    EC_COPY(out, &four, sizeof four);
+}
+
 #endif
