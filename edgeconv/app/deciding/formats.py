@@ -135,9 +135,9 @@ class Formats(Closing):
         if streaming and wanted and not (wished or calibrated):
             # Where integers are computed it may be other kernels that stream rows with less.
             others = (each for each in drafts[1:] if integers_of(each.choice))
-            plans = [plain, *others]
-            plans += chain.from_iterable(smallest_streaming(planner, each) for each in plans)
-            plain = fastest_of_the_smallest(planner, plans)
+            plans = (plain, *others)
+            streaming_plans = (smallest_streaming(planner, each) for each in plans)
+            plain = fastest_of_the_smallest(planner, [*plans, *chain(*streaming_plans)])
             plain = plain if short else faster_for_little_more(planner, self.graph, plain)
             short = short and planner.exceeded(plain)
         if not (wished or calibrated or short):

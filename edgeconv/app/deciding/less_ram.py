@@ -52,9 +52,9 @@ def fastest_within(
 
     With ``streaming`` first the same kernels where layers stream rows: mostly that takes hardly
     more time.  Else kernels and layouts for that room (`with_room`), the same kernels with less
-    workspace (`tightened`), and of those in integers what takes least; with ``streaming``, and
-    where all of that is slower than ``draft``, all of these, and those without any workspace, with
-    layers that stream rows.
+    workspace (`tightened`), and of those in integers what takes least; where all of that is slower
+    than ``draft``, with ``streaming`` or in integers, all of these, and those without any
+    workspace, with layers that stream rows.
     """
     price, most = partial(predicted_price, planner), _SLOWER * predicted_price(planner, draft)
     found = [*_streaming_plans(planner, [draft])] if streaming else []
@@ -67,7 +67,8 @@ def fastest_within(
         least = replace(draft.allowed, workspace=_SMALLEST_OF_EACH)
         every.append(planner.draft(graph, least, planner.options.storage))
         found += (each for each in every[-1:] if not planner.exceeded(each, "ram"))
-    if streaming and all(price(each) > most for each in found):
+    if (streaming or draft.allowed.integers) and all(price(each) > most for each in found):
+        every = every if streaming else [draft, *every]  # looked at first
         without = replace(draft.allowed, workspace=_NONE)
         every.append(planner.draft(graph, without, planner.options.storage))
         found += _streaming_plans(planner, every)

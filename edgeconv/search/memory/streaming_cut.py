@@ -121,12 +121,8 @@ class StreamingCuts:
 
     def _beginning(self, begin: int) -> Iterator[_Cut]:
         layers, around = self._choice.layers, self._around[begin]
-        yield _Cut(
-            begin,
-            begin + 1,
-            0,
-            around + self._own([layers[begin]], begin + 1, layers[begin].aliases),
-        )
+        alone = self._own([layers[begin]], begin + 1, layers[begin].aliases)
+        yield _Cut(begin, begin + 1, 0, around + alone)
         for end in range(begin + 2, min(begin + MOST_LAYERS, len(layers)) + 1):
             made = self._streaming(begin, end)
             if not made:
@@ -161,9 +157,8 @@ class StreamingCuts:
         return self._some[key]
 
     def _ring_bytes(self, layer: Layer, rows: int) -> int:
-        return self._rounded(
-            tensor_bytes(replace(self._choice.graph[layer.node.output], ring=rows))
-        )
+        ring = replace(self._choice.graph[layer.node.output], ring=rows)
+        return self._rounded(tensor_bytes(ring))
 
     def _rounded(self, size: int) -> int:
         return self._program.round_up(size)
