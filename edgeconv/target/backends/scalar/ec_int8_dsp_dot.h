@@ -25,6 +25,23 @@ typedef struct ec_int8_dot_job {
     "sxtb16 r12, r11, ror #8\n"                                                                   \
     "sxtb16 r11, r11\n"                                                                           \
     EC_INT8_DOT("r2", "r6") EC_INT8_DOT("r3", "r7") EC_INT8_DOT("r4", "r8") EC_INT8_DOT("r5", "r9")
+/* Four results of sums in r2 to r5, by multipliers in r6 to r9, offset r10 and shift r11: to the output, on to the next
+   channels at r0, which become r12, and back to 1 where there are any. */
+#define EC_INT8_DOT_RESULTS                                                                        \
+    EC_INT8_REQUANTISE("r2", "r6", "r10", "r11", "r0, #0-16*" EC_INT8_BEYOND, "16")                \
+    EC_INT8_REQUANTISE("r3", "r7", "r10", "r11", "r0, #4-16*" EC_INT8_BEYOND, "16")                \
+    EC_INT8_REQUANTISE("r4", "r8", "r10", "r11", "r0, #8-16*" EC_INT8_BEYOND, "16")                \
+    EC_INT8_REQUANTISE("r5", "r9", "r10", "r11", "r0, #12-16*" EC_INT8_BEYOND, "16")               \
+    "ldr r10, [sp, #12]\n"                                                                         \
+    "ldr lr, [sp, #28]\n"                                                                          \
+    "strb r3, [lr, #1]\n"                                                                          \
+    "strb r4, [lr, #2]\n"                                                                          \
+    "strb r5, [lr, #3]\n"                                                                          \
+    "strb r2, [lr], #4\n"                                                                          \
+    "str lr, [sp, #28]\n"                                                                          \
+    "mov r12, r0\n"                                                                                \
+    "cmp r0, r10\n"                                                                                \
+    "bne 1b\n"
 enum { EC_INT8_DOT_BYTES = 20 * 4, EC_INT8_DOT_K_BLOCKS = 4 };
 
 EC_NAKED void ec_int8_dot_dsp(const ec_int8_dot_job *job __attribute__((unused)))
@@ -56,20 +73,7 @@ EC_NAKED void ec_int8_dot_dsp(const ec_int8_dot_job *job __attribute__((unused))
         "ldm r0!, {r6-r9}\n"
         EC_INT8_SKIP("r0", "#16")
         "str r0, [sp, #8]\n"
-        EC_INT8_REQUANTISE("r2", "r6", "r10", "r11", "r0, #0-16*" EC_INT8_BEYOND, "16")
-        EC_INT8_REQUANTISE("r3", "r7", "r10", "r11", "r0, #4-16*" EC_INT8_BEYOND, "16")
-        EC_INT8_REQUANTISE("r4", "r8", "r10", "r11", "r0, #8-16*" EC_INT8_BEYOND, "16")
-        EC_INT8_REQUANTISE("r5", "r9", "r10", "r11", "r0, #12-16*" EC_INT8_BEYOND, "16")
-        "ldr r10, [sp, #12]\n"
-        "ldr lr, [sp, #28]\n"
-        "strb r3, [lr, #1]\n"
-        "strb r4, [lr, #2]\n"
-        "strb r5, [lr, #3]\n"
-        "strb r2, [lr], #4\n"
-        "str lr, [sp, #28]\n"
-        "mov r12, r0\n"
-        "cmp r0, r10\n"
-        "bne 1b\n"
+        EC_INT8_DOT_RESULTS
         "add sp, sp, #36\n"
         "pop {r4-r11, pc}\n");
 }

@@ -1,4 +1,4 @@
-/* Loop of ec_int8_dot_joined.h for cores with DSP.  Needs ec_int8_dsp.h. */
+/* Loop of ec_int8_dot_joined.h for cores with DSP.  Needs ec_int8_dsp.h and ec_int8_dsp_dot.h. */
 #ifndef EC_INT8_DSP_DOT_JOINED_H
 #define EC_INT8_DSP_DOT_JOINED_H
 
@@ -84,20 +84,7 @@ EC_NAKED void ec_int8_dot_joined_dsp(const ec_int8_dot_joined_job *job __attribu
         "add r5, r12, r5, asr #8\n"
         EC_INT8_SKIP("r0", "#16")
         "str r0, [sp, #8]\n"
-        EC_INT8_REQUANTISE("r2", "r6", "r10", "r11", "r0, #0-16*" EC_INT8_BEYOND, "16")
-        EC_INT8_REQUANTISE("r3", "r7", "r10", "r11", "r0, #4-16*" EC_INT8_BEYOND, "16")
-        EC_INT8_REQUANTISE("r4", "r8", "r10", "r11", "r0, #8-16*" EC_INT8_BEYOND, "16")
-        EC_INT8_REQUANTISE("r5", "r9", "r10", "r11", "r0, #12-16*" EC_INT8_BEYOND, "16")
-        "ldr r10, [sp, #12]\n"
-        "ldr lr, [sp, #28]\n"
-        "strb r3, [lr, #1]\n"
-        "strb r4, [lr, #2]\n"
-        "strb r5, [lr, #3]\n"
-        "strb r2, [lr], #4\n"
-        "str lr, [sp, #28]\n"
-        "mov r12, r0\n"
-        "cmp r0, r10\n"
-        "bne 1b\n"
+        EC_INT8_DOT_RESULTS
         "add sp, sp, #36\n"
         "pop {r4-r11, pc}\n");
 }
