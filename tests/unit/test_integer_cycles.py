@@ -11,9 +11,11 @@ from edgeconv.kernels.algorithms.integer.candidate import (
     candidates,
     dense_candidate,
     image_candidates,
-    panels_of,
 )
 from edgeconv.kernels.algorithms.integer.kernels import CONVOLVE, DENSE
+from edgeconv.kernels.algorithms.integer.panels import (
+    panels_of,
+)
 from edgeconv.kernels.algorithms.problem import ConvProblem
 from edgeconv.target import board as boards
 from edgeconv.target.targets import DUAL_ISSUE

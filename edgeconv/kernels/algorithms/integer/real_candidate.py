@@ -14,15 +14,10 @@ from edgeconv.kernels.algorithms.candidate import ConvCandidate
 from edgeconv.kernels.algorithms.integer.adjacent_windows import ROWS_TOGETHER, is_column, taken
 from edgeconv.kernels.algorithms.integer.candidate import (
     NUMBERS_BYTES,
-    PIXELS,
     are_rows,
     is_image,
     leaves,
-    packing_cycles,
-    panel_k_blocks,
-    panels_of,
     rows_of,
-    summing,
     windows_copied,
 )
 from edgeconv.kernels.algorithms.integer.cycles import (
@@ -37,6 +32,13 @@ from edgeconv.kernels.algorithms.integer.packing import (
     K_BLOCK,
     SIXTEEN,
     padded,
+)
+from edgeconv.kernels.algorithms.integer.panels import (
+    PIXELS,
+    packing_cycles,
+    panel_k_blocks,
+    panels_of,
+    summing,
 )
 from edgeconv.kernels.algorithms.problem import ConvProblem
 from edgeconv.kernels.algorithms.real_sums import largest_reach

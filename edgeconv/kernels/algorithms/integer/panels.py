@@ -1,0 +1,108 @@
+"""Windows of an input as panels of pixels (ec_int8_panel.h): how many, and cycles to pack them."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+
+from edgeconv.kernels.algorithms.axis import axes_of
+from edgeconv.kernels.algorithms.integer.cycles import Cycles, Summed, Windows
+from edgeconv.kernels.algorithms.integer.packing import K_BLOCK, sums_in
+from edgeconv.kernels.algorithms.problem import ConvProblem
+
+PIXELS = 3  # of a panel
+
+
+def panels_of(problem: ConvProblem) -> tuple[int, int]:
+    """Panels of an input's windows, and how many windows are packed for them.
+
+    A panel has neighbours, those of a row alone where the result is a ring of rows.  Fewer than it
+    has are computed one by one, as panels of that pixel alone.
+    """
+    pixels = math.prod(problem.out_size)
+    together = problem.out_size[2] if problem.out_ring else pixels
+    rows = problem.batch * pixels // together
+    if together < PIXELS:
+        return rows * together, PIXELS * rows * together
+    return rows * -(-together // PIXELS), rows * together
+
+
+def panel_k_blocks(problem: ConvProblem, numbers: int) -> int:
+    """K-blocks of a window of so many ``numbers`` in a panel, its sums behind it."""
+    return -(-(numbers + (sums_in(numbers) if problem.asymmetric else 0)) // K_BLOCK)
+
+
+def packing_cycles(problem: ConvProblem, core: Cycles, *, apart: bool) -> float:
+    """What it takes to bring all windows to panels; ``apart``: between the channels of two pixels
+    lie others."""
+    _, packed = panels_of(problem)
+    k_blocks = panel_k_blocks(problem, problem.in_c * math.prod(problem.kernel))
+    whole = apart or problem.in_c % K_BLOCK == 0
+    windows = (None if whole else core.few) or core.windows
+    in_threes = 0.0 if apart else _in_threes(problem)
+    among = core.threes if whole else core.few_threes
+    if among is not None and in_threes:
+        around = gathering(problem, among, apart=apart, in_threes=in_threes)
+    else:
+        around = gathering(problem, windows, apart=apart)
+    each = k_blocks * core.widened + around
+    each += summing(problem, K_BLOCK, core.summed) if problem.asymmetric else 0.0
+    return packed * each
+
+
+def summing(problem: ConvProblem, together: int, summed: Summed) -> float:
+    """What it takes to sum the numbers of a window, so many ``together``."""
+    numbers = problem.group_in_c * math.prod(problem.kernel)
+    return summed.whole + summed.each * -(-numbers // together)
+
+
+def gathering(
+    problem: ConvProblem, windows: Windows, *, apart: bool, in_threes: float = 0.0
+) -> float:
+    """What a window takes beside a load and a store of each of its numbers, the mean over all, of
+    which some are packed three at a time."""
+    channels, (height, width) = problem.in_c, problem.kernel[1:]
+    if problem.is_pointwise and channels % K_BLOCK == 0:
+        return windows.pixel
+    beside = apart or problem.dilations[2] > 1  # pixels are taken one by one
+    inside = 0.0 if beside else within(problem)
+    beyond = width * channels % K_BLOCK
+    row = windows.row + beyond * windows.beyond
+    edge_row = height * (windows.edge_row + beyond * windows.beyond)
+    if channels % K_BLOCK:  # columns outside are told pixel by pixel, rows outside as such
+        columns = 0.0 if beside else axes_of(problem)[2].within
+        pixels = height * width * (windows.edge_tap + channels * windows.edge_number)
+        over = (columns - inside) * edge_row + (1 - columns) * pixels
+    else:
+        over = (1 - inside) * edge_row
+    alone = windows.whole * (1 - in_threes) + max(inside - in_threes, 0.0) * height * row + over
+    own = windows.three + height * (windows.three_row + beyond * windows.three_beyond)
+    return alone + in_threes * own
+
+
+def _in_threes(problem: ConvProblem) -> float:
+    """The share of the windows that are packed three at a time: neighbours that lie in the
+    input."""
+    if problem.dilations[2] > 1:
+        return 0.0
+    rows, columns = (_are_inside(problem, axis) for axis in (1, 2))
+    width, count = len(columns), len(rows) * len(columns)
+    y, x = np.divmod(np.arange(0, max(count - PIXELS + 1, 0), PIXELS), width)
+    last = np.minimum(x + PIXELS - 1, width - 1)
+    found = rows[y] & columns[x] & columns[last] & (x + PIXELS <= width)
+    return PIXELS * int(found.sum()) / count
+
+
+def _are_inside(problem: ConvProblem, axis: int) -> npt.NDArray[np.bool_]:
+    """By place of the output whether its window lies in the input."""
+    first = np.arange(problem.out_size[axis]) * problem.strides[axis] - problem.pads[axis]
+    reach = (problem.kernel[axis] - 1) * problem.dilations[axis]
+    inside: npt.NDArray[np.bool_] = (first >= 0) & (first + reach < problem.in_size[axis])
+    return inside
+
+
+def within(problem: ConvProblem) -> float:
+    """The share of the windows that lie in the input."""
+    return math.prod(axis.within for axis in axes_of(problem))
