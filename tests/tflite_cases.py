@@ -342,6 +342,7 @@ def _movement() -> list[Case]:
     )
     pads = np.array([[0, 0], [1, 2], [2, 0], [0, 1]], np.int32)
     moves("PAD", [x, pads], (1, 7, 5, 3))
+    found.append(Case("PAD", [x, pads], [(1, 7, 5, 3)], dtype="int8", label="other grid"))
     found.append(Case("PADV2", [x, pads, np.array(1.5, np.float32)], [(1, 7, 5, 3)]))
     moves(
         "MIRROR_PAD",
@@ -379,6 +380,16 @@ def _reductions() -> list[Case]:
                     same=True,
                     label=f"{size[0]}x{size[1]} {corners:d}{half:d}",
                 )
+    found.append(
+        Case(
+            "RESIZE_NEAREST_NEIGHBOR",
+            [(1, 4, 5, 2), _whole(7, 8)],
+            [(1, 7, 8, 2)],
+            {"align_corners": False, "half_pixel_centers": False},
+            dtype="int8",
+            label="other grid",
+        )
+    )
     for x, y in ((False, False), (True, False), (False, True)):
         shapes = [(2, 4, 3) if x else (2, 3, 4), (2, 5, 4) if y else (2, 4, 5)]
         found.append(

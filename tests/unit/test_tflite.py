@@ -257,7 +257,7 @@ def test_zeros_that_pad_are_integers_of_the_type(write: Write) -> None:
     pads = sketch.constant("pads", [[0, 0], [1, 1]], "int32")
     y = sketch.tensor("y", (1, 6), "int8", scale=[0.5], zero=[255])
     sketch.operator("PAD", [x, pads], [y])
-    assert "a zero point of 'x' that is no int8" in refused(write(sketch.bytes([x], [y])))
+    assert "a zero point of 'y' that is no int8" in refused(write(sketch.bytes([x], [y])))
 
 
 def test_constants_that_are_outputs(write: Write) -> None:

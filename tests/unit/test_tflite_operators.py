@@ -30,9 +30,11 @@ def test_an_operator_is_what_its_own_runtime_makes_of_it(case: Case, tmp_path: P
                 np.testing.assert_allclose(got, wanted, rtol=2e-5, atol=2e-6)
             else:
                 far = np.abs(got.astype(np.int64) - wanted.astype(np.int64))
-                assert far.max() <= (0 if case.same and _moves(case) else _ROUNDINGS)
+                assert far.max() <= (0 if _moves(case) else _ROUNDINGS)
 
 
 def _moves(case: Case) -> bool:
     """Whether results are operands, none of them computed."""
-    return not case.kind.startswith(("AVERAGE", "RESIZE_BILINEAR"))
+    if case.kind in ("PAD", "RESIZE_NEAREST_NEIGHBOR"):  # on whatever grid the result is
+        return True
+    return case.same and not case.kind.startswith(("AVERAGE", "RESIZE_BILINEAR"))

@@ -177,9 +177,10 @@ def strided_slice(out: Writing, operator: Operator) -> None:
 
 
 def pad(out: Writing, operator: Operator) -> None:
-    """PAD with zeros, PADV2 with a number: integers with what stands for it."""
-    tensor = out.tensor(operator, 0)
-    filling = out.stored(operator, 2) if has(operator, 2) else _zero(out, tensor)
+    """PAD with zeros, PADV2 with a number: integers with what stands for it in the result, whose
+    grid is the kernels' one: they copy integers also where the operand has another."""
+    tensor, result = out.tensor(operator, 0), out.model.tensors[operator.outputs[0]]
+    filling = out.stored(operator, 2) if has(operator, 2) else _zero(out, result)
     pads = _pairs(out.whole(operator, 1, "padding"), len(tensor.shape))
     inputs = [out.stored(operator, 0), out.value(pads), filling]
     out.move(operator, out.add("Pad", inputs, main=True))

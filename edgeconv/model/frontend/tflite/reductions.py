@@ -8,6 +8,7 @@ from edgeconv.model.frontend.tflite.writing import (
     Translator,
     UnsupportedError,
     Writing,
+    is_quantised,
 )
 from edgeconv.model.tflite import Operator, Options
 
@@ -26,22 +27,27 @@ def reduce(kind: str) -> Translator:
 
 def resize_bilinear(out: Writing, operator: Operator) -> None:
     """RESIZE_BILINEAR to constant sizes."""
-    _resize(out, operator, mode="linear")
+    out.result(operator, _resized(out, operator, out.real(operator), mode="linear"))
 
 
 def resize_nearest(out: Writing, operator: Operator) -> None:
     """RESIZE_NEAREST_NEIGHBOR: down, but with aligned corners or half pixels to the nearest, of two
-    the upper one; floor((y + 1/2) scale) is (y + 1/2) scale - 1/2 rounded so."""
+    the upper one; floor((y + 1/2) scale) is (y + 1/2) scale - 1/2 rounded so.  Integers are copied
+    as they are, also into a result on another grid, as every kernel of TensorFlow Lite does."""
     options = operator.options
     up = options["align_corners"] or options["half_pixel_centers"]
-    _resize(out, operator, mode="nearest", nearest_mode="round_prefer_ceil" if up else "floor")
+    how = {"mode": "nearest", "nearest_mode": "round_prefer_ceil" if up else "floor"}
+    if is_quantised(out.tensor(operator, 0)):
+        out.move(operator, _resized(out, operator, out.stored(operator, 0), **how))
+    else:
+        out.result(operator, _resized(out, operator, out.real(operator), **how))
 
 
-def _resize(out: Writing, operator: Operator, **how: str) -> None:
+def _resized(out: Writing, operator: Operator, x: str, **how: str) -> str:
     sizes = out.whole(operator, 1, "sizes")
     if len(sizes) != 2:
         raise UnsupportedError(f"sizes {sizes}")
-    x = out.transposed(out.real(operator), NHWC_TO_NCHW)
+    x = out.transposed(x, NHWC_TO_NCHW)
     kept = out.add("Shape", [x], start=0, end=2)
     y = out.add(
         "Resize",
@@ -50,7 +56,7 @@ def _resize(out: Writing, operator: Operator, **how: str) -> None:
         coordinate_transformation_mode=_places(operator.options),
         **how,
     )
-    out.result(operator, out.transposed(y, NCHW_TO_NHWC))
+    return out.transposed(y, NCHW_TO_NHWC)
 
 
 def _places(options: Options) -> str:
