@@ -17,12 +17,12 @@ int(memcmp)(const void *left, const void *right, size_t bytes);
 #if defined(__GNUC__) || defined(__clang__)
 #define EC_ATTRIBUTES(...) __attribute__((__VA_ARGS__))
 #define EC_IS_CONSTANT(x) __builtin_constant_p(x)
-#define EC_COPY(to, from, bytes) __builtin_memcpy((to), (from), (bytes)) /* with -ffreestanding memcpy is a call */
+#define EC_COPY(to, from, bytes) ((void)__builtin_memcpy((to), (from), (bytes))) /* with -ffreestanding memcpy is a call */
 #define EC_UNKNOWN(x) __asm__("" : "+r"(x)) /* from here on compilers do not know the integer or pointer x */
 #else
 #define EC_ATTRIBUTES(...)
 #define EC_IS_CONSTANT(x) 0
-#define EC_COPY(to, from, bytes) memcpy((to), (from), (bytes))
+#define EC_COPY(to, from, bytes) ((void)memcpy((to), (from), (bytes)))
 #define EC_UNKNOWN(x) ((void)(x))
 #endif
 

@@ -21,6 +21,7 @@ tools=(
     "clang|any_clang|clang|emitted C under Clang"
     "sshd|test -x /usr/sbin/sshd|openssh-server openssh-client|programs on boards over ssh"
     "valgrind|valgrind -q true|valgrind|predicted traffic against a simulated cache"
+    "cppcheck|cppcheck --version|cppcheck|the record of deviations from MISRA C (docs/misra.md)"
     "cmake|cmake --version|cmake|CMake presets, runtime_c on its own"
     "llvm-mca-19|analyses|llvm-19|the micro-kernels on models of CPUs (llvm-mca)"
     "chromium|chromium --version|chromium chromium-driver|the HTML report in a browser"

@@ -295,14 +295,14 @@ int tiny_run(const tiny_model *model, const float *input_image, float *output_p)
 static uint32_t tiny_crc32(uint32_t crc, const unsigned char *data, size_t bytes)
 {
     static const uint32_t table[16] = {
-        0x00000000, 0x1db71064, 0x3b6e20c8, 0x26d930ac, 0x76dc4190, 0x6b6b51f4,
-        0x4db26158, 0x5005713c, 0xedb88320, 0xf00f9344, 0xd6d6a3e8, 0xcb61b38c,
-        0x9b64c2b0, 0x86d3d2d4, 0xa00ae278, 0xbdbdf21c};
+        0x00000000u, 0x1db71064u, 0x3b6e20c8u, 0x26d930acu, 0x76dc4190u, 0x6b6b51f4u,
+        0x4db26158u, 0x5005713cu, 0xedb88320u, 0xf00f9344u, 0xd6d6a3e8u, 0xcb61b38cu,
+        0x9b64c2b0u, 0x86d3d2d4u, 0xa00ae278u, 0xbdbdf21cu};
     crc = ~crc;
     for (size_t i = 0; i < bytes; i++) {
         crc ^= data[i];
-        crc = (crc >> 4) ^ table[crc & 15];
-        crc = (crc >> 4) ^ table[crc & 15];
+        crc = (crc >> 4) ^ table[crc & 15u];
+        crc = (crc >> 4) ^ table[crc & 15u];
     }
     return ~crc;
 }
@@ -316,9 +316,9 @@ static uint32_t tiny_u32(const unsigned char *p)
    CRC of all else, zeros. */
 static int tiny_check_header(const unsigned char *image)
 {
-    if (tiny_u32(image) != 0x54574345u || tiny_u32(image + 4) != 2)
+    if (tiny_u32(image) != 0x54574345u || tiny_u32(image + 4) != 2u)
         return TINY_E_WEIGHTS_FORMAT;
-    if (tiny_u32(image + 8) != (uint32_t)TINY_WEIGHTS_BYTES || tiny_u32(image + 12) != 0)
+    if (tiny_u32(image + 8) != (uint32_t)TINY_WEIGHTS_BYTES || tiny_u32(image + 12) != 0u)
         return TINY_E_WEIGHTS_SIZE;
     if (tiny_u32(image + 16) != 0x96874d01u || tiny_u32(image + 20) != 0xa77caec1u)
         return TINY_E_WEIGHTS_LAYOUT;
@@ -335,13 +335,13 @@ int tiny_check_weights(const tiny_model *model, tiny_check *check, size_t most)
         most = TINY_WEIGHTS_BYTES;
     }
     while (most && check->at < TINY_WEIGHTS_BYTES) {
-        const size_t end = check->at < 24 ? 24 : TINY_WEIGHTS_BYTES, left = end - check->at;
+        const size_t end = check->at < 24u ? 24u : TINY_WEIGHTS_BYTES, left = end - check->at;
         const size_t bytes = left < most ? left : most;
         check->crc = tiny_crc32(check->crc, model->weights + check->at, bytes);
         check->at += bytes;
         most -= bytes;
-        if (check->at == 24) /* the CRC covers all but itself */
-            check->at += 4;
+        if (check->at == 24u) /* the CRC covers all but itself */
+            check->at += 4u;
     }
     if (check->at < TINY_WEIGHTS_BYTES)
         return TINY_MORE;
