@@ -336,6 +336,8 @@ def _verdict(result: Verification) -> str:
     if result.beyond_bounds:
         names = ", ".join(each.name for each in result.beyond_bounds[:_MOST_NAMED])
         return f"[red]DIFFERENT[/] on larger inputs, which reach bounds: {escape(names)}"
+    if result.beyond_stack:
+        return f"[red]WRONG BOUND[/]: {result.beyond_stack}, which is a defect of edgeconv"
     limit = f"tolerance {result.tolerance:g} of the largest output"
     quantised = any(output.spacing for output in result.outputs)
     if result.per_layer:

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -135,6 +136,23 @@ def test_a_program_that_differs_is_not_called_verified(
     document = edgeconv(*arguments, "--json").json()
     assert document["accuracy"]["passed"] is False
     assert document["error"]["what"] == "the program differs from the model"
+
+
+def test_a_stack_beyond_its_bound_is_no_success(
+    edgeconv: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def deep(*given: object, **options: object) -> Verification:
+        found = verify(*given, **options)  # type: ignore[arg-type]
+        return replace(found, stack_bytes=401, stack_bound=400)
+
+    monkeypatch.setattr(pipeline, "verify", deep)
+    model = onnx_models.save(onnx_models.residual(), tmp_path / "net.onnx")
+    done = edgeconv("compile", model, "--board", BOARD, "--verify", "-o", tmp_path / "out")
+    assert done.status == 1
+    assert (
+        "the stack goes beyond its bound: the stack held 401 bytes, its bound is 400" in done.stderr
+    )
+    assert edgeconv("verify", tmp_path / "out").status == 1
 
 
 @pytest.mark.skipif(shutil.which(ARM) is None, reason=f"{ARM} is not installed")

@@ -51,13 +51,23 @@ class Verification:
 
     @property
     def passed(self) -> bool:
-        """Everything that is judged is within the tolerance, and depends on the inputs alone."""
-        if self.unwritten or self.beyond_bounds:
+        """Everything that is judged is within the tolerance, and depends on the inputs alone; the
+        stack held no more than its bound."""
+        if self.unwritten or self.beyond_bounds or self.beyond_stack:
             return False
         if self.per_layer:
             near = all(difference.within(self.tolerance) for difference in self.read)
             return near and not self.per_layer.defects(self.tolerance)
         return not self.apart
+
+    @property
+    def beyond_stack(self) -> str:
+        """How far the stack went beyond its bound, in words; "" where it did not."""
+        if self.stack_bytes is None or self.stack_bound is None:
+            return ""
+        if self.stack_bytes <= self.stack_bound:
+            return ""
+        return f"the stack held {self.stack_bytes:,} bytes, its bound is {self.stack_bound:,}"
 
     @property
     def beyond_bounds(self) -> tuple[Difference, ...]:
@@ -108,6 +118,8 @@ class Verification:
         if self.beyond_bounds:
             off = self.beyond_bounds[0]
             return f"output {off.name!r} of larger inputs: relative error {off.relative:.3g}"
+        if self.beyond_stack:
+            return self.beyond_stack
         worst = max(self.apart or self.judged, key=lambda difference: difference.relative)
         if worst.shapes:
             mine, theirs = ("x".join(map(str, shape)) or "scalar" for shape in worst.shapes)

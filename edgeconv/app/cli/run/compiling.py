@@ -74,4 +74,7 @@ def _verified(directory: Path, model: Path) -> EdgeconvError | None:
         return error
     if result.passed:
         return None
-    return EdgeconvError("the program differs from the model", rule=result.one_line())
+    what = "the program differs from the model"
+    if result.beyond_stack:
+        what = "the stack goes beyond its bound"
+    return EdgeconvError(what, rule=result.one_line())
