@@ -52,7 +52,8 @@ class EmitOptions:
     starts from reset.  ``cross`` is how to build for the board elsewhere, None where the board is
     whatever machine builds.  ``renames``: see ``port_names``.  ``selftest``: known answers, one per
     output; None for no self-test.  ``tolerance``: of main.c, in parts of the largest output.
-    ``any_layout``: inputs and outputs had not to be row-major.
+    ``any_layout``: inputs and outputs had not to be row-major.  ``optimise``: the compiler's option
+    for the network.
     ``cpus``: the cores that threads are bound to; none where they may run on any.
     """
 
@@ -69,6 +70,7 @@ class EmitOptions:
     tolerance: float = DEFAULT_TOLERANCE
     cpus: tuple[int, ...] = ()
     any_layout: bool = False
+    optimise: str = "-O3"
     constants_apart: bool = False
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from edgeconv.app.deciding import Decider, Decision
 from edgeconv.app.known_answer import known_answers
-from edgeconv.base.arguments import DEFAULT_TOLERANCE
+from edgeconv.base.arguments import DEFAULT_TOLERANCE, SIZE, SPEED
 from edgeconv.base.errors import EdgeconvError
 from edgeconv.base.progress import Progress
 from edgeconv.base.real_path import real_path
@@ -23,6 +23,7 @@ from edgeconv.report.regions import sizes_of
 from edgeconv.report.text import budget_lines
 from edgeconv.run.build import find_compiler
 from edgeconv.run.build.abi import check_objects
+from edgeconv.run.build.compile import optimisation
 from edgeconv.run.build.cross import cross
 from edgeconv.run.build.footprint import footprint
 from edgeconv.run.build.image import check_image, check_network
@@ -51,13 +52,23 @@ class TooLargeError(EdgeconvError):
         self.planned: Sizes | None = None
 
 
+class LargeCodeError(Exception):
+    """What was built for speed exceeds the flash, or cannot be linked."""
+
+
 def within_budgets(
     decider: Decider, directory: Path, progress: Progress, *, build: bool
 ) -> Decision:
-    """As `_compiled`; where what was built exceeds budgets that were kept without its code, within
-    less RAM too."""
+    """As `_compiled`, by a compiler that optimises for size where code for speed exceeds the flash;
+    where what was built exceeds budgets that were kept without its code, within less RAM too."""
     try:
         return _compiled(decider, directory, progress, build=build)
+    except LargeCodeError:
+        progress("compiling for size")
+        with Decider(replace(decider.options, code=SIZE), progress) as other:
+            decided = within_budgets(other, directory, progress, build=build)
+        note = "code: for size, since code for speed exceeds the flash (--code)"
+        return replace(decided, notes=(*decided.notes, note))
     except (UnfitError, TooLargeError, FirmwareTooLargeError) as error:
         tried = []
         for less in decider.within_less() if build else ():
@@ -74,7 +85,10 @@ def within_budgets(
 
 
 def _compiled(decider: Decider, directory: Path, progress: Progress, *, build: bool) -> Decision:
-    """Decides and writes until what was built keeps the budgets."""
+    """Decides and writes until what was built keeps the budgets.  Raises LargeCodeError where
+    smaller code comes before formats that lose accuracy."""
+    options, bare_metal = decider.options, decider.board.bare_metal
+    for_speed = not options.code and options.code_on(bare_metal=bare_metal) == SPEED
     smallest: Decision | None = None
     for left in reversed(range(ATTEMPTS)):
         try:
@@ -84,6 +98,8 @@ def _compiled(decider: Decider, directory: Path, progress: Progress, *, build: b
         except TooLargeError as error:
             if error.planned is None or not left:
                 raise
+            if for_speed and error.sizes.exceeds("flash"):
+                raise LargeCodeError from error
             if not decider.learn(error.sizes, error.planned):
                 raise
         except UnfitError as error:
@@ -99,6 +115,8 @@ def _compiled(decider: Decider, directory: Path, progress: Progress, *, build: b
         ) as error:  # its code is not known, but that of a smaller one is
             if smallest is not None:
                 raise
+            if for_speed:
+                raise LargeCodeError from error
             smallest = _smallest(decider, progress, error)
     raise AssertionError("the last attempt ends in one way or the other")
 
@@ -195,6 +213,7 @@ def source_tree(decided: Decision, progress: Progress) -> SourceTree:
         tolerance=decided.report.get("winograd", {}).get("promised", DEFAULT_TOLERANCE),
         cpus=cpus_of(decided.board, decided.choice.threads),
         any_layout=options.input_layout == ANY_LAYOUT,
+        optimise=optimisation(decided.report["program"]),
     )
     tree = emit(decided.choice, decided.memory, emit_options, render_report(decided.report))
     return replace(tree, others=decided.files)

@@ -22,6 +22,7 @@ _TRUTHS = {"true": True, "false": False}
 _WHOLE = re.compile(r"[+-]?[0-9]{1,20}")
 _REAL = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]{1,4})?|[+-]?(inf|nan)", re.ASCII)
 NOTHING = (-1,)  # the shape that is stated of a sequence or an optional that holds nothing
+SPEED, SIZE = CODE = ("speed", "size")  # what the compiler optimises the network for
 NEAREST, TRUNCATE = ROUNDINGS = ("nearest", "truncate")  # of stored numbers
 
 

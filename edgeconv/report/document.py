@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field
 from types import MappingProxyType
 from typing import Any
 
+from edgeconv.base.arguments import SPEED
 from edgeconv.ir.candidate import FLOAT, IN_WHOLE_NUMBERS, INTEGERS
 from edgeconv.ir.choice import Choice, Layer, Search, tensor_bytes
 from edgeconv.ir.filters import WEIGHTED
@@ -42,7 +43,7 @@ class Facts:
     ``rounding``: of what it stores in fewer bits.  ``requantise``: of results in integers.
     ``cut``: which part of that file.  ``max_sizes``: of what it finds at run time.  ``renames``: of
     inputs and outputs in C.  ``command``: the one that says the same from any directory.
-    ``input_layout``: as it was asked for."""
+    ``input_layout``: as it was asked for.  ``code``: what the compiler optimises for."""
 
     name: str
     model_file: str
@@ -54,6 +55,7 @@ class Facts:
     renames: Mapping[str, str] = field(default_factory=dict)
     command: str = ""
     input_layout: str = MODEL_LAYOUT
+    code: str = SPEED
 
 
 def build_report(
@@ -103,6 +105,7 @@ def build_report(
             **({"command": facts.command} if facts.command else {}),
             **({"input_layout": facts.input_layout} if facts.input_layout != MODEL_LAYOUT else {}),
             **({"renames": dict(facts.renames)} if facts.renames else {}),
+            **({"code": facts.code} if facts.code != SPEED else {}),
         },
         "board": board.name,
         "isa": choice.isa,

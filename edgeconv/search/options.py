@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from edgeconv.base import limits
-from edgeconv.base.arguments import NEAREST, TRUNCATE, shape_word
+from edgeconv.base.arguments import NEAREST, SIZE, SPEED, TRUNCATE, shape_word
 from edgeconv.base.errors import UsageError
 from edgeconv.codegen.c_names import prefix as c_prefix
 from edgeconv.ir.layout import Shape
@@ -33,6 +33,8 @@ class CompileOptions:
     that, "" for latency where the board predicts it, else memory.
     ``io``: who keeps inputs and outputs, "caller" or "arena"; "" for the caller, or
     where RAM is to be small and a board has no operating system the arena (`io_on`).
+    ``code``: what the compiler optimises the network for, one of `CODE`; "" for the size where RAM
+    is to be small and a board has no operating system, else for speed (`code_on`).
     ``input_layout``: that of inputs and outputs, "model" or "any": what is best, of layouts that
     pad nothing.
     ``renames``: what the C API is to call inputs and outputs, by name (``codegen.port_names``).
@@ -56,6 +58,7 @@ class CompileOptions:
     ram: int | None = None
     flash: int | None = None
     io: str = ""
+    code: str = ""
     input_layout: str = MODEL_LAYOUT
     weights_as_c: bool = False
     calibration: Path | None = None
@@ -80,8 +83,15 @@ class CompileOptions:
     def io_on(self, *, bare_metal: bool) -> str:
         """Who keeps inputs and outputs on a board: the caller, or the arena, which reuses their
         bytes.  With an operating system the caller has room elsewhere."""
-        small = bare_metal and self.objective == Objective.MEMORY.value
-        return self.io or ("arena" if small else "caller")
+        return self.io or ("arena" if self._small_on(bare_metal) else "caller")
+
+    def code_on(self, *, bare_metal: bool) -> str:
+        """What the compiler optimises the network for on a board."""
+        return self.code or (SIZE if self._small_on(bare_metal) else SPEED)
+
+    def _small_on(self, bare_metal: bool) -> bool:
+        """Whether memory is what is to be small, and all there is of it the board's own."""
+        return bare_metal and self.objective == Objective.MEMORY.value
 
     @property
     def limited(self) -> bool:
@@ -139,6 +149,7 @@ class CompileOptions:
             yield from ("--tuned", path.name)
         yield from self._accuracy()
         for option, word, usual in (
+            ("--code", self.code, ""),
             ("--input-layout", self.input_layout, MODEL_LAYOUT),
             ("--objective", self.objective, ""),
             ("--threads", str(self.threads), "1"),

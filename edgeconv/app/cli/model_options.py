@@ -20,6 +20,7 @@ from edgeconv.app.cli.param_types import (
     option,
 )
 from edgeconv.base.arguments import (
+    CODE,
     NEAREST,
     ROUNDINGS,
     decibels,
@@ -172,5 +173,12 @@ def model_options() -> tuple[click.Parameter, ...]:
             None,
             "who keeps inputs and outputs: the caller, or the arena, which reuses their bytes "
             "(caller; arena with --objective memory where there is no operating system)",
+        ),
+        option(
+            "--code",
+            click.Choice(CODE),
+            None,
+            "what the compiler optimises the network for (speed; size with --objective memory "
+            "where there is no operating system, and where code for speed exceeds the flash)",
         ),
     )

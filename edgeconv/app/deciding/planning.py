@@ -278,6 +278,7 @@ class Planner:
             renames=options.renames,
             command=options.command(),
             input_layout=options.input_layout,
+            code=options.code_on(bare_metal=board.bare_metal),
         )
         choice, plan, sizes = draft.choice, draft.memory, draft.sizes
         predicted = predict(choice, plan, board)

@@ -7,7 +7,9 @@ import subprocess
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+from edgeconv.base.arguments import SIZE, SPEED
 from edgeconv.base.errors import EdgeconvError
 from edgeconv.run.build.elf import Sections, read_sections
 from edgeconv.run.build.firmware import FIRMWARE_FLAGS, link_firmware
@@ -16,6 +18,7 @@ from edgeconv.run.build.toolchain import Compiler, find_compiler
 from edgeconv.target.board import Board
 
 BASE_FLAGS = ("-std=c11", "-O3", "-ffp-contract=fast", "-Wall", "-Wextra", "-Wpedantic")
+_OPTIMISED = {SPEED: "-O3", SIZE: "-Os"}  # what a program is optimised for -> the option
 # Frame sizes go to .su files beside the objects: build.stack adds them up.
 MEASURE_FLAGS = ("-fstack-usage",)
 
@@ -36,6 +39,16 @@ class Binary:
         return sum((read_sections(self.objects[name]) for name in sources), Sections())
 
 
+def optimised_for(program: Mapping[str, Any]) -> str:
+    """What the compiler optimises a report's program for, one of `CODE`."""
+    return str(program.get("code", SPEED))
+
+
+def optimisation(program: Mapping[str, Any]) -> str:
+    """The compiler's option for a report's program."""
+    return _OPTIMISED[optimised_for(program)]
+
+
 def compile_project(
     directory: Path,
     board: Board,
@@ -46,14 +59,16 @@ def compile_project(
     warnings_as_errors: bool = False,
     compiler: Compiler | None = None,
     linker_script: str = "",
+    code: str = SPEED,
 ) -> Binary:
     """Build ``sources`` (relative to ``directory``, C or assembly) into the program ``out``.
 
     The compilers run in ``directory``, which is also the include path of C and of ``.incbin``.
     Objects go to ``<out>.objects/`` and what the compilers print to ``<out>.log``.  ``extra_flags``
     go to every compilation and to the link.  With a ``linker_script`` (relative to ``directory``)
-    it is firmware: see build.firmware.  Raises EdgeconvError: no compiler (exit status 3), a source
-    that does not compile or link (1), with the first error and the log's path.
+    it is firmware: see build.firmware.  ``code``: what the compiler optimises for, one of `CODE`.
+    Raises EdgeconvError: no compiler (exit status 3), a source that does not compile or link (1),
+    with the first error and the log's path.
     """
     compiler = compiler or find_compiler(board)
     out = out.resolve()
@@ -61,7 +76,8 @@ def compile_project(
     folder.mkdir(parents=True, exist_ok=True)
     log = out.with_name(f"{out.name}.log")
     log.write_text("")
-    common = [*compiler.command, *BASE_FLAGS, *MEASURE_FLAGS, *board.flags, *extra_flags]
+    options = [_OPTIMISED[code] if word == _OPTIMISED[SPEED] else word for word in BASE_FLAGS]
+    common = [*compiler.command, *options, *MEASURE_FLAGS, *board.flags, *extra_flags]
     common += [*FIRMWARE_FLAGS] if linker_script else []
     common += ["-Werror"] if warnings_as_errors else []
     objects: dict[str, Path] = {}

@@ -18,7 +18,13 @@ from edgeconv.ir.layout import ROW_MAJOR, Layout
 from edgeconv.ir.requantisation import EXACT
 from edgeconv.model.frontend.cut import Cut
 from edgeconv.run.build import report_file
-from edgeconv.run.build.compile import BASE_FLAGS, MEASURE_FLAGS, Binary, compile_project
+from edgeconv.run.build.compile import (
+    BASE_FLAGS,
+    MEASURE_FLAGS,
+    Binary,
+    compile_project,
+    optimised_for,
+)
 from edgeconv.run.build.firmware import FIRMWARE_FLAGS, FIRMWARE_LINK
 from edgeconv.run.build.flash_image import write_images
 from edgeconv.run.build.toolchain import Compiler, find_compiler
@@ -203,6 +209,7 @@ class Project:
             extra_flags=flags,
             compiler=compiler,
             linker_script=self.linker_script if self.is_firmware else "",
+            code=optimised_for(self.report["program"]),
         )
         if self.is_firmware and not flags:  # what is flashed, not what tests it
             write_images(out, board, compiler)
@@ -231,7 +238,12 @@ class Project:
     ) -> str:
         """A hash of everything that the program is made of."""
         digest = hashlib.sha256(
-            repr((compiler, COMPILE_FLAGS, board.flags, board.toolchain.static, flags)).encode()
+            repr(
+                (
+                    *(compiler, COMPILE_FLAGS, optimised_for(self.report["program"])),
+                    *(board.flags, board.toolchain.static, flags),
+                )
+            ).encode()
         )
         for path in self._inputs_of_build(sources):
             digest.update(path.name.encode())

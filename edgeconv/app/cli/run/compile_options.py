@@ -17,6 +17,7 @@ def compile_options(
     weights: str,
     objective: str | None,
     io: str | None,
+    code: str | None,
     **others: Any,
 ) -> CompileOptions:
     """What `model_options` were given.  ``others`` are fields of `CompileOptions` as they are."""
@@ -25,5 +26,6 @@ def compile_options(
         weights_as_c=weights == "c",
         objective=objective or "",
         io=io or "",
+        code=code or "",
         **others,
     )
