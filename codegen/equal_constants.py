@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -17,12 +17,25 @@ from edgeconv.kernels.storage import format_of
 
 Array = npt.NDArray[np.generic]
 Key = tuple[int, str]  # index of the layer, name of its blob
+_AT_ONCE = 1 << 18  # elements that are encoded together: whole bytes in every format
 _SAMPLED = 64  # elements of a constant by which those that cannot be equal are told apart
 
 
 def encoded(blob: Blob) -> bytes:
     """The constant as its kernel reads it."""
-    return format_of(blob.format).encode(blob.pack())
+    return b"".join(encoded_pieces(blob))
+
+
+def encoded_pieces(blob: Blob) -> Iterator[bytes]:
+    """`encoded` in pieces, so that no copy of a large constant is made."""
+    encode = format_of(blob.format).encode
+    for piece in blob.pieces() if blob.pieces else _cut(blob.pack()):
+        yield encode(piece)
+
+
+def _cut(values: Array) -> Iterable[Array]:
+    flat = values.reshape(-1)
+    return (flat[at : at + _AT_ONCE] for at in range(0, flat.size, _AT_ONCE))
 
 
 def originals(choice: Choice, order: Sequence[int]) -> dict[Key, Key]:
@@ -45,7 +58,10 @@ def originals(choice: Choice, order: Sequence[int]) -> dict[Key, Key]:
         first: dict[bytes, int] = {}
         for index in layers if len(layers) > 1 else ():
             blob = next(each for each in choice.layers[index].blobs if each.name == name)
-            same = first.setdefault(hashlib.sha256(encoded(blob)).digest(), index)
+            total = hashlib.sha256()
+            for data in encoded_pieces(blob):
+                total.update(data)
+            same = first.setdefault(total.digest(), index)
             if same != index:
                 found[index, name] = same, name
     return found

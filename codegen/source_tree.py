@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from edgeconv.base.output_folder.folder import Contents, put_project
+from edgeconv.base.output_folder.manifest import digest
 from edgeconv.codegen.sbom import Bill
 from edgeconv.codegen.weights import WeightImage, write
 
@@ -55,14 +55,13 @@ class SourceTree:
             if name.startswith(ours):
                 yield name
 
-    def _write_bill(self, directory: Path, bill: Bill) -> None:
-        files = {}
-        for name in self._network():
-            with (directory / name).open("rb") as file:
-                files[name] = hashlib.file_digest(file, "sha256").hexdigest()
+    def _write_bill(self, directory: Path, bill: Bill) -> dict[str, str]:
+        """The files that it names, with their SHA-256."""
+        files = {name: digest(directory / name) for name in self._network()}
         (directory / bill.file).write_text(bill.render(files), encoding="utf-8", newline="\n")
+        return files
 
-    def _fill(self, directory: Path) -> None:
+    def _fill(self, directory: Path) -> dict[str, str]:
         for name, text in self.texts.items():
             path = directory / name
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -73,8 +72,7 @@ class SourceTree:
             self._write_c(directory / self.image_file)
         else:
             self._write_binary(directory / self.image_file)
-        if self.bill:
-            self._write_bill(directory, self.bill)
+        return self._write_bill(directory, self.bill) if self.bill else {}
 
     def _write_binary(self, path: Path) -> None:
         with path.open("wb") as out:

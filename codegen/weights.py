@@ -9,14 +9,16 @@ program.  Its CRC covers every byte but itself.
 from __future__ import annotations
 
 import hashlib
+import mmap
 import struct
 import zlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import BinaryIO
 
 from edgeconv.base.errors import EdgeconvError
-from edgeconv.codegen.equal_constants import encoded, originals
+from edgeconv.base.mapped_file import maps_behind, release_pages
+from edgeconv.codegen.equal_constants import encoded_pieces, originals
 from edgeconv.ir.choice import Blob, Choice
 
 MAGIC = b"ECWT"
@@ -26,6 +28,7 @@ ALIGN = 64
 HEADER = struct.Struct("<4sIQQI36x")
 CRC_AT = 24
 CRC_END = CRC_AT + 4
+_MANY = 1 << 20  # bytes of a blob; what it is made of need not stay in memory
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,11 +85,13 @@ class PlacedBlob:
 
 @dataclass(frozen=True, slots=True)
 class WeightImage:
-    """Where every blob lies.  ``places`` is keyed by (layer index, blob name)."""
+    """Where every blob lies.  ``places`` is keyed by (layer index, blob name); ``maps``: the files
+    that blobs are made of, as far as those are mapped."""
 
     places: dict[tuple[int, str], PlacedBlob]
     bytes: int
     layout_hash: int
+    maps: tuple[mmap.mmap, ...] = field(default=(), compare=False, repr=False)
 
     def unique(self) -> list[PlacedBlob]:
         """The blobs in image order, each once."""
@@ -116,26 +121,32 @@ def layout(choice: Choice, order: Sequence[int], *, apart: bool = False) -> Weig
             places[key] = PlacedBlob(blob, at)
             digest.update(f"{blob.name} {at} {blob.elements} {blob.storage}".encode())
     total = -(-offset // ALIGN) * ALIGN
-    return WeightImage(places, total, int.from_bytes(digest.digest()[:8], "little"))
+    constants = (each.data for each in choice.graph.tensors.values() if each.data is not None)
+    layout_hash = int.from_bytes(digest.digest()[:8], "little")
+    return WeightImage(places, total, layout_hash, maps_behind(constants))
 
 
 def _payload(image: WeightImage) -> Iterator[bytes]:
-    """Everything after the header, blob by blob; each is packed, yielded and dropped."""
+    """Everything after the header, in pieces that are packed, yielded and dropped."""
     at = HEADER.size
     for placed in image.unique():
         if placed.offset > at:
             yield bytes(placed.offset - at)
         blob = placed.blob
-        data = encoded(blob)
-        if len(data) != placed.blob.bytes:
+        size = 0
+        for data in encoded_pieces(blob):
+            size += len(data)
+            yield data
+        if size != blob.bytes:
             raise EdgeconvError(
                 "packed constant has a wrong size",
-                where=placed.blob.name,
-                got=f"{len(data)} bytes",
-                rule=f"planned {placed.blob.bytes}",
+                where=blob.name,
+                got=f"{size} bytes",
+                rule=f"planned {blob.bytes}",
             )
-        yield data
-        at = placed.offset + placed.blob.bytes
+        if blob.bytes >= _MANY:
+            release_pages(image.maps)
+        at = placed.offset + blob.bytes
     if image.bytes > at:
         yield bytes(image.bytes - at)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
 
@@ -66,6 +66,7 @@ class Blob:
 
     ``pack`` makes the array when the image is written, one blob at a time, so that a network of
     any size needs the memory of its largest tensor only.  ``elements`` counts what it returns.
+    ``pieces``: the same numbers in pieces of whole bytes, where these need less memory yet.
     ``storage`` is the format in which floats lie in the image; other types have their own.
     ``arrange``, of filters and of biases without units: brings an array of the shape of the layer's
     own into the blob's order, with zeros where the blob is padded, and does nothing else to its
@@ -83,6 +84,9 @@ class Blob:
         default=None, compare=False, repr=False
     )
     restored: Callable[[npt.NDArray[np.float32]], npt.NDArray[np.float32]] | None = field(
+        default=None, compare=False, repr=False
+    )
+    pieces: Callable[[], Iterable[npt.NDArray[np.generic]]] | None = field(
         default=None, compare=False, repr=False
     )
 

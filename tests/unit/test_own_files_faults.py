@@ -64,8 +64,9 @@ def read(folder: Path) -> Files:
 
 
 def emit(folder: Path, files: Files, finish: Callable[[Path], None] = lambda _: None) -> None:
-    def fill(into: Path) -> None:
+    def fill(into: Path) -> dict[str, str]:
         write(into, {**files, "app.c": b"template"})
+        return {}
 
     put_project(folder, Contents("net", fill, VITAL, ONCE, finish))
 

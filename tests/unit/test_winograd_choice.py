@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -208,6 +208,47 @@ def test_layers_are_held_to_what_keeps_the_outputs_within_the_limit(model: Path)
             if each.algorithm == "winograd":
                 assert each.plan["form"] != "F(6x6, 3x3)"
     assert not minimal(decided(model, winograd_error=1e-8))
+
+
+def test_layers_of_a_large_network_are_measured_in_groups(
+    model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As many as there is time for; what is found keeps the limit all the same."""
+    runs: list[list[str]] = []
+    measure = OutputError.with_errors
+
+    def counted(self: OutputError, errors: Sequence[dict[str, Any]]) -> float:
+        runs.append(sorted(errors[0]))
+        return measure(self, errors)
+
+    monkeypatch.setattr(OutputError, "with_errors", counted)
+    macs = 3 * CHANNELS**2 * 9 * SIZE**2
+    for most, groups in (
+        (2 * macs, [["c0", "c1"], ["c2"]]),
+        (macs - 1, [["c0", "c1", "c2"]]),
+        (3 * macs, [["c0"], ["c1"], ["c2"]]),
+    ):
+        runs.clear()
+        monkeypatch.setattr(winograd, "_MOST_MACS", most)
+        found = decided(model, winograd_error=3e-6)
+        assert 2 * found.report["winograd"]["measured"] <= 3e-6
+        assert minimal(found)
+        assert runs[1 : 1 + len(groups)] == groups
+
+
+@pytest.mark.parametrize("held", [1, 1 << 30])
+def test_errors_do_not_depend_on_how_many_tensors_are_held(
+    model: Path, monkeypatch: pytest.MonkeyPatch, held: int
+) -> None:
+    graph = passes.optimise(frontend.load(model))
+    x = np.random.default_rng(7).standard_normal((1, CHANNELS, SIZE, SIZE), np.float32)
+    outputs = OutputError(graph, convolutions(graph), [{"x": x}])
+    forms = {node.name: COARSE for node in convolutions(graph)}
+    (wanted,) = outputs.errors(forms)
+    monkeypatch.setattr(output_error, "_HELD", held)
+    (found,) = outputs.errors(forms)
+    for name, error in wanted.items():
+        np.testing.assert_array_equal(found[name], error)
 
 
 def test_numbers_of_the_users_samples_count(model: Path, tmp_path: Path) -> None:

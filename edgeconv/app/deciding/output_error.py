@@ -22,16 +22,17 @@ from edgeconv.run.verify.compare import compare
 
 Array = npt.NDArray[Any]
 Values = dict[str, Array]
+_HELD = 1 << 23  # numbers of tensors that layers read and make, of a sample
 
 
 @dataclass(frozen=True, slots=True)
 class _Layer:
-    """A convolution without its epilogue: tensors that it reads and makes, and one that is added to
-    what it makes."""
+    """A convolution without its epilogue: what it makes, and what is added to that."""
 
     node: Node
     sums: str
     error: str
+    added: str
 
 
 class OutputError:
@@ -45,43 +46,73 @@ class OutputError:
     """
 
     def __init__(
-        self, graph: Graph, layers: Sequence[Node], samples: Iterable[Mapping[str, Array]]
+        self, graph: Graph, layers: Sequence[Node], samples: Sequence[Mapping[str, Array]]
     ) -> None:
         found = decisions(graph)
         made = dict.fromkeys(name for name in graph.outputs if name not in graph.inputs)
         undecided = (name for name in made if name not in found.decided)
         real = (name for name in undecided if graph[name].dtype == FLOAT32)
-        judged = list(dict.fromkeys((*real, *found.read)))
-        watched, self._layers = _watched(graph, {node.name for node in layers}, judged)
-        self._judged = [*judged, *_decided_upon(self._layers.values(), found)]
-        self._graph, self._run = graph, prepared(watched)
-        nothing = {
+        self._graph, self._samples, self._layers = graph, samples, _named(graph, layers)
+        upon = _decided_upon(self._layers.values(), found)
+        self._judged = tuple(dict.fromkeys((*real, *found.read, *upon)))
+        self._run = prepared(_split(graph, self._layers, self._judged, erring=True))
+        self._nothing = {
             each.error: np.zeros(graph[each.node.output].shape, np.float32)
             for each in self._layers.values()
         }
-        self._feeds = [{**nothing, **sample} for sample in samples]
-        self._plain = [{**feeds, **self._run(feeds)} for feeds in self._feeds]
+        self._plain = [self._run({**self._nothing, **sample}) for sample in samples]
 
     def of(self, forms: Mapping[str, Nested]) -> float:
+        """`with_errors`, of these layers in these forms."""
+        return self.with_errors(self.errors(forms))
+
+    def with_errors(self, errors: Sequence[Values]) -> float:
         """The largest difference of an output from what it is without, in parts of its largest
-        magnitude, with these layers in these forms."""
+        magnitude, with these ``errors``: of each sample, by the name of the layer."""
         worst = 0.0
-        for feeds, plain in zip(self._feeds, self._plain, strict=True):
-            errors = {}
-            for name, form in forms.items():
-                layer = self._layers[name]
-                errors[layer.error] = self._made(layer, form, plain) - plain[layer.sums]
-            found = self._run({**feeds, **errors})
+        for sample, plain, own in zip(self._samples, self._plain, errors, strict=True):
+            given = {self._layers[name].error: error for name, error in own.items()}
+            found = self._run({**self._nothing, **sample, **given})
             differences = (compare(name, found[name], plain[name]) for name in self._judged)
             worst = max((worst, *(each.relative for each in differences)))
         return worst
 
-    def _made(self, layer: _Layer, form: Nested, plain: Values) -> Array:
+    def errors(self, forms: Mapping[str, Nested]) -> list[Values]:
+        """What these layers in these forms make, less what they make of the same numbers else."""
+        found: list[Values] = [{} for _ in self._samples]
+        for some in self._at_once([self._layers[name] for name in forms]):
+            sums = {each.node.name: each for each in some}
+            read = {each.node.inputs[0] for each in some}.difference(self._graph.inputs)
+            watched = (*read, *(each.sums for each in some))
+            run = prepared(_split(self._graph, sums, watched))
+            for sample, errors in zip(self._samples, found, strict=True):
+                plain = {**sample, **run(sample)}
+                for each in some:
+                    name = each.node.name
+                    errors[name] = self._made(each.node, forms[name], plain[each.node.inputs[0]])
+                    errors[name] -= plain.pop(each.sums)
+            del run, plain  # before the next session has its own
+        return found
+
+    def _at_once(self, layers: Iterable[_Layer]) -> Iterator[list[_Layer]]:
+        """Layers whose tensors are held at the same time."""
+        some: list[_Layer] = []
+        held = 0
+        for each in layers:
+            own = sum(self._graph[name].size for name in (each.node.inputs[0], each.node.output))
+            if some and held + own > _HELD:
+                yield some
+                some, held = [], 0
+            some.append(each)
+            held += own
+        if some:
+            yield some
+
+    def _made(self, node: Node, form: Nested, x: Array) -> Array:
         """A layer's sums and bias by Winograd's algorithm."""
-        node, graph = layer.node, self._graph
+        graph = self._graph
         problem = problem_of(node, graph)
-        x, weights = plain[node.inputs[0]], graph[node.inputs[1]].constant()
-        shape = graph[node.output].shape
+        weights, shape = graph[node.inputs[1]].constant(), graph[node.output].shape
         made = convolved(
             form,
             x,
@@ -121,39 +152,44 @@ def _decided_upon(layers: Iterable[_Layer], found: Decisions) -> Iterator[str]:
             yield layer.sums
 
 
-def _watched(
-    graph: Graph, wanted: set[str], judged: Iterable[str]
-) -> tuple[Graph, dict[str, _Layer]]:
-    """``graph`` with an input that is added to the sums of every layer of ``wanted``.  Its outputs
-    are these sums, what the layers read, and ``judged``."""
-    nodes: list[Node] = []
-    layers: dict[str, _Layer] = {}
-    tensors, taken = dict(graph.tensors), set(graph.tensors)
-    for node in graph.nodes:
-        if node.name not in wanted:
-            nodes.append(node)
-            continue
+def _named(graph: Graph, layers: Iterable[Node]) -> dict[str, _Layer]:
+    """``layers`` by name, with names of tensors that ``graph`` does not have."""
+    taken, found = set(graph.tensors), {}
+    for node in layers:
         names = [untaken(f"{node.output}/{what}", taken) for what in ("sums", "error", "added")]
         taken.update(names)
+        found[node.name] = _Layer(node, *names)
+    return found
+
+
+def _split(
+    graph: Graph, layers: Mapping[str, _Layer], outputs: Sequence[str], *, erring: bool = False
+) -> Graph:
+    """``graph`` with ``layers`` apart from their epilogues; ``erring``: with an input for each that
+    is added to its sums."""
+    nodes: list[Node] = []
+    tensors = dict(graph.tensors)
+    for node in graph.nodes:
+        layer = layers.get(node.name)
+        if layer is None:
+            nodes.append(node)
+            continue
         like = graph[node.output]
+        names = layer.sums, layer.error, layer.added
         tensors |= {name: replace(like, name=name) for name in names}
-        sums, error, added = names
-        layers[node.name] = _Layer(node, sums, error)
-        nodes.append(replace(node, outputs=(sums,), epilogue=Epilogue()))
-        whole = node.epilogue.is_empty
-        result = node.output if whole else added
-        nodes.append(Node(error, "Binary", (sums, error), (result,), {"kind": "add"}))
-        if not whole:
-            nodes.append(Node(added, "Unary", (added,), node.outputs, epilogue=node.epilogue))
-    read = {each.node.inputs[0]: None for each in layers.values()} | dict.fromkeys(judged)
-    seen = [name for name in read if name not in graph.inputs]
-    return (
-        replace(
-            graph,
-            nodes=tuple(nodes),
-            tensors=tensors,
-            inputs=(*graph.inputs, *(each.error for each in layers.values())),
-            outputs=(*seen, *(each.sums for each in layers.values())),
-        ),
-        layers,
+        nodes.append(replace(node, outputs=(layer.sums,), epilogue=Epilogue()))
+        last = layer.sums
+        if erring:
+            last = node.output if node.epilogue.is_empty else layer.added
+            both = (layer.sums, layer.error)
+            nodes.append(Node(layer.error, "Binary", both, (last,), {"kind": "add"}))
+        if last != node.output:
+            nodes.append(Node(layer.added, "Unary", (last,), node.outputs, epilogue=node.epilogue))
+    errors = (each.error for each in layers.values()) if erring else ()
+    return replace(
+        graph,
+        nodes=tuple(nodes),
+        tensors=tensors,
+        inputs=(*graph.inputs, *errors),
+        outputs=tuple(outputs),
     )

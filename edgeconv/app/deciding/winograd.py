@@ -4,6 +4,7 @@ within ``--winograd-error``, as measured on samples when compiling."""
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -11,6 +12,7 @@ from edgeconv.app.deciding.output_error import OutputError, without_rounding
 from edgeconv.base.arguments import DEFAULT_TOLERANCE
 from edgeconv.base.progress import Progress, no_progress
 from edgeconv.ir.choice import Choice
+from edgeconv.ir.filters import WEIGHTED
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.winograd_form import Nested
 from edgeconv.kernels.algorithms.packing import weights_of
@@ -36,6 +38,8 @@ DEFAULT_ERROR = 1e-3  # of --winograd-error
 MARGIN = 2.0
 _MOST_SAMPLES = 2  # of the user's
 _ATTEMPTS = 6
+# Of the runs that tell which layers' errors are too large, in each attempt.
+_MOST_MACS = 1e11
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,21 +150,24 @@ class WinogradDecision:
             node = nodes[name]
             return error_of(form, weights_of(node, graph), node.attrs["strides"])
 
-        outputs = OutputError(graph, list(nodes.values()), some)
+        outputs = OutputError(graph, list(nodes.values()), [*some])
         for attempt in range(_ATTEMPTS):
             forms = {
                 name: max(allowed, key=partial(own_error, name))
                 for name, allowed in self.forms(graph).items()
             }
-            error = outputs.of(forms)
+            errors = outputs.errors(forms)
+            error = outputs.with_errors(errors)
             self.measured = Measured(error, len(some), source)
             if MARGIN * self.measured.rounded <= self.limit:
                 return
             share = self.limit / MARGIN / 2 ** (attempt + 1) / len(forms)
-            for name, form in forms.items():
-                alone, own = outputs.of({name: form}), own_error(name, form)
-                if alone > share:
-                    self._own[name] = own * share / alone
+            for names in _groups(list(forms), len(some) * macs_of(graph)):
+                together = outputs.with_errors([{n: each[n] for n in names} for each in errors])
+                if together > share * len(names):
+                    for name in names:
+                        own = own_error(name, forms[name])
+                        self._own[name] = own * share * len(names) / together
         self._own = dict.fromkeys(nodes, 0.0)
 
     def into(self, report: Report, choice: Choice) -> Report:
@@ -198,6 +205,21 @@ class WinogradDecision:
         project is held to, or more where that was measured; no more than the limit."""
         measured = MARGIN * self.measured.rounded if self.measured else 0.0
         return min(self.limit, max(DEFAULT_TOLERANCE, measured))
+
+
+def macs_of(graph: Graph) -> int:
+    """Multiply-adds of the convolutions and dense layers of ``graph``."""
+    layers = (node for node in graph.nodes if node.op in WEIGHTED)
+    shapes = ((graph[node.inputs[1]].shape, graph[node.output].size) for node in layers)
+    return sum(made * math.prod(filters[1:]) for filters, made in shapes)
+
+
+def _groups(names: Sequence[str], macs: int) -> Iterator[Sequence[str]]:
+    """Neighbouring layers that are measured together: each alone, or as few as there is time for
+    runs of ``macs`` multiply-adds."""
+    most = max(1, int(_MOST_MACS // max(macs, 1)))
+    size = -(-len(names) // most)
+    return (names[at : at + size] for at in range(0, len(names), size))
 
 
 _UNKNOWN = (

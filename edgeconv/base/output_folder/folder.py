@@ -40,13 +40,14 @@ _TAKEN = (errno.ENOTEMPTY, errno.EEXIST)
 class Contents:
     """What a project consists of, told apart by what may happen to it.
 
-    ``fill`` and then ``finish`` make it of an empty folder.  ``vital``: files that fit each other
+    ``fill`` and then ``finish`` make it of an empty folder; what ``fill`` returns is the SHA-256 of
+    files whose bytes it has looked at, by name.  ``vital``: files that fit each other
     only, so that none of them may be the user's.  ``once``: files for the user's own code, written
     where there are none and never again.
     """
 
     program: str
-    fill: Callable[[Path], None]
+    fill: Callable[[Path], Mapping[str, str]]
     vital: frozenset[str]
     once: frozenset[str] = frozenset()
     finish: Callable[[Path], None] = lambda _: None
@@ -184,8 +185,9 @@ def _put_inside(directory: Path, contents: Contents) -> tuple[str, ...]:
 
 def _fill(files: Path, contents: Contents) -> None:
     """The files of a project, and the manifest that names them."""
-    contents.fill(files)
-    digests = {name: digest(files / name) for name in _names(files) if name not in contents.once}
+    known = contents.fill(files)
+    ours = [name for name in _names(files) if name not in contents.once]
+    digests = {name: known.get(name) or digest(files / name) for name in ours}
     (files / STATE).mkdir()
     (files / MANIFEST).write_text(Manifest(contents.program, digests).text(), encoding="utf-8")
 

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from edgeconv.ir.encoding import FLOAT32, Encoding
-from edgeconv.kernels.algorithms.packing import row_elements
+from edgeconv.kernels.algorithms.packing import joined, row_elements
 from edgeconv.target.micro_kernel import Interleave
 
 Floats = npt.NDArray[np.float32]
@@ -66,13 +66,13 @@ class FilterOrder:
         Order: group; set of channels; tile; block of channels; kernel position; group of k; filter;
         element of the group.
         """
-        channels = self._filled(self.in_c)
-        shape = (self.groups, sum(self.widths), channels, self.taps)
-        padded = np.zeros(shape, weights.dtype)
-        padded[:, : self.out_c, : self.in_c] = weights.reshape(
-            self.groups, self.out_c, self.in_c, self.taps
-        )
-        return np.concatenate([tile for group in padded for tile in self._tiles(group)])
+        return joined(self.tiles(weights), np.empty(self.elements, weights.dtype))
+
+    def tiles(self, weights: npt.NDArray[Element]) -> Iterator[npt.NDArray[Element]]:
+        """What `pack` gives, tile by tile."""
+        shape = self.groups, self.out_c, self.in_c, self.taps
+        for group in weights.reshape(shape):
+            yield from self._tiles(group)
 
     def _tiles(self, group: npt.NDArray[Element]) -> Iterator[npt.NDArray[Element]]:
         """The tiles of a group's filters (filter, channel, kernel position), each padded."""
@@ -80,7 +80,10 @@ class FilterOrder:
         nc = self._filled(self.nc)
         for c in range(0, self.in_c, nc):
             for first, end in pairwise(edges):
-                tile = group[first:end, c : c + nc]
+                held = group[first:end, c : c + nc]
+                shape = end - first, self._filled(held.shape[1]), self.taps
+                tile = np.zeros(shape, group.dtype)
+                tile[: held.shape[0], : held.shape[1]] = held
                 whole = tile.shape[1] // self.block * self.block
                 parts = [(tile[:, :whole], self.block), (tile[:, whole:], tile.shape[1] - whole)]
                 flat = np.concatenate([self._ordered(*part) for part in parts if part[1]])

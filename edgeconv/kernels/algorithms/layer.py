@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -40,6 +40,7 @@ def conv_layer(
     params: Mapping[str, Param],
     headers: Sequence[str],
     filters: tuple[int, Callable[[Floats], Floats]],
+    pieces: Callable[[Floats], Iterable[Floats]] | None = None,
     aliases: Sequence[Alias],
     plan: Mapping[str, Param],
     divides: Divides | None = None,
@@ -52,10 +53,9 @@ def conv_layer(
     Its pointers are ``in``, that to the filters, ``bias``, ``residual`` if there is one, ``out``,
     and that to a workspace if it takes any; ``pointers`` names the two.  The template sees
     ``params``, and what `kernel_layer` and `storage_params` say.  ``filters``: how many elements
-    they take in the order of the kernel, and what brings them in it.  ``routines``: made for it.
-    ``plan``: what explain and
-    report.json show.  ``fetches``: lines that are prefetched; those of all filters where the
-    template is told to fetch them.
+    they take in the order of the kernel, and what brings them in it; ``pieces``: in pieces of whole
+    bytes.  ``routines``: made for it.  ``plan``: what explain and report.json show.  ``fetches``:
+    lines that are prefetched; those of all filters where the template is told to fetch them.
     """
     node, graph = call.node, call.graph
     problem, lanes = candidate.problem, call.target.lanes
@@ -65,7 +65,7 @@ def conv_layer(
         f"conv/{template}.c.j2",
         operands={
             "in": node.inputs[0],
-            pointers[0]: filters_blob(node, graph, *filters),
+            pointers[0]: filters_blob(node, graph, *filters, pieces=pieces),
             "bias": bias_blob(node, graph, problem.out_c, lanes),
         },
         params={**storage_params(node, problem.out_c, lanes), **params},

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +19,7 @@ from edgeconv.kernels.storage import format_of, formats
 from edgeconv.kernels.storage.base import StorageFormat
 
 Floats = npt.NDArray[np.float32]
+Element = TypeVar("Element", bound=np.generic)
 
 
 def pack_bias(bias: Floats | None, elements: int) -> Floats:
@@ -55,19 +57,40 @@ def filters_blob(
     elements: int,
     pack: Callable[[Floats], Floats],
     arrange: Callable[[Floats], Floats] | None = None,
+    pieces: Callable[[Floats], Iterable[Floats]] | None = None,
 ) -> Blob:
     """The filters of a Conv or Dense node in its storage format; ``pack`` brings them in order, as
-    ``arrange`` does without the numbers that it puts between them, if any."""
+    ``arrange`` does without the numbers that it puts between them, if any.  ``pieces``: what
+    ``pack`` gives, in pieces of whole bytes."""
     form = _format(node)
 
-    def packed() -> Floats:
+    def stored() -> Floats:
         weights = weights_of(node, graph)
         # Those with units of their own are multiples of them already.
         truncate = node.request.truncate and not node.storage.scale
         units = units_of(node, weights)
-        return pack(in_units(weights, form, units, truncate=truncate, zeros=_zeros(node)))
+        return in_units(weights, form, units, truncate=truncate, zeros=_zeros(node))
 
-    return Blob("filters", elements, packed, storage=form.encoding, arrange=arrange or pack)
+    return Blob(
+        "filters",
+        elements,
+        lambda: pack(stored()),
+        storage=form.encoding,
+        arrange=arrange or pack,
+        pieces=pieces and (lambda: pieces(stored())),
+    )
+
+
+def joined(
+    pieces: Iterable[npt.NDArray[Element]], whole: npt.NDArray[Element]
+) -> npt.NDArray[Element]:
+    """``pieces`` one after the other in ``whole``, which they fill."""
+    at = 0
+    for piece in pieces:
+        whole[at : at + piece.size] = piece
+        at += piece.size
+    assert at == whole.size, (at, whole.size)
+    return whole
 
 
 def _zeros(node: Node) -> Sequence[int]:

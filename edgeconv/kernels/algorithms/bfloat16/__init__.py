@@ -95,6 +95,7 @@ def _lower(candidate: RowsCandidate, node: Node, graph: Graph, target: Target) -
             *("ec_gemm_spec.h", "ec_gemm.h"),
         ),
         filters=(order.elements, order.pack),
+        pieces=order.tiles,
         pointers=("filters", "panels"),
         aliases=residual_overwritten(node, graph),
         plan=displayed(candidate, lanes),

@@ -10,7 +10,7 @@ from edgeconv.ir.choice import Layer, Param
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.layout import Order
 from edgeconv.kernels.algorithms.direct.candidate import DirectCandidate
-from edgeconv.kernels.algorithms.direct.packing import pack_filters, packed_elements
+from edgeconv.kernels.algorithms.direct.packing import filter_runs, pack_filters, packed_elements
 from edgeconv.kernels.algorithms.direct.prefetch import prefetch_distances
 from edgeconv.kernels.algorithms.direct.tiles import FLOAT_BYTES, DirectPlan, filter_tiles, visits
 from edgeconv.kernels.algorithms.direct.traffic import traffic
@@ -120,6 +120,7 @@ def lower(candidate: DirectCandidate, node: Node, graph: Graph, target: Target) 
             packed_elements(problem, tiles, lanes),
             lambda weights: pack_filters(weights, problem, tiles, lanes),
         ),
+        pieces=lambda weights: filter_runs(weights, problem, tiles, lanes),
         aliases=residual_overwritten(node, graph),
         divides=problem.divides,
         fetches=prefetch.lines,

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import numpy.typing as npt
 
 from edgeconv.ir.layout import Order
 from edgeconv.kernels.algorithms.direct.tiles import FilterTile
-from edgeconv.kernels.algorithms.packing import row_elements
+from edgeconv.kernels.algorithms.packing import joined, row_elements
 from edgeconv.kernels.algorithms.problem import ConvProblem
 
 Floats = npt.NDArray[np.float32]
@@ -67,14 +67,20 @@ def pack_filters(
     Order: tile; channel block of the input layout; kernel position; channel of the block; filter
     of the tile (KCRS[x]c[y]k of NeoCPU's Algorithm 1 with y the tile's filters).
     """
+    whole = np.empty(packed_elements(problem, tiles, lanes), np.float32)
+    return joined(filter_runs(weights, problem, tiles, lanes), whole)
+
+
+def filter_runs(
+    weights: Floats, problem: ConvProblem, tiles: Sequence[FilterTile], lanes: int
+) -> Iterator[Floats]:
+    """What `pack_filters` gives, in equal pieces of channel blocks of each tile."""
     channels_last = problem.in_layout.order is Order.CHANNELS_LAST
     block = problem.in_c if channels_last else problem.in_layout.block
-    pieces: list[Floats] = []
     for tile in tiles:
         dense = _tile_filters(weights, problem, tile, lanes)
         for first, channels, blocks in _channel_segments(tile.c0, tile.c1, block):
             at = first - tile.c0
             part = dense[at : at + channels * blocks]
             shaped = part.reshape(blocks, channels, *part.shape[1:])
-            pieces.append(shaped.transpose(0, 2, 1, 3).reshape(-1))
-    return np.concatenate(pieces)
+            yield shaped.transpose(0, 2, 1, 3).reshape(-1)

@@ -102,6 +102,7 @@ def lower(candidate: SconvCandidate, node: Node, graph: Graph, target: Target) -
             *("ec_micro_kernel.h", "ec_gemm_spec.h", "ec_gemm.h"),
         ),
         filters=(order.elements, order.pack),
+        pieces=order.tiles,
         pointers=("filters", "panels"),
         aliases=(Alias(residual, node.output, residual),) if in_place else (),
         plan={
