@@ -33,7 +33,7 @@ from edgeconv.ir.choice import Choice, Layer, tensor_bytes
 from edgeconv.ir.encoding import FLOAT32, Encoding
 from edgeconv.ir.graph import CHECK
 from edgeconv.ir.grids import rounds
-from edgeconv.ir.link import LinkPlan, vector_align
+from edgeconv.ir.link import SIBLING, LinkPlan, vector_align
 from edgeconv.ir.memory import MemoryMap
 from edgeconv.ir.requantisation import TFLITE
 from edgeconv.ir.requantisation.scalings import FIXED, TWICE
@@ -54,7 +54,9 @@ class EmitOptions:
     output; None for no self-test.  ``tolerance``: of main.c, in parts of the largest output.
     ``any_layout``: inputs and outputs had not to be row-major.  ``optimise``: the compiler's option
     for the network.
-    ``cpus``: the cores that threads are bound to; none where they may run on any.
+    ``cpus``: the cores that threads are bound to; none where they may run on any.  ``sibling``: the
+    board that firmware boots on where the board itself is not at hand, and its plan; see
+    `search.memory.sibling`.
     """
 
     name: str
@@ -72,6 +74,7 @@ class EmitOptions:
     any_layout: bool = False
     optimise: str = "-O3"
     constants_apart: bool = False
+    sibling: tuple[str, LinkPlan] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,7 +243,9 @@ class _Emitter:
 
     def _linking(self) -> dict[str, object]:
         """What templates of firmware see of the plan for the linker."""
-        link = self.options.link
+        return self._linked(self.options.link)
+
+    def _linked(self, link: LinkPlan | None) -> dict[str, object]:
         if link is None:
             return {"link": None}
         banks = (bank.name for bank in self.at.banks.values())
@@ -313,6 +318,7 @@ class _Emitter:
         if not self.options.weights_as_c:
             files[f"{self.name}_weights.S"] = "weights.S.j2"
         texts = {path: self.env.get_template(t).render(context) for path, t in files.items()}
+        texts |= self._on_sibling(context)
         texts |= {f"{self.name}.c": str(context["program"]), "report.json": report}
         as_c = self.options.weights_as_c
         return SourceTree(
@@ -325,6 +331,18 @@ class _Emitter:
             bill=Bill(self.name, self.choice.graph.name, self.choice.graph.sha256),
             once=frozenset({"app.c", ".clang-format"}.intersection(files)),
         )
+
+    def _on_sibling(self, context: Mapping[str, object]) -> dict[str, str]:
+        """What starts the same network on the sibling: other addresses, nothing else."""
+        if self.options.sibling is None:
+            return {}
+        board, link = self.options.sibling
+        there = {"options": replace(self.options, board=board, link=link), **self._linked(link)}
+        files = {"startup.c": "firmware/startup.c.j2", f"{board}.ld": "firmware/link.ld.j2"}
+        return {
+            f"{SIBLING}/{path}": self.env.get_template(template).render({**context, **there})
+            for path, template in files.items()
+        }
 
 
 def weight_image(choice: Choice, memory: MemoryMap) -> WeightImage:

@@ -11,7 +11,6 @@ import numpy.typing as npt
 
 from edgeconv.base.progress import Progress, Share, no_progress
 from edgeconv.model import passes
-from edgeconv.run.build import find_emulator
 from edgeconv.run.build.loading import graph_of
 from edgeconv.run.build.project import Project
 from edgeconv.run.verify.inputs import write_tensors
@@ -34,7 +33,7 @@ def try_on(
     EdgeconvError: unusable samples (exit status 2), no compiler or emulator (3), a program that
     cannot be built or fails (1).
     """
-    find_emulator(project.board())  # before anything long
+    project.place()  # before anything long
     graph = passes.optimise(graph_of(project, model))
     samples = calibration_samples.load(path, graph)
     with Engine(graph, progress) as engine:
@@ -42,7 +41,7 @@ def try_on(
         progress("building the program")
         binary = project.build(run_here=True)
         accuracy = baseline.judge(_outputs(project, binary, samples, progress))
-    return accuracy, how(binary)
+    return accuracy, how(binary, project.report["board"])
 
 
 def _outputs(

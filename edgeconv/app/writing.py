@@ -16,6 +16,7 @@ from edgeconv.base.progress import Progress
 from edgeconv.base.real_path import real_path
 from edgeconv.codegen.emit import EmitOptions, emit
 from edgeconv.codegen.source_tree import SourceTree
+from edgeconv.ir.link import LinkPlan
 from edgeconv.report import document
 from edgeconv.report.document import Report
 from edgeconv.report.integers import require_int8
@@ -34,9 +35,12 @@ from edgeconv.run.build.weights_file import facts_of, header_of
 from edgeconv.search.budget.infeasible import beyond
 from edgeconv.search.budget.tables import Limits
 from edgeconv.search.fitting import UnfitError
-from edgeconv.search.memory.link import link_plan
+from edgeconv.search.memory.link import kept_free, link_plan
+from edgeconv.search.memory.sibling import sibling_plan
 from edgeconv.search.memory.sizes import Sizes
 from edgeconv.search.options import ANY_LAYOUT
+from edgeconv.target import board as boards
+from edgeconv.target.board import RunKind
 from edgeconv.target.board.team import cpus_of
 
 ATTEMPTS = 6  # at formats for what the code leaves: its size depends on them a little
@@ -199,6 +203,7 @@ def _built(decided: Decision, progress: Progress) -> Report:
 def source_tree(decided: Decision, progress: Progress) -> SourceTree:
     """The project of what was decided."""
     options = decided.options
+    link = link_plan(decided.board, decided.memory, decided.report["flash"]["weights"])
     emit_options = EmitOptions(
         name=options.prefix,
         board=decided.board.name,
@@ -206,7 +211,7 @@ def source_tree(decided: Decision, progress: Progress) -> SourceTree:
         flags=decided.board.flags,
         weights_as_c=options.weights_as_c,
         truncate=options.truncate,
-        link=link_plan(decided.board, decided.memory, decided.report["flash"]["weights"]),
+        link=link,
         cross=cross(decided.board),
         renames=options.renames,
         selftest=known_answers(decided, progress) if options.selftest else None,
@@ -214,9 +219,26 @@ def source_tree(decided: Decision, progress: Progress) -> SourceTree:
         cpus=cpus_of(decided.board, decided.choice.threads),
         any_layout=options.input_layout == ANY_LAYOUT,
         optimise=optimisation(decided.report["program"]),
+        sibling=_sibling(decided, link) if link else None,
     )
     tree = emit(decided.choice, decided.memory, emit_options, render_report(decided.report))
     return replace(tree, others=decided.files)
+
+
+def _sibling(decided: Decision, link: LinkPlan) -> tuple[str, LinkPlan] | None:
+    """The first sibling of the board that has room for the program, where the board itself runs
+    nowhere here."""
+    board, report = decided.board, decided.report
+    rows = (*report["ram"]["regions"], *report["flash"]["regions"])
+    parts = ("arena", "io", "weights")
+    named = {r.name: s.name for r, s in zip(board.memory, link.regions, strict=True)}
+    needs = {named[row["name"]]: sum(row.get(part) or 0 for part in parts) for row in rows}
+    needs[link.data] += kept_free(board)
+    for name in board.run.siblings if board.run.kind is RunKind.NONE else ():
+        plan = sibling_plan(link, needs, boards.load(name))
+        if plan:
+            return name, plan
+    return None
 
 
 def _build_and_judge(progress: Progress) -> Callable[[Path], None]:

@@ -10,6 +10,7 @@ LEAST_VECTOR_ALIGN = 128
 # Below the stack: the smallest region of a memory protection unit of Armv7-M, and its alignment
 # (Armv7-M Architecture Reference Manual, B3.5.8).
 GUARD_BYTES = 32
+SIBLING = "sibling"  # of a project: the folder of what starts its firmware on another board
 
 
 def vector_align(interrupts: int) -> int:
@@ -32,6 +33,16 @@ class Section:
 
 
 @dataclass(frozen=True, slots=True)
+class FixedWords:
+    """Words of 32 bits that the chip looks for ``at`` bytes from the start of the code's region.
+    ``name``: as its manual has it."""
+
+    name: str
+    at: int
+    words: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class LinkPlan:
     """By name of a ``Section``: where ``code`` (vectors, machine code, constants and the initial
     values of variables), ``weights``, ``data`` (stack and variables), ``io`` (the caller's inputs
@@ -41,7 +52,9 @@ class LinkPlan:
     nothing may touch.  ``interrupts``: external ones
     in the vector table.  ``setup``: (register, address, bits to set) before variables are set up.
     ``clock_hz``: of the core, as predictions assume it.  ``start``: the folder of templates that
-    start it; ``stack_align``: what its ABI keeps the stack pointer a multiple of.
+    start it; ``stack_align``: what its ABI keeps the stack pointer a multiple of.  ``offset``:
+    bytes from the start of the code's region to what starts the core, and ``fixed``, by place, what
+    else has its own place there.
     """
 
     regions: tuple[Section, ...]
@@ -57,6 +70,8 @@ class LinkPlan:
     guard: int = GUARD_BYTES
     start: str = "arm"
     stack_align: int = 8
+    offset: int = 0
+    fixed: tuple[FixedWords, ...] = ()
 
     def unloaded(self, banks: Iterable[str], *, io: bool) -> frozenset[str]:
         """The regions that hold something without contents at start: stack and variables,

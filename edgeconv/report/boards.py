@@ -14,7 +14,7 @@ from edgeconv.base.sizes import human
 from edgeconv.report.narrow_tables import plain_table
 from edgeconv.run.doctor import BoardCheck, Check
 from edgeconv.run.machine import NewBoard
-from edgeconv.target.board import Board, Energy
+from edgeconv.target.board import Board, Energy, RunKind
 from edgeconv.target.board.missing_keys import left_out
 
 
@@ -78,6 +78,7 @@ def board_json(board: Board) -> dict[str, Any]:
         "flags": list(board.flags),
         "link_flags": ["-static"] if board.toolchain.static else [],
         "emulator": list(board.run.command),
+        "siblings": list(board.run.siblings),
         "runs": _runs(board),
     }
 
@@ -157,6 +158,8 @@ def _energy(energy: Energy | None) -> dict[str, Any] | None:
 
 
 def _runs(board: Board) -> str:
+    if board.run.kind is RunKind.NONE and board.run.siblings:
+        return f"as {board.run.siblings[0]}"
     return board.run.command[0] if board.run.command else board.run.kind.value
 
 

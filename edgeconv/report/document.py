@@ -99,7 +99,11 @@ def build_report(
             "weights": "c" if facts.weights_as_c else "image",
             "io": choice.io,
             "firmware": board.bare_metal,
-            **({"emulated": bool(board.run.command)} if board.bare_metal else {}),
+            **(
+                {"emulated": bool(board.run.command or board.run.siblings)}
+                if board.bare_metal
+                else {}
+            ),
             "rounding": facts.rounding,
             **({"requantise": facts.requantise} if facts.requantise != EXACT else {}),
             **({"command": facts.command} if facts.command else {}),

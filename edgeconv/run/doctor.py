@@ -10,6 +10,7 @@ from importlib import metadata
 from edgeconv.base.errors import EdgeconvError, Exit
 from edgeconv.run.build import find_compiler, find_emulator
 from edgeconv.run.build.output import output_of
+from edgeconv.run.build.sibling import runs_somewhere
 from edgeconv.target.board import Board
 
 # Python package -> what it does for verify, best first, and how to get it.
@@ -44,7 +45,7 @@ class BoardCheck:
     isa: str
     can_build: bool
     can_run: bool
-    runs: str  # "native", "none" or the emulator's name
+    runs: str  # "native", "none" or the emulator's name, with that of a sibling
     problem: str = ""
 
 
@@ -69,14 +70,18 @@ def diagnose_boards(loaded: Iterable[Board]) -> tuple[BoardCheck, ...]:
 
 
 def _board(board: Board) -> BoardCheck:
-    build, run = _problem(find_compiler, board), _problem(find_emulator, board)
+    build, run = _problem(find_compiler, board), _problem(runs_somewhere, board)
+    runs = board.run.command[0] if board.run.command else board.run.kind.value
+    if not run:
+        place = runs_somewhere(board)
+        runs = runs if place is board else f"{place.run.command[0]} as {place.name}"
     return BoardCheck(
         name=board.name,
         description=board.description,
         isa=board.isa,
         can_build=build is None,
         can_run=run is None,
-        runs=board.run.command[0] if board.run.command else board.run.kind.value,
+        runs=runs,
         problem="; ".join(error.one_line() for error in (build, run) if error),
     )
 

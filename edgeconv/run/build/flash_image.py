@@ -1,4 +1,4 @@
-"""What a programmer writes to flash: the image of a firmware ELF as .bin and .hex."""
+"""What a programmer writes to flash: the image of a firmware ELF as .bin, .hex and .uf2."""
 
 from __future__ import annotations
 
@@ -10,13 +10,15 @@ from edgeconv.base.errors import EdgeconvError, Exit
 from edgeconv.run.build.elf import open_elf
 from edgeconv.run.build.output import output_of
 from edgeconv.run.build.toolchain import Compiler
+from edgeconv.run.build.uf2 import uf2_of
 from edgeconv.target.board import Board, Memory
 
 ERASED = b"\xff"  # what flash holds where nothing is written
 
 
 def write_images(elf: Path, board: Board, compiler: Compiler) -> tuple[Path, ...]:
-    """Write ``<name>.hex``, and one .bin for each flash region that holds something.
+    """Write ``<name>.hex``, and one .bin for each flash region that holds something; for boards
+    whose boot loader takes one, ``<name>.uf2``.
 
     The .bin of the first region is ``<name>.bin``, of others ``<name>-<region>.bin``; each starts
     at the first byte of its region.  Raises EdgeconvError (exit status 3) without ``objcopy``.
@@ -24,12 +26,17 @@ def write_images(elf: Path, board: Board, compiler: Compiler) -> tuple[Path, ...
     written = [elf.with_suffix(".hex")]
     _objcopy(compiler, "-O", "ihex", str(elf), str(written[0]))
     parts = list(_loaded(elf))
+    images = []
     for number, region in enumerate(board.flash):
         image = _image(region, parts)
         if image:
             title = region.name.lower().replace(" ", "-")
             written.append(elf.with_name(f"{elf.stem}{f'-{title}' if number else ''}.bin"))
             written[-1].write_bytes(image)
+            images.append((region.base or 0, image))
+    if board.firmware and board.firmware.uf2 is not None:
+        written.append(elf.with_suffix(".uf2"))
+        written[-1].write_bytes(uf2_of(images, board.firmware.uf2))
     return tuple(written)
 
 

@@ -15,6 +15,7 @@ from edgeconv.base.output_folder.journal import recover
 from edgeconv.base.visible import json_text
 from edgeconv.ir.element_types import element_type
 from edgeconv.ir.layout import ROW_MAJOR, Layout
+from edgeconv.ir.link import SIBLING
 from edgeconv.ir.requantisation import EXACT
 from edgeconv.model.frontend.cut import Cut
 from edgeconv.run.build import report_file
@@ -27,6 +28,7 @@ from edgeconv.run.build.compile import (
 )
 from edgeconv.run.build.firmware import FIRMWARE_FLAGS, FIRMWARE_LINK
 from edgeconv.run.build.flash_image import write_images
+from edgeconv.run.build.sibling import place_of, sibling_in
 from edgeconv.run.build.toolchain import Compiler, find_compiler
 from edgeconv.run.build.weights_file import image_of
 from edgeconv.target import board as boards
@@ -34,6 +36,7 @@ from edgeconv.target.board import Board
 
 COMPILE_FLAGS = (*BASE_FLAGS, *MEASURE_FLAGS, *FIRMWARE_FLAGS, *FIRMWARE_LINK)
 REPORT = "report.json"
+STARTUP = "startup.c"  # of firmware
 APP = "app.c"  # of firmware: the user's, who may do without
 # Of a weight image only the header is hashed: it holds the CRC of the rest.
 IMAGE_HEADER_BYTES = 64
@@ -125,7 +128,7 @@ class Project:
     def sources(self) -> tuple[str, ...]:
         """What is compiled; the network itself is the first."""
         kind = "c" if self.report["program"]["weights"] == "c" else "S"
-        startup = ("startup.c",) if self.is_firmware else ()
+        startup = (STARTUP,) if self.is_firmware else ()
         application = (APP,) if (self.directory / APP).is_file() else ()
         application = application if self.is_firmware else ()
         return f"{self.name}.c", f"{self.name}_weights.{kind}", "main.c", *startup, *application
@@ -171,6 +174,10 @@ class Project:
         ``target.board.load``."""
         return boards.load(self.report["board"], ssh=self.ssh)
 
+    def place(self) -> Board:
+        """Where its program runs: the board, or a sibling; raises as `sibling.place_of`."""
+        return place_of(self.directory, self.board())
+
     def build(self, *, trace: bool = False, times: bool = False, run_here: bool = False) -> Binary:
         """The program of main.c; compiled only when sources, compiler or flags have changed.
 
@@ -182,6 +189,7 @@ class Project:
         board = self.board()
         compiler = find_compiler(board)
         hosted = run_here and self.is_firmware
+        sibling = sibling_in(self.directory, board) if hosted else None
         flags: tuple[str, ...] = (f"-D{self.name.upper()}_TRACE",) if trace else ()
         times = times and self.has_threads
         flags += (f"-D{self.name.upper()}_TIMES",) if times else ()
@@ -194,10 +202,16 @@ class Project:
         stamp = out.with_name(f"{out.name}.stamp")
         # What the user adds to the firmware may need more than is here; the network does not.
         sources = tuple(name for name in self.sources if not (hosted and name == APP))
-        state = self._state(board, compiler, flags, sources)
+        script = self.linker_script if self.is_firmware else ""
+        if sibling:
+            there = f"{SIBLING}/{STARTUP}"
+            sources = tuple(there if name == STARTUP else name for name in sources)
+            script = f"{SIBLING}/{sibling.name}.ld"
+        state = self._state(board, compiler, flags, sources, script)
         if out.exists() and stamp.exists() and stamp.read_text() == state:
             objects = out.with_name(f"{out.name}.objects")
-            return Binary(out, board, compiler, {s: objects / f"{s}.o" for s in sources})
+            files = {s: objects / f"{s.replace('/', '_')}.o" for s in sources}
+            return Binary(out, sibling or board, compiler, files)
         claim(self.directory, self._products(out, board))
         stamp.unlink(missing_ok=True)
         image_of(self.directory, self.report["program"])  # damaged ones are refused
@@ -208,13 +222,13 @@ class Project:
             out=out,
             extra_flags=flags,
             compiler=compiler,
-            linker_script=self.linker_script if self.is_firmware else "",
             code=optimised_for(self.report["program"]),
+            linker_script=script,
         )
         if self.is_firmware and not flags:  # what is flashed, not what tests it
             write_images(out, board, compiler)
         stamp.write_text(state)
-        return binary
+        return replace(binary, board=sibling or board)
 
     def _products(self, out: Path, board: Board) -> Iterator[str]:
         """What building ``out`` and running it leaves, as names in the project."""
@@ -222,11 +236,11 @@ class Project:
         yield from (f"build/{out.name}{suffix}" for suffix in ("", ".stamp", ".log"))
         yield from ("build/output.bin", "build/layers.bin")
         yield from (f"build/{self.name}_{what}.bin" for what in ("input", "output", "layers"))
-        for source in self.sources:
+        for source in (*self.sources, f"{SIBLING}/{STARTUP}"):
             stem = f"build/{out.name}.objects/{source.replace('/', '_')}"
             yield from (f"{stem}.o", f"{stem}.su")
         if self.is_firmware:
-            yield f"build/{self.name}.hex"
+            yield from (f"build/{self.name}.{kind}" for kind in ("hex", "uf2"))
             yield from (f"build/{self.name}{part}.bin" for part in ("", *(f"-{i}" for i in images)))
 
     def _state(
@@ -235,6 +249,7 @@ class Project:
         compiler: Compiler,
         flags: tuple[str, ...],
         sources: tuple[str, ...],
+        script: str,
     ) -> str:
         """A hash of everything that the program is made of."""
         digest = hashlib.sha256(
@@ -245,7 +260,7 @@ class Project:
                 )
             ).encode()
         )
-        for path in self._inputs_of_build(sources):
+        for path in self._inputs_of_build(sources, script):
             digest.update(path.name.encode())
             if path.suffix == ".bin":
                 with path.open("rb") as image:
@@ -257,12 +272,12 @@ class Project:
                     digest.update(hashlib.file_digest(source, "sha256").digest())
         return digest.hexdigest()
 
-    def _inputs_of_build(self, sources: tuple[str, ...]) -> Iterator[Path]:
+    def _inputs_of_build(self, sources: tuple[str, ...], script: str) -> Iterator[Path]:
         names = [*sources, f"{self.name}.h", f"{self.name}_runtime.h"]
         if self.has_threads:
             names.append(f"{self.name}_threads.h")
         if self.is_firmware:
-            names += [self.linker_script, "firmware.h"]
+            names += [script, "firmware.h"]
         if self.sources[1].endswith(".S"):
             names.append(f"{self.name}_weights.bin")
         for name in names:

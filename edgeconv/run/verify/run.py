@@ -27,7 +27,6 @@ from edgeconv.model.frontend import (
     reference_beside,
     reference_outputs,
 )
-from edgeconv.run.build import find_emulator
 from edgeconv.run.build.compile import Binary
 from edgeconv.run.build.firmware import RESET, worst_stack
 from edgeconv.run.build.loading import graph_of
@@ -78,7 +77,7 @@ def verify(
     unusable inputs (exit status 2), a missing compiler, emulator or reference runtime (3), a
     program that fails to build or run (1).
     """
-    find_emulator(project.board())  # before anything long
+    project.place()  # before anything long
     feeds = from_npz(inputs, project.inputs) if inputs else seeded(project.inputs)
     progress("building")
     held_by_layer = held_by_layer or decided is not None
@@ -98,7 +97,7 @@ def verify(
     expected = rounded_reference.outputs(feeds) if rounded_reference else results_of_model
     project.put({project.input_file.name: given})
     _put_expected(project, expected)
-    way = how(binary)
+    way = how(binary, project.report["board"])
     progress(f"running {way if binary.board.run.on_board else f'under {way}'}")
     with explained(project, model, feeds, seeded=inputs is None):
         started = run_from_garbage(project, binary, feeds, layers=traced)
@@ -293,10 +292,13 @@ def _require_outputs(wanted: Iterable[str], values: Mapping[str, object]) -> Non
             )
 
 
-def how(binary: Binary) -> str:
-    """How the program runs: "natively", the emulator's name, or what reaches the board."""
+def how(binary: Binary, board: str) -> str:
+    """How the program of ``board`` runs: "natively", the emulator's name, or what reaches the
+    board; with the name of a sibling that stands for it."""
     run = binary.board.run
     if run.kind is RunKind.NATIVE:
         return "natively"
     program = Path(run.command[0]).name
+    if binary.board.name != board:
+        return f"{program} as {binary.board.name}, which runs the same machine code"
     return f"on the board, through {program}" if run.on_board else program

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from edgeconv.ir.link import GUARD_BYTES, LinkPlan, Section
+from edgeconv.ir.link import GUARD_BYTES, FixedWords, LinkPlan, Section
 from edgeconv.ir.memory import MemoryMap
 from edgeconv.search.memory.banks import identifiers
 from edgeconv.target.board import Board, Memory
@@ -90,4 +90,6 @@ def link_plan(board: Board, memory: MemoryMap, weights_bytes: int) -> LinkPlan |
         clock_hz=board.clock_hz,
         start=board.architecture.start,
         stack_align=board.architecture.stack_align,
+        offset=board.firmware.start,
+        fixed=tuple(FixedWords(b.name, b.at, b.words) for b in board.firmware.blocks),
     )

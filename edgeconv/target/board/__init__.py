@@ -25,6 +25,7 @@ from edgeconv.target.board.own_rates import OwnRates
 from edgeconv.target.board.ssh_boards import over_ssh
 from edgeconv.target.board.tables import (
     ONE_KIND,
+    Block,
     CoreKind,
     Energy,
     Firmware,
@@ -41,6 +42,7 @@ from edgeconv.target.host import Host, detect, widest
 from edgeconv.target.targets import Target
 
 __all__ = [
+    "Block",
     "Board",
     "CoreKind",
     "Energy",
@@ -341,7 +343,15 @@ def _threads(data: Data) -> Threads:
 
 def _firmware(data: Data) -> Firmware:
     setup = (SetBits(s["register"], s["address"], s["set"]) for s in data.get("setup", ()))
-    return Firmware(_size(data["stack"]), data.get("interrupts", 0), tuple(setup))
+    blocks = (Block(b["name"], b["at"], tuple(b["words"])) for b in data.get("block", ()))
+    return Firmware(
+        _size(data["stack"]),
+        data.get("interrupts", 0),
+        tuple(setup),
+        data.get("start", 0),
+        tuple(sorted(blocks, key=lambda block: block.at)),
+        data.get("uf2"),
+    )
 
 
 def _isa(path: Path, isa: str, arch: str, host: Host | None) -> str:
@@ -386,4 +396,5 @@ def _run(data: Data, native: bool) -> Run:
         data.get("install", ""),
         data.get("folder", "/tmp"),
         tuple(data.get("before", ())),
+        tuple(data.get("siblings", ())),
     )

@@ -12,7 +12,7 @@ from typing import Any
 from edgeconv.base.names import did_you_mean
 from edgeconv.base.quantities import parse
 from edgeconv.base.sizes import exact
-from edgeconv.ir.link import LEAST_VECTOR_ALIGN, vector_align
+from edgeconv.ir.link import LEAST_VECTOR_ALIGN, SYSTEM_VECTORS, vector_align
 from edgeconv.target.board import arch, exactness
 
 BARE_METAL = "none"
@@ -184,6 +184,31 @@ def _addresses(data: Data) -> Iterator[Problem]:
             yield Problem(f"{field}.base", f"{base:#x}", f"{why} {align}", hint)
 
 
+def _fixed_places(data: Data) -> Iterator[Problem]:
+    """What starts the core and what the chip looks for lie apart, in the first flash."""
+    if data.get("os") != BARE_METAL:
+        return
+    firmware = data["firmware"]
+    start, interrupts = firmware.get("start", 0), firmware.get("interrupts", 0)
+    aligned = vector_align(interrupts)
+    if start % aligned:
+        rule = f"what starts the core is aligned to {aligned}, as a vector table of this size is"
+        yield Problem("firmware.start", f"{start:#x}", rule, "correct it, or interrupts")
+    flash = next(region for region in data["memory"] if region["kind"] == FLASH)
+    taken = [(start, start + 4 * (SYSTEM_VECTORS + interrupts), "what starts the core")]
+    for number, block in enumerate(firmware.get("block", ())):
+        field, at = f"firmware.block[{number}]", block["at"]
+        end = at + 4 * len(block["words"])
+        for other, other_end, what in taken:
+            if at < other_end and other < end:
+                rule = f"it overlaps {what}, at {other:#x} to {other_end - 1:#x}"
+                yield Problem(f"{field}.at", f"{at:#x}", rule, "correct one of the two")
+        if end > _size(flash):
+            rule = f"it ends at {end:#x}, {flash['name']!r} has {flash['size']}"
+            yield Problem(f"{field}.at", f"{at:#x}", rule, "correct it, or the size")
+        taken.append((at, end, repr(block["name"])))
+
+
 def _stack_fits(data: Data) -> Iterator[Problem]:
     """Stack and variables share the first region of RAM."""
     if data.get("os") != BARE_METAL:
@@ -294,6 +319,7 @@ _CHECKS: tuple[Callable[[Data], Iterator[Problem]], ...] = (
     _apart,
     _can_start,
     _addresses,
+    _fixed_places,
     _stack_fits,
     _commands,
     _exact,

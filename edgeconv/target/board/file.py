@@ -20,6 +20,7 @@ from edgeconv.base.names import did_you_mean, shortened
 from edgeconv.base.quantities import DIMENSIONS, parse
 from edgeconv.base.schema import missing_key, schema_of, validator
 from edgeconv.target.board.checks import problems
+from edgeconv.target.board.extends import extended
 
 _PACKAGE = "edgeconv.target.boards"  # which has the schema
 _SHOWN_PATH = 200  # characters
@@ -31,11 +32,11 @@ Data = Mapping[str, Any]
 
 
 def read(path: Path) -> dict[str, Any]:
-    """The contents of a board file, valid.
+    """The contents of a board file and of what it extends, valid.
 
     Raises EdgeconvError (exit status 2) with the path of the field when they are not.
     """
-    data = _parse(path)
+    data = extended(path, _parse)
     _validate(path, data)
     if data["name"] != path.stem:
         rule = f"the file is called {path.name}"

@@ -93,14 +93,34 @@ class SetBits:
 
 
 @dataclass(frozen=True, slots=True)
+class Block:
+    """What the chip, or its boot ROM, looks for ``at`` bytes from the start of the first flash:
+    ``words`` of 32 bits.  ``name``: as the manual has it."""
+
+    name: str
+    at: int
+    words: tuple[int, ...]
+
+    @property
+    def end(self) -> int:
+        """The byte behind it, from the start of the first flash."""
+        return self.at + 4 * len(self.words)
+
+
+@dataclass(frozen=True, slots=True)
 class Firmware:
     """What start-up code of a board does.  ``stack``: bytes kept free for it while memory is
     planned.  ``interrupts``: external ones, in the vector table.  ``setup``: what comes before any
-    memory but the first is used."""
+    memory but the first is used.  ``start``: where the vector table, or the code of reset, is in
+    the first flash, and ``blocks`` what else has its place there.  ``uf2``: the family of a .uf2
+    file; None where nothing takes one."""
 
     stack: int
     interrupts: int
     setup: tuple[SetBits, ...] = ()
+    start: int = 0
+    blocks: tuple[Block, ...] = ()
+    uf2: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,13 +138,16 @@ class Toolchain:
 class Run:
     """How programs of a board run.  ``command``: the emulator and its arguments, or what reaches
     the board; empty otherwise.  ``install``: how to get it.  ``folder``: of a board behind ssh,
-    where programs go meanwhile; ``before``: words before the program there."""
+    where programs go meanwhile; ``before``: words before the program there.  ``siblings``: boards
+    that an emulator boots and whose cores run the same machine code, for firmware that runs nowhere
+    here."""
 
     kind: RunKind
     command: tuple[str, ...]
     install: str
     folder: str = "/tmp"
     before: tuple[str, ...] = ()
+    siblings: tuple[str, ...] = ()
 
     @property
     def on_board(self) -> bool:

@@ -12,8 +12,8 @@ from edgeconv.app.terminal import ProgressDisplay, say, show
 from edgeconv.base.errors import EdgeconvError, Exit
 from edgeconv.base.real_path import real_path
 from edgeconv.report import files, text
-from edgeconv.run.build import find_emulator
 from edgeconv.run.build.project import Project
+from edgeconv.run.build.sibling import runs_somewhere
 from edgeconv.target import board as boards
 
 
@@ -57,7 +57,7 @@ def run(
 def _unable(board: str) -> EdgeconvError | None:
     """Why a program of the board cannot be verified here, before anything is compiled."""
     try:
-        find_emulator(boards.load(board))
+        runs_somewhere(boards.load(board))
     except EdgeconvError as error:
         if error.code is not Exit.MISSING_TOOL:
             raise
