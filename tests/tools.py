@@ -8,9 +8,10 @@ import pytest
 from _pytest.mark.structures import ParameterSet
 
 from edgeconv.base.errors import EdgeconvError
-from edgeconv.run.build import find_compiler, find_emulator
+from edgeconv.run.build import find_compiler
+from edgeconv.run.build.sibling import runs_somewhere
 from edgeconv.target import board as boards
-from edgeconv.target.board import Board
+from edgeconv.target.board import Board, RunKind
 
 _BOOTED_IN_SHORT = "EM_ARM"  # machines whose boards every run of the tests boots in every way
 
@@ -32,7 +33,20 @@ def available(name: str, *, to_run: bool = True) -> Board:
     try:
         find_compiler(board)
         if to_run:
-            find_emulator(board)
+            runs_somewhere(board)
     except EdgeconvError as error:
         pytest.skip(f"{name}: {error}")
     return board
+
+
+def representatives(names: Iterable[str]) -> list[str]:
+    """Of boards for which one compiler makes programs of the same kernels, one: the first that runs
+    here, rather than one that only builds.  Tests compile for these, and hold the others to what is
+    their own."""
+    found: dict[tuple[object, ...], str] = {}
+    loaded = sorted(map(boards.load, names), key=lambda board: board.run.kind is RunKind.NONE)
+    for board in loaded:
+        kind = None if board.bare_metal else board.run.kind
+        core = (board.isa, board.flags, board.target.features, board.in_order, kind)
+        found.setdefault((*core, board.toolchain.cc[0]), board.name)
+    return sorted(found.values())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import threading
 import time
+from collections.abc import Iterable
 from typing import Any
 
 from rich.console import RenderableType
@@ -64,6 +65,15 @@ def say(first: str, *more: str) -> None:
     """Something beside the result, on stderr."""
     lines = [f"edgeconv: {first}", *(f"  {line}" for line in more)]
     print("\n".join(map(visible, lines)), file=sys.stderr)
+
+
+def show_lines(lines: Iterable[str], document: Any, *, as_json: bool) -> None:
+    """As `show`, for lines that stay whole however long they are: other programs read them."""
+    if as_json:
+        print(json_text(document))
+        return
+    for line in lines:
+        print(visible(line))
 
 
 def show(shown: RenderableType, document: Any, *, as_json: bool) -> None:

@@ -4,12 +4,14 @@ report.json says of its memory is what lies in the ELF."""
 from __future__ import annotations
 
 import json
+import struct
 from collections.abc import Iterator
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import pytest
+from _pytest.mark.structures import ParameterSet
 from elftools.elf.elffile import ELFFile
 from elftools.elf.sections import SymbolTableSection
 
@@ -19,14 +21,23 @@ from edgeconv.target import board as boards
 from edgeconv.target.board import Board, RunKind
 from tests.command import Command
 from tests.compilers import lightly
-from tests.tools import available
+from tests.tools import available, representatives
 
 MODEL = Path(__file__).resolve().parents[2] / "examples" / "digits" / "digits-cnn.onnx"
 ALLOWED = {"memcpy", "memset", "memmove", "memcmp"}
 ALLOC, EXECUTE = 2, 4  # of the ELF specification
 
 
-@pytest.mark.parametrize("name", boards.names())
+def every() -> list[ParameterSet]:
+    """One board of each core; the others in `make test-all`."""
+    quick = representatives(boards.names())
+    return [
+        pytest.param(name, marks=[] if name in quick else [pytest.mark.slow])
+        for name in boards.names()
+    ]
+
+
+@pytest.mark.parametrize("name", every())
 def test_board(name: str, tmp_path: Path, edgeconv: Command) -> None:
     """Firmware as it is shipped; of programs for Linux no size is stated beside that of the ELF."""
     with nullcontext() if boards.load(name).bare_metal else lightly():
@@ -34,7 +45,8 @@ def test_board(name: str, tmp_path: Path, edgeconv: Command) -> None:
 
 
 def _compiled_and_verified(name: str, tmp_path: Path, edgeconv: Command) -> None:
-    runs = boards.load(name).run.kind is not RunKind.NONE
+    run = boards.load(name).run
+    runs = run.kind is not RunKind.NONE or bool(run.siblings)
     board = available(name, to_run=runs)
     directory = tmp_path / "digits"
     wanted = ["--build", *(["--verify"] if runs else [])]
@@ -83,8 +95,23 @@ def check_firmware(board: Board, image: Path, report: dict[str, Any]) -> None:
     assert report["flash"]["total"] == sum(used[region.name] for region in board.flash)
     assert report["ram"]["arena"] == symbol_sizes(image)["digits_cnn_arena"]
     assert not undefined_symbols(image)
+    image_words(board, image.with_suffix(".bin").read_bytes())
     first = used[board.flash[0].name]
     assert image.with_suffix(".bin").stat().st_size == first
+
+
+def image_words(board: Board, image: bytes) -> None:
+    """What the chip looks for is in the image, and the vector table where it looks for that."""
+    assert board.firmware
+    for block in board.firmware.blocks:
+        assert image[block.at : block.end] == struct.pack(f"<{len(block.words)}I", *block.words)
+    if board.architecture.machine == "EM_ARM":
+        stack, reset = struct.unpack_from("<2I", image, board.firmware.start)
+        assert board.ram[0].base is not None
+        assert 0 < stack - board.ram[0].base <= board.ram[0].size
+        assert reset & 1, "Thumb"
+    taken = [block.end for block in board.firmware.blocks if block.at > board.firmware.start]
+    assert len(image) >= max(taken, default=0)
 
 
 def placed(image: Path) -> Iterator[tuple[int, int | None, int]]:

@@ -31,6 +31,7 @@ from edgeconv.target import board as boards
 from edgeconv.target.board import Board, RunKind
 from tests.models import random_forms, random_quantised
 from tests.models.random_blocks import random_network
+from tests.tools import representatives
 
 _NODES = 14  # of float32 networks: what is left of a failure can be read
 _SAMPLES = 4
@@ -58,7 +59,7 @@ class Program:
 def runnable() -> list[Board]:
     """The boards whose programs run here."""
     found = []
-    for name in boards.names():
+    for name in representatives(boards.names()):
         board = boards.load(name)
         try:
             find_compiler(board)

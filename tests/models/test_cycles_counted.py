@@ -18,9 +18,13 @@ from edgeconv.target.price.duration import LAYER_CYCLES
 from edgeconv.target.targets import DUAL_ISSUE, HELIUM, RISCV
 from tests import onnx_models
 from tests.models import test_int16_elementwise, test_integer_elementwise
-from tests.tools import available, booting
+from tests.tools import available, booting, representatives
 
-BOOTING = [name for name in boards.names() if boards.load(name).run.kind is RunKind.QEMU_SYSTEM]
+BOOTING = [
+    name
+    for name in representatives(boards.names())
+    if boards.load(name).run.kind is RunKind.QEMU_SYSTEM
+]
 
 
 @dataclass(frozen=True)

@@ -26,9 +26,9 @@ from edgeconv.target.board import Board, Memory, RunKind
 from edgeconv.target.board_folders import FOLDERS_VARIABLE
 from tests import onnx_models
 from tests.compilers import lightly
-from tests.tools import available, booting
+from tests.tools import available, booting, representatives
 
-BARE_METAL = [name for name in boards.names() if boards.load(name).bare_metal]
+BARE_METAL = [name for name in representatives(boards.names()) if boards.load(name).bare_metal]
 BOOTING = [name for name in BARE_METAL if boards.load(name).run.kind is RunKind.QEMU_SYSTEM]
 
 # As NXP's i.MX RT1060 has its memories: serial flash is mapped far above RAM.

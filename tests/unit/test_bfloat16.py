@@ -67,6 +67,7 @@ def test_boards_say_what_their_cores_multiply() -> None:
     dot = {name for name in stated if "int8_dot" in stated[name]}
     assert dot == {
         "core-i7-11700k",
+        "graviton2",
         "graviton3",
         "quartz64-a",
         "raspberry-pi-5",

@@ -14,7 +14,7 @@ from edgeconv.target import board as boards
 from edgeconv.target.board.catalogue import load_all
 from edgeconv.target.board_folders import FOLDERS_VARIABLE, shipped
 from tests.command import Command
-from tests.tools import available
+from tests.tools import available, representatives
 
 LONG = "a" * 300
 # File name -> its contents and what is said of it.
@@ -141,6 +141,6 @@ def test_check_refuses_what_a_build_would(folder: Path, arch: str, flags: str, s
     assert caught.value.code is Exit.USAGE
 
 
-@pytest.mark.parametrize("name", boards.names())
+@pytest.mark.parametrize("name", representatives(boards.names()))
 def test_shipped_boards_take_their_own_flags(name: str) -> None:
     try_flags(available(name, to_run=False))

@@ -15,8 +15,10 @@ from edgeconv.base.errors import EdgeconvError
 from edgeconv.base.quantities import DIMENSIONS, parse
 from edgeconv.target import board as boards
 from tests.board_example import FIRMWARE, FOLDER, X86, changed, message
+from tests.tools import representatives
 
 FILES = sorted(FOLDER.glob("*.toml"))
+CLASSES = sorted((FOLDER / "classes").glob("*.toml"))
 PROMISED = {
     *(
         "raspberry-pi-3",
@@ -95,7 +97,7 @@ def test_nearer_memory_is_no_slower(path: Path) -> None:
     assert waits == sorted(waits)
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", [*FILES, *CLASSES], ids=lambda path: path.stem)
 def test_every_number_names_its_source(path: Path) -> None:
     assert list(without_source(path.read_text())) == []
 
@@ -112,11 +114,11 @@ _PRODUCTS = {"EM_ARM": ("vmul.f32", "__aeabi_fmul"), "EM_RISCV": ("fmul.s", "__m
 
 
 @pytest.mark.parametrize(
-    "path", [p for p in FILES if boards.check(p, X86).bare_metal], ids=lambda path: path.stem
+    "name", [n for n in representatives(boards.names()) if boards.load(n).bare_metal]
 )
-def test_the_compiler_takes_the_flags_of_firmware(path: Path, tmp_path: Path) -> None:
+def test_the_compiler_takes_the_flags_of_firmware(name: str, tmp_path: Path) -> None:
     """And compiles floats as the board says: with its FPU, or with calls."""
-    board = boards.check(path, X86)
+    board = boards.load(name)
     compiler = shutil.which(board.toolchain.cc[0])
     if compiler is None:
         pytest.skip(f"{board.toolchain.cc[0]} is not installed")

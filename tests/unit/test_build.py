@@ -24,7 +24,7 @@ from edgeconv.run.doctor import diagnose, diagnose_boards
 from edgeconv.target import board as boards
 from edgeconv.target.board import Board, Run, RunKind
 from edgeconv.target.board.catalogue import load_all
-from tests.tools import available
+from tests.tools import available, representatives
 
 MAIN = """\
 #include <stdio.h>
@@ -63,7 +63,9 @@ def project(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize("name", [n for n in boards.names() if not boards.load(n).bare_metal])
+@pytest.mark.parametrize(
+    "name", [n for n in representatives(boards.names()) if not boards.load(n).bare_metal]
+)
 def test_build_and_run_for_every_board(name: str, project: Path) -> None:
     board = available(name)
     binary = compile_project(

@@ -49,8 +49,8 @@ def plain(words: object) -> set[str]:
         ("edgeconv boards s", {"show"}),
         ("edgeconv compile net.onnx --min", {"--min-sqnr"}),
         ("edgeconv explain --objective m", {"memory"}),
-        ("edgeconv compile --board jetson", {"jetson-tx1"}),
-        ("edgeconv boards show jetson", {"jetson-tx1"}),
+        ("edgeconv compile --board odroid-xu3-", {"odroid-xu3-a7"}),
+        ("edgeconv boards show odroid-xu3-", {"odroid-xu3-a7"}),
         (f"{COMPILE} --storage *=int", {"*=int8", "*=int4"}),
         (f"{COMPILE} --storage stem:output=flyte1", {"stem:output=flyte16"}),
         (f"{COMPILE} --algorithm stem=dep", {"stem=depthwise"}),
@@ -95,7 +95,7 @@ def test_bash_takes_a_word_apart_at_each_equals_sign(
     assert found(f"{COMPILE} --storage * = int") == plain({"int8", "int4"})
     assert found(f"{COMPILE} --storage * =") == plain(weight_formats())
     assert found(f"{COMPILE} --storage * = ") == plain(weight_formats())
-    assert found("edgeconv compile --board = jetson") == plain({"jetson-tx1"})
+    assert found("edgeconv compile --board = odroid-xu3-") == plain({"odroid-xu3-a7"})
 
 
 def test_tensors_of_the_model(
@@ -179,7 +179,7 @@ def test_completion_and_help_import_no_pipeline(residual_model: Path) -> None:
     lines = [
         "edgeconv comp",
         "edgeconv compile --min",
-        "edgeconv compile --board jetson",
+        "edgeconv compile --board odroid-xu3-",
         f"edgeconv compile {residual_model} --output ",
     ]
     for line in [*lines, ""]:
@@ -205,9 +205,9 @@ def test_boards_of_the_user_and_broken_ones(
 ) -> None:
     """Completion says nothing of what is wrong: it would land in the line that is being typed."""
     monkeypatch.setenv("EDGECONV_BOARDS", str(tmp_path))
-    (tmp_path / "jetson-mine.toml").write_text("no board\n")
-    found = offered(edgeconv, monkeypatch, "edgeconv compile --board jetson")
-    assert found == plain({"jetson-mine", "jetson-tx1"})
+    (tmp_path / "odroid-xu3-mine.toml").write_text("no board\n")
+    found = offered(edgeconv, monkeypatch, "edgeconv compile --board odroid-xu3-")
+    assert found == plain({"odroid-xu3-mine", "odroid-xu3-a7"})
     monkeypatch.setenv("EDGECONV_BOARDS", str(tmp_path / "absent"))
     monkeypatch.setenv("_EDGECONV_COMPLETE", "zsh_complete")
     monkeypatch.setenv("COMP_WORDS", "edgeconv compile --board x")
@@ -224,7 +224,7 @@ def test_in_bash(tmp_path: Path) -> None:
     script = """
         eval "$(_EDGECONV_COMPLETE=bash_source edgeconv)"
         complete -p edgeconv
-        COMP_WORDS=(edgeconv compile --board jets) COMP_CWORD=3
+        COMP_WORDS=(edgeconv compile --board odroid-xu3-) COMP_CWORD=3
         _edgeconv_completion edgeconv
         echo "${COMPREPLY[@]}"
     """
@@ -236,5 +236,5 @@ def test_in_bash(tmp_path: Path) -> None:
         check=True,
         timeout=60,
     )
-    assert done.stdout.splitlines()[-1] == "jetson-tx1"
+    assert done.stdout.splitlines()[-1] == "odroid-xu3-a7"
     assert done.stderr == ""

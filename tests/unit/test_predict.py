@@ -36,6 +36,7 @@ from edgeconv.target.price.energy import joules
 from edgeconv.target.price.machine import MEMORY
 from edgeconv.target.price.operands import SURELY_HELD, Touched, Use, between_neighbours, lost
 from tests import onnx_models
+from tests.tools import representatives
 
 GHZ = 1_000_000_000
 DRAM = Memory("DDR", "dram", 1 << 30, bandwidth=2e9)
@@ -79,7 +80,7 @@ def milliseconds(model: onnx.ModelProto, machine: Board, folder: Path) -> float:
     return found
 
 
-@pytest.mark.parametrize("name", boards.names())
+@pytest.mark.parametrize("name", representatives(boards.names()))
 def test_every_layer_on_every_board(name: str, residual_model: Path) -> None:
     plan = pipeline.decide(CompileOptions(model=residual_model, board=name))
     machine = plan.board

@@ -28,7 +28,7 @@ from edgeconv.target.price.machine import machine_of
 from edgeconv.target.targets import PANELS, Target
 from tests.unit.test_direct_plan import FAR
 
-ASKED = ("raspberry-pi-3", "quartz64-a", "odroid-xu3-a7")
+ASKED = ("raspberry-pi-3", "raspberry-pi-zero-2-w", "quartz64-a", "odroid-xu3-a7")
 LINES = 64.0 * 1000
 
 

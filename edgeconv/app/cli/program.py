@@ -129,7 +129,12 @@ _BOARDS = Group(
     "boards",
     "the boards that can be compiled for",
     "boards:list_all",
-    Command("list", "all of them", "boards:list_all"),
+    Command(
+        "list",
+        "all of them",
+        "boards:list_all",
+        flag("--markdown", "as a table in Markdown, the same on every machine"),
+    ),
     Command(
         "show", "everything about one board", "boards:show_one", argument("name", BOARD, "NAME")
     ),

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from edgeconv.base.errors import EdgeconvError, Exit
 from edgeconv.target import board as boards
 from edgeconv.target.board import Board
+from edgeconv.target.host import Host
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,8 +24,8 @@ class Catalogue:
         return Exit.USAGE if self.invalid else Exit.OK
 
 
-def load_all() -> Catalogue:
-    """Every board of every folder.
+def load_all(host: Host | None = None) -> Catalogue:
+    """Every board of every folder, as seen from ``host`` (default: the running machine).
 
     Raises EdgeconvError (exit status 2) for the folders themselves, as
     ``target.board_folders.files``.
@@ -32,7 +33,7 @@ def load_all() -> Catalogue:
     found, invalid = [], []
     for name in boards.names():
         try:
-            found.append(boards.load(name))
+            found.append(boards.load(name, host))
         except EdgeconvError as error:
             invalid.append(error)
     return Catalogue(tuple(found), tuple(invalid))

@@ -2,20 +2,35 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
-from edgeconv.app.terminal import ProgressDisplay, say, show
+from edgeconv.app.terminal import ProgressDisplay, say, show, show_lines
 from edgeconv.base.errors import Exit
+from edgeconv.report import board_index
 from edgeconv.report import boards as tables
 from edgeconv.run import doctor
 from edgeconv.run.build.board_check import try_flags
 from edgeconv.run.machine import new_board
 from edgeconv.target import board as board_files
 from edgeconv.target.board.catalogue import Catalogue, load_all
+from edgeconv.target.host import detect
+
+_NO_ARCH = ""  # of a machine on which every board is another one
 
 
-def list_all(*, as_json: bool) -> Exit:
-    """All boards, and which files describe none."""
+def list_all(*, as_json: bool, markdown: bool = False) -> Exit:
+    """All boards, and which files describe none; with ``markdown`` those that are no running
+    machine."""
+    if markdown:
+        found = load_all(replace(detect(), arch=_NO_ARCH))
+        foreign = [board for board in found.boards if board.arch != _NO_ARCH]
+        show_lines(
+            board_index.markdown(foreign),
+            [tables.board_json(board) for board in foreign],
+            as_json=as_json,
+        )
+        return _complained(found)
     found = load_all()
     documents = [tables.board_json(board) for board in found.boards]
     show(tables.board_table(found.boards), documents, as_json=as_json)
