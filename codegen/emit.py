@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -16,6 +16,7 @@ from edgeconv.codegen.c_names import c_comment, prefix
 from edgeconv.codegen.comments import comment, of_streaming, of_trace
 from edgeconv.codegen.cross import Cross
 from edgeconv.codegen.functions import MANY, Function, FunctionTable, environment
+from edgeconv.codegen.instances import on_float16, without_common
 from edgeconv.codegen.ports import run_parameters
 from edgeconv.codegen.pruning import pruned
 from edgeconv.codegen.results import CHECKS, SCALABLE, SELFTEST, THREADS, results
@@ -28,9 +29,10 @@ from edgeconv.codegen.source_tree import SourceTree
 from edgeconv.codegen.switches import SHARED_ROWS, switches
 from edgeconv.codegen.weights import CRC_AT, MAGIC, VERSION, WeightImage, layout
 from edgeconv.codegen.workers import SharedStep, ranges, shared_step
+from edgeconv.ir.candidate import HALF
 from edgeconv.ir.check import InvariantError
 from edgeconv.ir.choice import Choice, Layer, tensor_bytes
-from edgeconv.ir.encoding import FLOAT32, Encoding
+from edgeconv.ir.encoding import FLOAT16, FLOAT32, Encoding
 from edgeconv.ir.graph import CHECK
 from edgeconv.ir.grids import rounds
 from edgeconv.ir.link import SIBLING, LinkPlan, vector_align
@@ -113,7 +115,7 @@ class _Emitter:
         self.env = environment()
         self.env.filters.update(c_comment=c_comment, shortened=shortened, of_streaming=of_streaming)
         self.target = TARGETS[choice.isa]
-        self.table = FunctionTable(self.env, self.name, self.target.lanes)
+        self.table = self._functions()
         self.image = layout(choice, memory.order, apart=options.constants_apart)
         self.at = Addresses(
             choice, memory, self.image, self.name, options.renames, any_layout=options.any_layout
@@ -122,6 +124,11 @@ class _Emitter:
         tensors = {} if choice.io == "arena" else run_parameters(self.inputs, self.outputs)
         self.run_parameters = {"model": f"const {self.name}_model *model", **tensors}
         self.threads = choice.threads
+
+    def _functions(self, *, gathered: bool = False) -> FunctionTable:
+        row = self.target.float16
+        lanes = self.target.lanes, row.lanes if row else 0
+        return FunctionTable(self.env, self.name, *lanes, gathered=gathered)
 
     def _steps(self) -> list[StepCalls[Call]]:
         """In execution order."""
@@ -189,7 +196,7 @@ class _Emitter:
         """The variables of every project template."""
         steps, has = self._steps(), self._has()
         if len(self.table.functions) > MANY:
-            self.table = FunctionTable(self.env, self.name, self.target.lanes, gathered=True)
+            self.table = self._functions(gathered=True)
             steps = self._steps()
         calls = [call for step in steps for call in step.calls]
         io_arena = self.choice.io == "arena"
@@ -257,8 +264,11 @@ class _Emitter:
 
     def _runtime(self, calls: Sequence[Call], program: str) -> str:
         """The headers that ``calls`` need, as far as ``program`` comes to what is in them."""
-        blobs = [blob.storage for layer in self.choice.layers for blob in layer.blobs]
+        half = [call for call in calls if call.layer.compute == HALF]
+        calls = [call for call in calls if call.layer.compute != HALF]
+        blobs = [blob.storage for call in calls for blob in call.layer.blobs]
         tensors = [tensor.storage for tensor in self.choice.graph.activations()]
+        tensors = [storage for storage in tensors if storage != FLOAT16]
         routines = [routine for call in calls for routine in call.layer.routines]
         headers = amalgamate(
             self.target.header,
@@ -273,7 +283,23 @@ class _Emitter:
             scaling=self._scaling(),
             line_bytes=self.choice.line_bytes,
         )
-        return pruned("\n".join(headers), program)
+        return pruned("\n".join((*headers, *self._runtime_of_float16(half))), program)
+
+    def _runtime_of_float16(self, calls: Sequence[Call]) -> Iterator[str]:
+        """The headers that ``calls`` need, instantiated on vectors of float16."""
+        row = self.target.float16
+        if not calls or row is None:
+            return
+        routines = [routine for call in calls for routine in call.layer.routines]
+        headers = amalgamate(
+            row.header,
+            merge_headers(call.layer.headers for call in calls if call.code),
+            stored=True,
+            routines=routines_header(self.env, routines),
+            workers=self.threads > 1,
+            line_bytes=self.choice.line_bytes,
+        )
+        yield from map(on_float16, without_common(headers))
 
     def _scaling(self) -> str:
         """The scaling of the sums of all layers in integers."""

@@ -23,8 +23,10 @@ from edgeconv.codegen.initialisers import (
     struct,
     window,
 )
+from edgeconv.codegen.instances import on_float16
 from edgeconv.codegen.lines import broken, remarks
 from edgeconv.codegen.shares import ITEMS, ROWS, Items
+from edgeconv.ir.candidate import HALF
 from edgeconv.ir.check import InvariantError
 from edgeconv.ir.choice import ArgKind, Layer
 from edgeconv.kernels.lowering.splits import outermost
@@ -66,6 +68,7 @@ class Function:
 class FunctionTable:
     """Renders layers to functions, sharing those whose signature and body are equal.
 
+    ``lanes``: of vectors of float32; ``half_lanes``: of those of float16, if there are any.
     ``gathered``: numbers of epilogues and of quantisation are parameters, so that layers which
     differ in nothing else share a function too, and none is inlined where it is called.
     """
@@ -73,6 +76,7 @@ class FunctionTable:
     env: jinja2.Environment
     prefix: str
     lanes: int
+    half_lanes: int = 0
     gathered: bool = False
     functions: dict[tuple[str, str], Function] = field(default_factory=dict)
     _numbers: Counter[str] = field(default_factory=Counter)
@@ -99,8 +103,13 @@ class FunctionTable:
         ]
         numbers = Numbers(self.gathered)
         params = {name: numbers.in_c(name, value) for name, value in layer.params.items()}
+        half = layer.compute == HALF
         rendered = self.env.get_template(layer.template).render(
-            **params, copied=copied, lanes=self.lanes, by_rows=by_rows, items=items
+            **params,
+            copied=copied,
+            lanes=self.half_lanes if half else self.lanes,
+            by_rows=by_rows,
+            items=items,
         )
         body = indent(dedent(rendered).strip("\n"), "    ")
         if by_rows and not ("row0" in body and "row1" in body):
@@ -111,6 +120,8 @@ class FunctionTable:
         parameters += [f"int {name}" for name in ROWS] if by_rows else []
         parameters += [f"int {name}" for name in ITEMS] if items.shared else []
         signature = ", ".join(parameters)
+        if half:
+            signature, body = on_float16(signature), on_float16(body)
         key = signature, body
         if key not in self.functions:
             kind = described(layer)

@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from types import MappingProxyType
 
-from edgeconv.ir.encoding import FLOAT32, Encoding
+from edgeconv.ir.encoding import FLOAT16, FLOAT32, Encoding
 from edgeconv.ir.work import CacheTraffic, Work
 
 FLOAT = "float32"
+HALF = "float16"  # products and sums, on vectors of it
 INTEGERS = "int8"  # as they are stored: nothing is rounded beside the result
 INT16 = "int16"  # the same where operands or results have 16 bits
 REAL = "int8 to float32"  # sums of integers as they are stored, of which float32 is made
@@ -18,7 +19,9 @@ WIDE_REAL = "int16 to float32"  # the same where operands have 16 bits
 EXACTLY = (INTEGERS, INT16)
 IN_WHOLE_NUMBERS = (*EXACTLY, REAL, WIDE_REAL)  # all that multiplies integers as they are stored
 # Types that kernels round to what they multiply, by name: the storage format of those numbers.
-OPERANDS: Mapping[str, Encoding] = MappingProxyType({FLOAT: FLOAT32, "bfloat16": Encoding(16)})
+OPERANDS: Mapping[str, Encoding] = MappingProxyType(
+    {FLOAT: FLOAT32, "bfloat16": Encoding(16), HALF: FLOAT16}
+)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from edgeconv.ir.activation import NONE, Activation
-from edgeconv.ir.candidate import Candidate
+from edgeconv.ir.candidate import FLOAT, Candidate
 from edgeconv.ir.encoding import FLOAT32, FLOAT64, Encoding, integers
 from edgeconv.ir.graph import Graph, Node, Tensor
 from edgeconv.ir.step import Divides, Step, alone
@@ -167,6 +167,7 @@ class Layer:
     ``routines``: linear functions of vectors that are made for it, beside its headers.
     ``workspace_bytes``: of one worker; they hold nothing between calls.
     ``scaling``: of sums in integers (``ir.requantisation.scalings``), "" where there are none.
+    ``compute``: the type of the vectors of float that it computes on.
     """
 
     node: Node
@@ -181,6 +182,7 @@ class Layer:
     workspace_bytes: int = 0
     macs: int = 0
     scaling: str = ""
+    compute: str = FLOAT
     free_if_aliased: bool = False
     divides: Divides | None = None
     candidate: Candidate | None = None

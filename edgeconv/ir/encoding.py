@@ -19,7 +19,8 @@ _SMALLEST, _LARGEST = 2.0**-100, 2.0**100
 @dataclass(frozen=True, slots=True)
 class Encoding:
     """The number (element - zero) * scale; elements are the upper ``bits`` of a float32, all 32 of
-    them or a flyte's, or when ``affine`` integers of so many bits (Jacob et al. 2018).
+    them or a flyte's, or when ``affine`` integers of so many bits (Jacob et al. 2018); with another
+    ``exponent`` than float32's 8 bits the number of IEEE 754 that has so many.
 
     ``scale``, of float32, and ``zero`` have one entry for a whole tensor, or one per index of
     ``axis``.  Without any, numbers are the elements; or, of filters in a format with units, the
@@ -32,12 +33,16 @@ class Encoding:
     scale: tuple[float, ...] = ()
     zero: tuple[int, ...] = ()
     axis: int = 0
+    exponent: int = 8
 
     def __str__(self) -> str:
         """``float32``, ``flyte16``, ``int4``, ``int8(0.0235, -128)``; scales per channel are not
         spelt out."""
         if not self.affine:
-            return f"float{self.bits}" if self.bits >= 32 else f"flyte{self.bits}"
+            if self.bits == 64 and self.exponent == 8:
+                return "float32 of two words"
+            ieee = self.bits >= 32 or self.exponent != 8
+            return f"float{self.bits}" if ieee else f"flyte{self.bits}"
         kind = f"{'' if self.signed else 'u'}int{self.bits}"
         return f"{kind}({_shortest(self.scale[0])}, {self.zero[0]})" if self.is_per_tensor else kind
 
@@ -85,7 +90,10 @@ class Encoding:
 
 
 FLOAT32 = Encoding(32)
-FLOAT64 = Encoding(64)
+FLOAT64 = Encoding(64, exponent=11)
+# A float32 to kernels whose own elements are of two bytes (`edgeconv.kernels.float16`).
+TWO_WORDS = Encoding(64)
+FLOAT16 = Encoding(16, exponent=5)
 INT4, INT8, INT16, INT32 = (Encoding(bits, affine=True) for bits in (4, 8, 16, 32))
 
 

@@ -44,6 +44,7 @@ class Request:
     units of their own are truncated to their format rather than rounded.  ``workspace``: bytes.
     ``winograd_forms``: the forms of Winograd that are allowed, and ``run_constants``: bytes of
     constants that a run of the network reads, which says from where their filters come.
+    ``compute``: the type of the vectors that its kernel computes on, "" for float32's.
     ``schedule``: of SConv, "" for the cheapest.  ``described``: the kernel call to make again.
     """
 
@@ -55,6 +56,7 @@ class Request:
     workspace: Workspace = Workspace()
     winograd_forms: tuple[Nested, ...] = ()
     run_constants: int = 0
+    compute: str = ""
     schedule: str = ""
     described: Described | None = None
 

@@ -45,6 +45,7 @@ class CompileOptions:
     ``rounding``: how numbers are brought to a format, one of ROUNDINGS.
     ``requantise``: how results in integers are rounded, a row of `ARITHMETICS`: as the model says,
     or as TensorFlow Lite's kernels do.
+    ``float16``: layers are computed on vectors of it, where kernels and the core can.
     ``require_int8``: a layer of a quantised model that would be computed in float32 is an error.
     """
 
@@ -74,6 +75,7 @@ class CompileOptions:
     threads: int = 1
     tuned: tuple[Path, ...] = ()
     require_int8: bool = False
+    float16: bool = False
 
     @property
     def truncate(self) -> bool:
@@ -117,6 +119,7 @@ class CompileOptions:
         words = ["edgeconv", "compile", self.model.name, "--board", self.board, *self._optional()]
         words += ["--require-int8"] if self.require_int8 else []
         words += ["--selftest"] if self.selftest else []
+        words += ["--float16"] if self.float16 else []
         return shlex.join(words)
 
     def _optional(self) -> Iterator[str]:

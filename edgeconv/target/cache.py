@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +21,16 @@ class Cache:
     ways: int | None = None
     bandwidth: float | None = None
     others: float | None = None
+
+    def in_words(self, times: int) -> Cache:
+        """The cache, where all that it holds is counted as so many ``times`` its bytes."""
+        return replace(
+            self,
+            size=times * self.size,
+            line=times * self.line,
+            bandwidth=self.bandwidth and times * self.bandwidth,
+            others=self.others and times * self.others,
+        )
 
 
 # Taken where a board names no cache: what application cores have at least.

@@ -6,7 +6,8 @@ A row says what the emitter and the chooser must know of its header ``ec_isa_<na
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
 
 from edgeconv.ir.encoding import Encoding
 from edgeconv.target.byte_vectors import ByteVectors
@@ -28,6 +29,17 @@ HELIUM = (
 # of `features`, and a key of board files: a vector is computed in two halves, of which kernels
 # leave out the upper one
 HALVES = "halves"
+FLOAT16 = "float16"  # of `features`, and a key of board files: vectors of it
+# What of a board is the same for all elements.
+_OF_CORE = (
+    *("clock_hz", "loads_per_cycle", "loads_per_multiply_add", "load_cycles", "memory_cycles"),
+    *("in_order", "prefetch", "prefetch_far", "workspaces", "workspace_price", "features"),
+)
+# And what counts elements, or bytes, twice as much in words of two bytes.
+_IN_WORDS = (
+    *("macs_per_cycle", "line_bytes", "ram_bandwidth", "constants_bandwidth"),
+    "memory_bytes_per_cycle",
+)
 _HALF_VECTORS = "-DEC_HALF_VECTORS"  # what ISA headers call it
 _SOFT_RATE = 0.00377  # of `__aeabi_fmul` and `__aeabi_fadd` on a Cortex-M0: boards/microbit.toml
 C_INTEGERS = "ec_integers_portable.h"  # vectors of int32 in C, of one element
@@ -87,6 +99,7 @@ class Target:
     ``kernels``: its micro-kernels; the tile of strips (``ec_tile``), and what multiplies packed
     panels.  ``byte_rows``, ``dots``: what it does with vectors of int8 and with words of depthwise
     filters, what needs a feature first.  ``integers``: its header of vectors of int32.
+    ``float16``: the row of its vectors of that, whose kernels compute in words of two bytes.
     ``slack``: so much longer than its fastest plan, in parts of its time, a kernel that decodes
     element by element may take for less memory, code included.
     """
@@ -133,6 +146,21 @@ class Target:
     byte_rows: tuple[ByteVectors, ...] = field(default=(), compare=False, repr=False)
     dots: tuple[DotRow, ...] = field(default=(), compare=False, repr=False)
     integers: str = field(default=C_INTEGERS, compare=False, repr=False)
+    float16: Target | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def of_float16(self) -> Target | None:
+        """What kernels on vectors of float16 are chosen and priced by, on a core that has them: in
+        words of two bytes, of which its caches hold twice as many as of float32."""
+        row = self.float16
+        if row is None or FLOAT16 not in self.features:
+            return None
+        return replace(
+            row,
+            **{name: getattr(self, name) for name in _OF_CORE},
+            **{name: (rate := getattr(self, name)) and 2 * rate for name in _IN_WORDS},
+            caches=tuple(cache.in_words(2) for cache in self.caches),
+        )
 
     def decoding(self, encoding: Encoding) -> Decoding:
         """What an encoding costs; nothing if the row does not say."""
@@ -176,11 +204,16 @@ class Target:
         return tuple(row for row in self.multiplying("float32") if row.k_multiple == 1)
 
     @property
+    def all_kernels(self) -> tuple[MicroKernel, ...]:
+        """Its micro-kernels, and those of its vectors of float16."""
+        return (*self.kernels, *(self.float16.kernels if self.float16 else ()))
+
+    @property
     def feature_flags(self) -> tuple[str, ...]:
         """What compilers need for its features, beside ``flags``."""
-        rows = (row for row in self.micro_kernels if row.feature)
+        rows = (row for row in self.all_kernels if row.feature and self._able(row.feature))
         halves = (_HALF_VECTORS,) if self.halvable and HALVES in self.features else ()
-        return (*dict.fromkeys(flag for row in rows for flag in row.flags), *halves)
+        return (*_together(dict.fromkeys(flag for row in rows for flag in row.flags)), *halves)
 
     @property
     def tiles(self) -> tuple[Tile, ...]:
@@ -263,3 +296,18 @@ C_DECODINGS = (
     Decoding("int4", 4, 0, 0),
     Decoding(QUANTISED, 4, 4, 7),
 )
+
+
+def _together(flags: Iterable[str]) -> Iterator[str]:
+    """``flags`` with what each -march adds to one architecture in a single one: of two, compilers
+    heed the last."""
+    extensions: dict[str, dict[str, None]] = {}
+    others = []
+    for flag in flags:
+        base, *added = flag.split("+")
+        if base.startswith("-march="):
+            extensions.setdefault(base, {}).update(dict.fromkeys(added))
+        else:
+            others.append(flag)
+    yield from ("+".join((base, *added)) for base, added in extensions.items())
+    yield from others

@@ -17,6 +17,7 @@ from edgeconv.app.cli.param_types import (
     TEXT,
     Word,
     argument,
+    flag,
     option,
 )
 from edgeconv.base.arguments import (
@@ -136,6 +137,10 @@ def model_options() -> tuple[click.Parameter, ...]:
             click.Choice(OBJECTIVES),
             None,
             "of the choice of storage formats within those limits (latency, where it is predicted)",
+        ),
+        flag(
+            "--float16",
+            "compute on vectors of float16 where the core and kernels can, and keep results so",
         ),
         option(
             "--rounding",

@@ -200,6 +200,7 @@ class Planner:
             known=self._known,
             room=allowed.room,
             any_layout=options.input_layout == ANY_LAYOUT,
+            float16=(EVERY_LAYER,) if options.float16 else (),
         )
         return share_out(choice, board.target, self.machine)
 

@@ -31,6 +31,7 @@ class StorageFormat:
     weights are stored as they are.
     ``enumerator``: its name in ec_stored.h; "" where kernels do not read weights in it.
     ``written``: kernels encode results in it, so that run-time tensors can have it.
+    ``offered``: options name it; others are what some kernels' own elements are to others.
     """
 
     encoding: Encoding
@@ -44,6 +45,7 @@ class StorageFormat:
     units: Callable[[npt.NDArray[np.float32]], npt.NDArray[np.float32]] | None = None
     enumerator: str = ""
     written: bool = False
+    offered: bool = True
 
     @property
     def name(self) -> str:

@@ -17,6 +17,7 @@ from edgeconv.ir.encoding import FLOAT32 as FLOAT
 from edgeconv.ir.graph import Graph, Node, Tensor
 from edgeconv.ir.layout import CHANNELS_LAST, ROW_MAJOR, Layout
 from edgeconv.ir.request import Described
+from edgeconv.kernels import float16
 from edgeconv.kernels.algorithms import applicable
 from edgeconv.kernels.algorithms.problem import filters_as
 from edgeconv.kernels.algorithms.widening import widened
@@ -139,7 +140,7 @@ class Prices:
         if operator.lower is None:
             rule = f"on {self._target.name}"
             raise EdgeconvError("no kernel for operator", where=node.name, got=node.op, rule=rule)
-        offered = following(node, graph, operator.layouts(node, graph, self._target))
+        offered = following(node, graph, float16.layouts(node, graph, self._target))
         options = [option for option in offered if _is_convertible(option, node, graph)]
         options = self._as_described(node, graph, options)
         priced: dict[int, tuple[float, int]] = {}
@@ -234,9 +235,8 @@ class Prices:
         return known[key]
 
     def _lowered(self, node: Node, tensors: Mapping[str, Tensor]) -> Layer:
-        lower = operators()[node.op].lower
-        assert lower is not None
-        return lower(node, replace(self._empty, nodes=(node,), tensors=tensors), self._target)
+        graph = replace(self._empty, nodes=(node,), tensors=tensors)
+        return float16.lowered(node, graph, self._target)
 
     def _predicted(self, layer: Layer, tensors: Mapping[str, Tensor]) -> float:
         if _is_view(layer):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from math import inf
 
@@ -18,18 +18,18 @@ from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.ports import free_ports
 from edgeconv.ir.requantisation import EXACT
 from edgeconv.ir.request import Described, Workspace
+from edgeconv.kernels.float16 import lowered as kernel_call
 from edgeconv.kernels.algorithms import algorithms as known
 from edgeconv.kernels.algorithms import applicable
 from edgeconv.kernels.algorithms.base import Algorithm
 from edgeconv.kernels.algorithms.product_sums import PRODUCT
 from edgeconv.kernels.algorithms.scaling import common_scaling
 from edgeconv.kernels.algorithms.widening import widened
-from edgeconv.kernels.lowering.calls import constants_as_blobs
-from edgeconv.kernels.ops import operators
 from edgeconv.kernels.ops.attention import ATTENTION
 from edgeconv.search.choose.arena_limit import Room
 from edgeconv.search.choose.bit_for_bit import require
 from edgeconv.search.choose.channel_sums import with_channel_sums
+from edgeconv.search.choose.float16 import with_float16
 from edgeconv.search.choose.layouts import assign
 from edgeconv.search.choose.prices import Known
 from edgeconv.search.choose.product_places import with_places
@@ -136,6 +136,7 @@ def select(
     room: Room | None = None,
     any_layout: bool = False,
     described: Mapping[str, Described] | None = None,
+    float16: Collection[str] = (),
 ) -> Choice:
     """Choose layouts and kernels for ``target``.
 
@@ -158,6 +159,7 @@ def select(
     ``any_layout``: inputs and outputs have whatever layout is best, of those that pad nothing.
     ``described``: what is known of the kernel calls of layers, by their names, from the report of a
     choice that is made again; where a layer cannot be that, it is chosen as ever.
+    ``float16``: layers to compute on vectors of it, where they can be (``*``: all).
     Raises EdgeconvError for an operator without a kernel, for an algorithm that does not apply, and
     as `store_weights`, `store_tensors` and `bit_for_bit.require` do.
     """
@@ -178,6 +180,7 @@ def select(
     kept = {name: form for name, form in able.items() if {name, EVERY_LAYER} & (integers or set())}
     outputs = {**kept, **outputs}
     stored = _force_algorithms(store_tensors(stored, target, outputs), by_integers, target)
+    stored = with_float16(stored, target, float16)
     limited = _requested(stored, workspace or {}, described or {}, truncate=truncate)
     ports = free_ports(limited) if any_layout else frozenset[str]()
 
@@ -250,6 +253,4 @@ def _requested(
 
 def lowered(node: Node, graph: Graph, target: Target) -> Layer:
     """The kernel call of a node of an operator that has kernels (`assign` refuses all others)."""
-    lower = operators()[node.op].lower
-    assert lower is not None
-    return constants_as_blobs(lower(node, graph, target), graph)
+    return kernel_call(node, graph, target, blobs=True)

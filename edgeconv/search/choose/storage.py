@@ -40,7 +40,7 @@ def has_storage(node: Node) -> bool:
 
 def weight_formats() -> dict[str, StorageFormat]:
     """The formats that filters can be stored in, by name."""
-    return {name: entry for name, entry in formats().items() if entry.enumerator}
+    return {name: entry for name, entry in formats().items() if entry.enumerator and entry.offered}
 
 
 def stored_formats() -> frozenset[str]:

@@ -49,7 +49,7 @@ def folders() -> Mapping[str, Path]:
 
 def micro_kernels() -> tuple[MicroKernel, ...]:
     """The micro-kernels of all instruction sets, each once."""
-    return tuple(dict.fromkeys(row for target in TARGETS.values() for row in target.kernels))
+    return tuple(dict.fromkeys(row for target in TARGETS.values() for row in target.all_kernels))
 
 
 def _named() -> str:

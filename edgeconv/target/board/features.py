@@ -37,7 +37,7 @@ _WITH_DSP = ("-mcpu=cortex-m33", "-mcpu=cortex-m35p", "-mcpu=star-mc1")
 
 def detected(row: Target, host: Host) -> frozenset[str]:
     """The features of ``host`` for which there are micro-kernels."""
-    return frozenset(k.feature for k in row.kernels if k.feature and host.has(k.cpu_flags))
+    return frozenset(k.feature for k in row.all_kernels if k.feature and host.has(k.cpu_flags))
 
 
 def features_of(
@@ -50,7 +50,7 @@ def features_of(
     """
     stated = {kernel.feature for kernel in micro_kernels()} & data.keys()
     wanted = frozenset(name for name in stated if data[name])
-    for name in sorted(wanted - {kernel.feature for kernel in row.kernels}):
+    for name in sorted(wanted - {kernel.feature for kernel in row.all_kernels}):
         raise invalid(path, name, "true", f"no kernel for {row.name} multiplies {name}")
     return wanted | (detected(row, host) - stated if host else frozenset())
 

@@ -6,7 +6,7 @@ from edgeconv.target.advanced_simd import BY_CHANNEL, pairs
 from edgeconv.target.byte_vectors import ByteVectors
 from edgeconv.target.dot_row import DotRow
 from edgeconv.target.micro_kernel import Interleave, Lies, MicroKernel, int8_row, int16_row, tiles
-from edgeconv.target.targets import PANELS, QUANTISED, STRIPS, Decoding, Target
+from edgeconv.target.targets import FLOAT16, PANELS, QUANTISED, STRIPS, Decoding, Target
 
 _NAME = "neon"
 
@@ -73,8 +73,46 @@ _KERNELS = (
     pairs(_NAME, tiles((5, 4), (6, 3), (8, 2), (12, 1)), rate=1 / 2),
 )
 
+# Of float16, in words of two bytes: a vector has eight lanes, and so many channels are a block.
+# rows * vectors accumulators + rows pixels + two vectors of filters <= 32 registers, of which
+# pixels take some of the first sixteen alone.
+_FLOAT16 = ("-march=armv8.2-a+fp16",)
+_FLOAT16_CPU = ("fphp", "asimdhp")
+_HALVES = Target(
+    name="neon_float16",
+    arch="aarch64",
+    lanes=8,
+    align=16,
+    registers=32,
+    depthwise_rows=8,
+    runtime="neon_float16",
+    decodings=(Decoding("float32 of two words", 3, 2, 3),),
+    guard="__ARM_NEON",
+    kernels=(
+        MicroKernel(
+            *(_NAME, STRIPS, Lies.STRIDED),
+            tiles((6, 4), (8, 2), (7, 3), (14, 1), (2, 8)),
+            latency=8,
+            groups_per_load=8,
+            feature=FLOAT16,
+            flags=_FLOAT16,
+            cpu_flags=_FLOAT16_CPU,
+        ),
+        MicroKernel(
+            *(_NAME, PANELS, Lies.PACKED),
+            tiles((8, 3), (16, 1)),
+            latency=8,
+            row_multiple=8,
+            feature=FLOAT16,
+            flags=_FLOAT16,
+            cpu_flags=_FLOAT16_CPU,
+        ),
+    ),
+)
+
 TARGET = Target(
     name=_NAME,
+    float16=_HALVES,
     in_order_runtime="_in_order",
     arch="aarch64",
     lanes=4,

@@ -1,0 +1,55 @@
+"""Which layers compute on vectors of float16, and which tensors lie in memory so."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import replace
+
+from edgeconv.base.errors import UsageError
+from edgeconv.ir.candidate import HALF
+from edgeconv.ir.encoding import FLOAT16, FLOAT32
+from edgeconv.ir.graph import Graph, Node
+from edgeconv.kernels import float16
+from edgeconv.search.choose.storage import EVERY_LAYER
+from edgeconv.target.targets import Target
+
+
+def with_float16(graph: Graph, target: Target, layers: Collection[str]) -> Graph:
+    """``graph`` with the layers of these names (``*``: all that can) computed on vectors of
+    float16.  What only such layers write and read lies in memory as float16; inputs and outputs of
+    the network stay float32, and so does what another layer reads.
+
+    Raises EdgeconvError (exit status 2) where the core has no such vectors.
+    """
+    if not layers:
+        return graph
+    if target.of_float16 is None:
+        raise UsageError(
+            "--float16 needs a core that computes with it",
+            got=target.name,
+            rule="`float16 = true` in the board's file says that it does",
+        )
+    every = EVERY_LAYER in layers
+    nodes = tuple(
+        _asked(node) if (every or node.name in layers) and float16.able(node, graph) else node
+        for node in graph.nodes
+    )
+    asked = replace(graph, nodes=nodes)
+    fixed, readers = {*graph.inputs, *graph.outputs}, asked.consumers()
+    found = {
+        name: replace(graph[name], storage=FLOAT16)
+        for name, node in asked.producers().items()
+        if _computes(node)
+        and name not in fixed
+        and graph[name].storage == FLOAT32
+        and all(map(_computes, readers[name]))
+    }
+    return asked.with_tensors(found)
+
+
+def _asked(node: Node) -> Node:
+    return replace(node, request=replace(node.request, compute=HALF))
+
+
+def _computes(node: Node) -> bool:
+    return node.request.compute == HALF
