@@ -91,7 +91,7 @@ _HALVES = Target(
     kernels=(
         MicroKernel(
             *(_NAME, STRIPS, Lies.STRIDED),
-            tiles((6, 4), (8, 2), (7, 3), (14, 1), (2, 8)),
+            tiles((8, 2), (7, 3), (5, 4), (12, 1), (2, 6)),
             latency=8,
             groups_per_load=8,
             feature=FLOAT16,

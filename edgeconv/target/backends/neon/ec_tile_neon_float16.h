@@ -78,30 +78,42 @@ EC_INLINE void ec_tile_mac(ec_tile *tile, const void *a, int a_as, ptrdiff_t a_r
         ec_tile_mac1(tile, pixels, a_as, pixel, stored, fmt, mr, nv, lo, hi);
 }
 
-/* Channel by channel of packed pixels, eight of them a load, by lane.  mr is a multiple of eight. */
+/* One channel of packed pixels, eight of them a load, by lane.  mr is a multiple of eight. */
+EC_INLINE void ec_packed_mac1(ec_tile *tile, const ec_real *x_at, const ec_real *y_at, int mr, int nv)
+{
+    ec_vec y[EC_TILE_VECS];
+    EC_IN_ORDER();
+    EC_UNROLL
+    for (int j = 0; j < nv; j++)
+        y[j] = ec_load(y_at + j * EC_VL);
+    EC_UNROLL
+    for (int p = 0; p < mr; p += EC_VL) {
+        const ec_vec x = ec_load(x_at + p);
+        EC_UNROLL
+        for (int i = 0; i < EC_VL; i++) {
+            EC_UNROLL
+            for (int j = 0; j < nv; j++)
+                tile->acc[(p + i) * nv + j] = ec_fma_lane(tile->acc[(p + i) * nv + j], y[j], x, i);
+        }
+    }
+}
+
 #define EC_F32_MAC
 EC_INLINE void ec_f32_mac(ec_tile *tile, const void *a, ptrdiff_t a_row, ptrdiff_t a_k, const void *b, int depth,
                           int mr, int nv)
 {
     const ec_real *x_at = a, *y_at = b;
+    int k = 0;
     (void)a_row, (void)a_k; /* packed */
     EC_NO_UNROLL
-    for (int k = 0; k < depth; k++, x_at += mr, y_at += nv * EC_VL) {
-        ec_vec y[EC_TILE_VECS];
+    for (; k + 4 <= depth; k += 4, x_at += 4 * mr, y_at += 4 * nv * EC_VL) {
         EC_UNROLL
-        for (int j = 0; j < nv; j++)
-            y[j] = ec_load(y_at + j * EC_VL);
-        EC_UNROLL
-        for (int p = 0; p < mr; p += EC_VL) {
-            const ec_vec x = ec_load(x_at + p);
-            EC_UNROLL
-            for (int i = 0; i < EC_VL; i++) {
-                EC_UNROLL
-                for (int j = 0; j < nv; j++)
-                    tile->acc[(p + i) * nv + j] = ec_fma_lane(tile->acc[(p + i) * nv + j], y[j], x, i);
-            }
-        }
+        for (int i = 0; i < 4; i++)
+            ec_packed_mac1(tile, x_at + i * mr, y_at + i * nv * EC_VL, mr, nv);
     }
+    EC_NO_UNROLL
+    for (; k < depth; k++, x_at += mr, y_at += nv * EC_VL)
+        ec_packed_mac1(tile, x_at, y_at, mr, nv);
 }
 
 #include "ec_f32_lanes.h"
