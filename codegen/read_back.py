@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from edgeconv.codegen.weights import HEADER, Header, PlacedBlob, defect_of, layout
-from edgeconv.ir.candidate import EXACTLY
+from edgeconv.ir.candidate import EXACTLY, HALF
 from edgeconv.ir.choice import Blob, Choice, Layer
 from edgeconv.ir.encoding import FLOAT32
 from edgeconv.ir.filters import DYNAMIC, WEIGHTED, Filters
@@ -44,6 +44,8 @@ def read_back(choice: Choice, order: Sequence[int], image: Bytes) -> dict[str, F
         stored = {blob.name: places.places[index, blob.name] for blob in layer.blobs}
         rounded = "filters" in stored and stored["filters"].blob.storage != FLOAT32
         whole = layer.candidate and layer.candidate.compute in EXACTLY
+        if layer.compute == HALF and layer.routines:
+            continue  # its filters are transformed, and rounded then
         if rounded or (whole and layer.node.op in {*WEIGHTED, *DYNAMIC.values()}):
             found[layer.node.name] = _filters(layer, choice, stored, image)
     return found

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping
 
 from edgeconv.base.names import shortened
-from edgeconv.ir.candidate import FLOAT, IN_WHOLE_NUMBERS
+from edgeconv.ir.candidate import FLOAT, HALF, IN_WHOLE_NUMBERS
 from edgeconv.ir.choice import Choice
 from edgeconv.ir.element_types import FLOAT32
 from edgeconv.ir.filters import WEIGHTED
@@ -132,7 +132,7 @@ def port_notes(choice: Choice, asked: str) -> tuple[str, ...]:
 def winograd_notes(choice: Choice, promised: float) -> tuple[str, ...]:
     """Says how many convolutions are computed by Winograd's algorithm, how far each is off, and how
     far the outputs are ``promised`` to be at most."""
-    layers = [layer for layer in choice.layers if layer.algorithm == WINOGRAD]
+    layers = [each for each in choice.layers if each.algorithm == WINOGRAD and each.compute != HALF]
     if not layers:
         return ()
     counts = Counter(str(layer.plan["form"]) for layer in layers)

@@ -22,7 +22,7 @@ from edgeconv.base.closing import Closing
 from edgeconv.base.errors import EdgeconvError
 from edgeconv.base.progress import Progress, no_progress
 from edgeconv.codegen.read_back import ForeignImageError, read_back
-from edgeconv.ir.candidate import FLOAT, OPERANDS
+from edgeconv.ir.candidate import FLOAT, HALF, OPERANDS
 from edgeconv.ir.choice import Choice
 from edgeconv.ir.encoding import kind_of
 from edgeconv.ir.filters import DYNAMIC, WEIGHTED, Filters
@@ -136,11 +136,15 @@ def _with_rounded_inputs(
     for node in graph.nodes:
         form = computing.get(node.name, FLOAT32)
         if form != FLOAT32:
-            source, copy = node.inputs[0], f"{node.name} reads\0{node.inputs[0]}"
-            rounded[copy] = form
-            tensors[copy] = replace(graph[source], name=copy)
-            nodes.append(Node(copy, "Unary", (source,), (copy,)))
-            node = replace(node, inputs=(copy, *node.inputs[1:]))
+            copies: dict[str, str] = {}
+            for source in dict.fromkeys(node.inputs):
+                if not source or graph[source].is_constant or graph[source].dtype != FLOAT32:
+                    continue
+                copy = copies[source] = f"{node.name} reads\0{source}"
+                rounded[copy] = form
+                tensors[copy] = replace(graph[source], name=copy)
+                nodes.append(Node(copy, "Unary", (source,), (copy,)))
+            node = replace(node, inputs=tuple(copies.get(name, name) for name in node.inputs))
         nodes.append(node)
     return replace(graph, nodes=tuple(nodes), tensors=tensors), rounded
 
@@ -165,8 +169,11 @@ def _check_exact(project: Project, graph: Graph, found: Mapping[str, Filters]) -
     rounded = {
         layer["name"]
         for layer in project.report["layers"]
-        if layer["storage"]["weights"] in choose.stored_formats()
-        and not layer["storage"].get("exact")
+        if layer.get("compute") == HALF
+        or (
+            layer["storage"]["weights"] in choose.stored_formats()
+            and not layer["storage"].get("exact")
+        )
     }
     for node in graph.nodes:
         if node.op not in WEIGHTED or node.name in rounded or node.name not in found:
@@ -227,10 +234,12 @@ def _choice_of(
     graph = sums_as_decided(graph, {each["name"]: each["algorithm"] for each in layers})
     known = {node.name for node in graph.nodes}
     plain = {node.name for node in graph.nodes if "storage" not in node.attrs}
+    half: set[str] = set()
     for layer in layers:
         weights, output = layer["storage"]["weights"], kind_of(layer["storage"]["output"])
         exact = layer["storage"].get("exact") and layer["name"] not in plain
-        if layer["op"] in WEIGHTED and not exact:
+        half |= {layer["name"]} if layer.get("compute") == HALF else set()
+        if layer["op"] in WEIGHTED and not exact and layer["name"] not in half:
             storage[layer["name"]] = weights
         if layer["op"] in INSERTED:
             continue
@@ -263,6 +272,7 @@ def _choice_of(
             each["name"]: choose.Described(each["algorithm"], each["layout_in"], each["layout_out"])
             for each in layers
         },
+        float16=half,
     )
     return _streamed(project, choice, target)
 

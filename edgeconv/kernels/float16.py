@@ -8,6 +8,7 @@ back to bytes.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -20,12 +21,16 @@ from edgeconv.ir.encoding import FLOAT16, FLOAT32, TWO_WORDS
 from edgeconv.ir.filters import WEIGHTED
 from edgeconv.ir.graph import Graph, Node, Tensor
 from edgeconv.ir.work import CacheTraffic, Work
+from edgeconv.kernels.algorithms.winograd.lower import promised_error as winograd_error
 from edgeconv.kernels.lowering.calls import constants_as_blobs
 from edgeconv.kernels.lowering.options import LayoutOption
 from edgeconv.kernels.ops import operators
 from edgeconv.target.targets import Target
 
 LARGEST = float(np.finfo(np.float16).max)
+UNIT = float(np.finfo(np.float16).eps) / 2  # the largest relative error of a rounding
+_SIX_DEVIATIONS = 6 / math.sqrt(3)  # of an error anywhere within it
+MARGIN = 2.0  # for other inputs than those that Winograd's algorithm was measured on
 # What becomes of a vector without functions that are made of the bits of float32.
 _FUNCTIONS = frozenset(
     {
@@ -89,6 +94,19 @@ def lowered(node: Node, graph: Graph, target: Target, *, blobs: bool = False) ->
     layer = lower(node, seen, row)
     layer = constants_as_blobs(layer, seen) if blobs else layer
     return _in_bytes(layer) if half else layer
+
+
+def promised_error(layer: Layer, graph: Graph) -> float:
+    """What sums in float16 may make of a result, in parts of its largest: of n numbers that are
+    added one after the other n roundings, each of at most half a unit of the largest, whose sum is
+    as random as they are (Higham and Mary, "A new approach to probabilistic rounding error
+    analysis", 2019), within six of its standard deviations; and what Winograd's algorithm does,
+    twice as much as was measured on its own filters."""
+    own = MARGIN * winograd_error(layer, graph) if layer.algorithm == "winograd" else 0.0
+    outputs = max(graph[layer.node.output].size, 1)
+    read = [graph[name].size for name in layer.node.inputs if name and not graph[name].is_constant]
+    summed = max(layer.macs / outputs, max(read, default=1) / outputs, 1.0)
+    return own + _SIX_DEVIATIONS * UNIT * math.sqrt(summed)
 
 
 def _row(target: Target) -> Target:

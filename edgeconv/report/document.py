@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Any
 
 from edgeconv.base.arguments import SPEED
-from edgeconv.ir.candidate import FLOAT, IN_WHOLE_NUMBERS, INTEGERS
+from edgeconv.ir.candidate import FLOAT, HALF, IN_WHOLE_NUMBERS, INTEGERS
 from edgeconv.ir.choice import Choice, Layer, Search, tensor_bytes
 from edgeconv.ir.filters import WEIGHTED
 from edgeconv.ir.graph import Graph, Tensor
@@ -19,6 +19,7 @@ from edgeconv.ir.ports import PortFacts, port_facts
 from edgeconv.ir.requantisation import EXACT
 from edgeconv.ir.step import Step
 from edgeconv.kernels.algorithms.no_integers import Reason
+from edgeconv.kernels.float16 import promised_error
 from edgeconv.model.frontend.cut import WHOLE, Cut
 from edgeconv.report.numbers import finite
 from edgeconv.report.regions import arena_map, placed, region_rows, sizes_of
@@ -253,7 +254,8 @@ def _layer(layer: Layer, graph: Graph, memory: MemoryMap, predicted: LayerPredic
     stored = [str(blob.storage) for blob in layer.blobs if blob.name == "filters"]
     if layer.blobs and layer.candidate and layer.candidate.compute in IN_WHOLE_NUMBERS:
         stored = [INTEGERS]  # maybe among other words
-    compute = layer.candidate.compute if layer.candidate else FLOAT
+    compute = layer.candidate.compute if layer.candidate else layer.compute
+    half = {"error": float(f"{promised_error(layer, graph):.2g}")} if compute == HALF else {}
     storages = stored or sorted({str(blob.storage) for blob in layer.blobs})
     return {
         "name": node.name,
@@ -269,6 +271,7 @@ def _layer(layer: Layer, graph: Graph, memory: MemoryMap, predicted: LayerPredic
             **({"exact": True} if _is_exact(layer) else {}),  # no rounding: as the model has
         },
         **({"compute": compute} if compute != FLOAT else {}),
+        **half,
         "weight_bytes": sum(blob.bytes for blob in layer.blobs),
         "output_bytes": tensor_bytes(output),  # of one worker's ring
         "workspace_bytes": layer.workspace_bytes,

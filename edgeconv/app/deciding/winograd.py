@@ -11,6 +11,7 @@ from functools import partial
 from edgeconv.app.deciding.output_error import OutputError, without_rounding
 from edgeconv.base.arguments import DEFAULT_TOLERANCE
 from edgeconv.base.progress import Progress, no_progress
+from edgeconv.ir.candidate import HALF
 from edgeconv.ir.choice import Choice
 from edgeconv.ir.filters import WEIGHTED
 from edgeconv.ir.graph import Graph, Node
@@ -119,7 +120,8 @@ class WinogradDecision:
         Raises EdgeconvError where ``--winograd-error`` is given and ONNX Runtime is not installed
         (exit status 3) or refuses the network.
         """
-        if self._settled or not any(layer.algorithm == NAME for layer in choice.layers):
+        own = (layer for layer in choice.layers if layer.compute != HALF)
+        if self._settled or not any(layer.algorithm == NAME for layer in own):
             return False
         self._settled, before = True, self.forms(graph)
         if not has_runtime() and self.options.winograd_error is None:
@@ -176,7 +178,7 @@ class WinogradDecision:
         errors = {
             layer.node.name: float(f"{promised_error(layer, choice.graph):.2g}")
             for layer in choice.layers
-            if layer.algorithm == NAME
+            if layer.algorithm == NAME and layer.compute != HALF
         }
         if not errors:
             return report

@@ -17,6 +17,7 @@ from edgeconv.codegen.amalgamate import amalgamate
 from edgeconv.codegen.emit import EmitOptions, emit
 from edgeconv.codegen.weights import WeightImage, write
 from edgeconv.ir.choice import Choice
+from edgeconv.ir.encoding import FLOAT16
 from edgeconv.ir.memory import MemoryMap
 from edgeconv.kernels.storage import formats
 from edgeconv.run.build.compile import compile_project
@@ -27,13 +28,14 @@ from edgeconv.target.board import Board
 Bytes = npt.NDArray[np.uint8]
 Floats = npt.NDArray[np.float32]
 NAME = "calibrated"
+HALF = -3  # of ``Library.formats``: float16, which the runtime's formats are not
 GRID = -2  # of ``Library.formats``: as the layer's row of ``Library.grids`` has it
 FLAGS = ("-fPIC", f"-D{NAME.upper()}_TRACE", f"-D{NAME.upper()}_NO_CRC")
 
 
 def rounding_formats() -> tuple[str, ...]:
     """The formats that results can be rounded to while the network runs."""
-    stored = {name: form for name, form in formats().items() if form.enumerator}
+    stored = {name: form for name, form in formats().items() if form.enumerator and form.offered}
     return tuple(
         name for name, form in stored.items() if name != "float32" and not Codebook(form).is_even
     )
@@ -135,7 +137,7 @@ class Library:
 
 def format_numbers() -> Mapping[str, int]:
     """What ``Library.formats`` holds, by format name."""
-    return {"float32": -1} | {name: i for i, name in enumerate(rounding_formats())}
+    return {"float32": -1, str(FLOAT16): HALF} | {name: i for i, name in enumerate(rounding_formats())}
 
 
 def _hook(truncate: bool) -> str:
@@ -146,7 +148,7 @@ def _hook(truncate: bool) -> str:
         [
             "#include <math.h>\n",
             f"#define HOOK_TRACE {NAME}_trace\n#define HOOK_FORMATS(f) {cases}\n",
-            f"#define HOOK_GRID {GRID}\n",
+            f"#define HOOK_GRID {GRID}\n#define HOOK_HALF {HALF}\n",
             *amalgamate("ec_isa_portable.h", (), stored=True, truncate=truncate),
             (resources.files("edgeconv.search.calibration") / "hook.c").read_text(encoding="utf-8"),
         ]

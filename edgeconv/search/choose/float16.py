@@ -10,8 +10,14 @@ from edgeconv.ir.candidate import HALF
 from edgeconv.ir.encoding import FLOAT16, FLOAT32
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.kernels import float16
+from edgeconv.kernels.algorithms.packing import weights_of
+from edgeconv.kernels.algorithms.winograd.forms import least_error
 from edgeconv.search.choose.storage import EVERY_LAYER
 from edgeconv.target.targets import Target
+
+# What a form of Winograd's algorithm may be off by, in parts of a layer's largest output; sums of
+# as many products in float16, one after the other, are off by a third of it.
+LAYER_ERROR = 1e-2
 
 
 def with_float16(graph: Graph, target: Target, layers: Collection[str]) -> Graph:
@@ -31,7 +37,7 @@ def with_float16(graph: Graph, target: Target, layers: Collection[str]) -> Graph
         )
     every = EVERY_LAYER in layers
     nodes = tuple(
-        _asked(node) if (every or node.name in layers) and float16.able(node, graph) else node
+        _asked(node, graph) if (every or node.name in layers) and float16.able(node, graph) else node
         for node in graph.nodes
     )
     asked = replace(graph, nodes=nodes)
@@ -47,8 +53,14 @@ def with_float16(graph: Graph, target: Target, layers: Collection[str]) -> Graph
     return asked.with_tensors(found)
 
 
-def _asked(node: Node) -> Node:
-    return replace(node, request=replace(node.request, compute=HALF))
+def _asked(node: Node, graph: Graph) -> Node:
+    """``node``, to be computed so, and of Winograd's forms in those that float16 is accurate enough
+    for."""
+    asked, forms = node.request, node.request.winograd_forms
+    if forms:
+        weights, strides = weights_of(node, graph), node.attrs["strides"]
+        forms = least_error(forms, weights, strides, LAYER_ERROR)
+    return replace(node, request=replace(asked, compute=HALF, winograd_forms=forms))
 
 
 def _computes(node: Node) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +18,8 @@ from edgeconv.ir.winograd_form import Nested, plain
 from edgeconv.kernels.algorithms.winograd.plan import routine_of
 from edgeconv.kernels.algorithms.winograd.toom_cook import matrices, nested
 
-Floats = npt.NDArray[np.float32]
+Floats = npt.NDArray[np.float32]  # or float16, where kernels compute in that
+Number = type[np.float32] | type[np.float16]
 TILES, MOST_FILTERS = 8, 16  # what is tried of a layer: some 4,600 outputs of F(6x6, 3x3)
 
 
@@ -43,15 +45,15 @@ class Trial:
         with np.errstate(over="ignore", invalid="ignore"):
             return Trial(some, tiles, direct(some, tiles))
 
-    def error(self, form: Nested) -> float:
-        """The largest difference of an output, in parts of the largest output; infinite where
-        float32 does not hold what is computed on the way."""
+    def error(self, form: Nested, number: Number = np.float32) -> float:
+        """The largest difference of an output, in parts of the largest output, of kernels whose
+        vectors hold a ``number``; infinite where that does not hold what is computed on the way."""
         down, across = form.down, form.across
         tiles = self.tiles[:, :, : down.products, : across.products]
         exact = self.exact[:, :, : down.outputs, : across.outputs]
         largest = float(np.abs(exact).max())
         with np.errstate(over="ignore", invalid="ignore"):
-            found = winograd(form, self.filters, tiles)
+            found = winograd(form, self.filters, tiles, number)
             error = float(np.abs(found - exact).max()) / largest if largest else 0.0
         return error if math.isfinite(error) else math.inf
 
@@ -80,15 +82,17 @@ def direct(weights: Floats, tiles: Floats) -> npt.NDArray[np.float64]:
     return found.transpose(1, 0, 2, 3)
 
 
-def winograd(form: Nested, weights: Floats, tiles: Floats) -> npt.NDArray[np.float64]:
-    """It as kernels compute it in float32."""
+def winograd(
+    form: Nested, weights: Floats, tiles: Floats, number: Number = np.float32
+) -> npt.NDArray[np.float64]:
+    """It as kernels compute it whose vectors hold a ``number``."""
     down, across = matrices(form.down).of_filter, matrices(form.across).of_filter
-    filters = nested(down, across, weights).astype(np.float32).swapaxes(0, 1).copy()
-    inputs = _both(form, "input", tiles).swapaxes(0, 1).copy()
+    filters = nested(down, across, weights).astype(number).swapaxes(0, 1).copy()
+    inputs = _both(form, "input", tiles.astype(number)).swapaxes(0, 1).copy()
     if form.summed > 1:  # the micro-kernel sums rows as it does channels
         filters, inputs = _rows_as_channels(filters), _rows_as_channels(inputs)
         form = replace(form, down=plain(1))
-    sums = np.zeros((len(tiles), *filters.shape[1:]), np.float32)
+    sums = np.zeros((len(tiles), *filters.shape[1:]), number)
     exact = np.empty(sums.shape)
     for some, tile in zip(filters, inputs, strict=True):  # channel by channel
         _add_fused(some, tile[:, None], sums, exact)
@@ -111,7 +115,7 @@ def _both(form: Nested, side: str, values: Floats) -> Floats:
 
 
 def _add_fused(
-    a: Floats | np.float32, b: Floats, sums: Floats, exact: npt.NDArray[np.float64]
+    a: Floats | np.floating[Any], b: Floats, sums: Floats, exact: npt.NDArray[np.float64]
 ) -> None:
     """Add a * b to ``sums``, rounded once; the same bits on every machine, as products of matrices
     are not.  ``exact``: as large, to compute in."""
@@ -127,6 +131,6 @@ def _run(code: Routine, values: Floats, axis: int) -> Floats:
     for each in code.sums:
         total = np.zeros_like(known["x0"])
         for factor, name in each.terms:
-            _add_fused(np.float32(factor), known[name], total, exact)
+            _add_fused(total.dtype.type(factor), known[name], total, exact)
         known[each.name] = total
     return np.stack([known[name] for name in code.outputs], axis)

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from edgeconv.ir.winograd_form import Nested, WinogradForm, plain, winograd_form
-from edgeconv.kernels.algorithms.winograd.error import Trial, filters_tried
+from edgeconv.kernels.algorithms.winograd.error import Number, Trial, filters_tried
 from edgeconv.kernels.algorithms.winograd.phases import of_filters, phases_of
 
 Floats = npt.NDArray[np.float32]
@@ -34,10 +34,11 @@ POINTS: dict[int, tuple[tuple[int | str, ...], ...]] = {
     ),
 }
 _MOST = 4096  # layers whose errors are kept, with the filters they were measured on
-_tried: dict[Hashable, tuple[object, Trial, dict[Nested, float]]] = {}
+_Errors = dict[tuple[Nested, Number], float]
+_tried: dict[Hashable, tuple[object, Trial, _Errors]] = {}
 # The same by the numbers themselves: filters are folded anew with every graph that is made of a
 # model, and a trial takes as long as all other choices of a small network.
-_trials: dict[Hashable, tuple[Trial, dict[Nested, float]]] = {}
+_trials: dict[Hashable, tuple[Trial, _Errors]] = {}
 
 
 def forms_for(
@@ -86,7 +87,27 @@ def accurate(weights: Floats, most: float, strides: Sequence[int] = (1, 1)) -> t
     return tuple(found)
 
 
-def error_of(form: Nested, weights: Floats, strides: Sequence[int] = (1, 1)) -> float:
+def least_error(
+    forms: Sequence[Nested], weights: Floats, strides: Sequence[int], most: float
+) -> tuple[Nested, ...]:
+    """Of the sizes of ``forms`` those that float16 computes with an error of at most ``most``, each
+    at the points of least error."""
+    sizes = {str(form) for form in forms}
+    found = []
+    for each in forms_for(*weights.shape[2:], strides=strides):
+        own = [form for form in each if str(form) in sizes]
+        errors = {form: error_of(form, weights, strides, np.float16) for form in own}
+        best = min(own, key=errors.__getitem__, default=None)
+        found += [best] if best and errors[best] <= most else []
+    return tuple(found)
+
+
+def error_of(
+    form: Nested,
+    weights: Floats,
+    strides: Sequence[int] = (1, 1),
+    number: Number = np.float32,
+) -> float:
     """The error of a form on filters (out_c, in_c, rows, columns) which have these ``strides``, in
     parts of the largest output (`Trial.error`); all forms on the same random numbers."""
     key = id(weights), tuple(strides)
@@ -106,6 +127,7 @@ def error_of(form: Nested, weights: Floats, strides: Sequence[int] = (1, 1)) -> 
             _trials[content] = Trial.of(filters, outputs), {}
         _tried[key] = weights, *_trials[content]
     _, trial, errors = _tried[key]
-    if form not in errors:
-        errors[form] = trial.error(form)
-    return errors[form]
+    own_key = form, number
+    if own_key not in errors:
+        errors[own_key] = trial.error(form, number)
+    return errors[own_key]

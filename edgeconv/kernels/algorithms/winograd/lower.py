@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from edgeconv.ir.candidate import HALF
 from edgeconv.ir.choice import Layer, Param
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.straight_line import Routine
@@ -39,7 +40,8 @@ def promised_error(layer: Layer, graph: Graph) -> float:
     """The error of a layer that `lower` has made, measured on its own filters."""
     assert isinstance(layer.candidate, ConvCandidate), layer.node.name
     weights, strides = weights_of(layer.node, graph), layer.node.attrs["strides"]
-    return error_of(layer.candidate.plan.form, weights, strides)
+    number = np.float16 if layer.compute == HALF else np.float32
+    return error_of(layer.candidate.plan.form, weights, strides, number)
 
 
 def order_of(problem: ConvProblem, plan: WinogradPlan, in_c: int, lanes: int) -> FilterOrder:
