@@ -12,7 +12,7 @@ from functools import cache
 
 from edgeconv.kernels.headers import runtime
 
-_WORD = re.compile(r"\b(?:ec_|EC_)\w+|\bfloat\b")
+_WORD = re.compile(r"\b(?:ec_|EC_)\w*|\bfloat\b")
 _REAL = "ec_real"  # the type of elements, as the ISA's header says
 _NATIVE = "EC_F32"  # how kernels call the format of their own elements
 _OWN_NAMES = {_NATIVE: "EC_H_F16", "float": "ec_h_real", _REAL: "ec_h_real"}

@@ -30,7 +30,7 @@ EC_INLINE void ec_matmul_tile(const ec_matmul *spec, const ec_epilogue epilogue,
         if (tail == EC_VL) {
             ec_tile_mac(&tile, column, spec->a_as, spec->k, 1, row, spec->b_as, 1, mr, nv, 0, mr);
         } else { /* behind the last column may lie no memory */
-            _Alignas(EC_VL * 4) float whole[EC_TILE_VECS * EC_VL];
+            _Alignas(EC_VL * sizeof(float)) float whole[EC_TILE_VECS * EC_VL];
             EC_UNROLL
             for (int j = 0; j < nv; j++)
                 ec_store(whole + j * EC_VL,

@@ -252,7 +252,7 @@ EC_INLINE void ec_row_mac_prefetch(int row, ec_sums *tile, const char *a, ptrdif
                                    ptrdiff_t a_k, const char *b, int depth, ec_prefetch *prefetch, int mr,
                                    int nv)
 {
-    const ptrdiff_t b_k = (ptrdiff_t)nv * EC_VL * 4; /* a group is a word */
+    const ptrdiff_t b_k = (ptrdiff_t)nv * EC_VL * (ptrdiff_t)sizeof(float); /* a group is a word */
     for (int k = 0; k < depth; k += prefetch->few) {
         for (int i = 0; i < prefetch->lines && prefetch->next < prefetch->end; i++) {
             if (prefetch->near)

@@ -156,7 +156,7 @@ EC_NEST void ec_winograd_pack(const ec_winograd spec, const void *in, ec_winogra
 EC_INLINE void ec_winograd_mac_prefetch(const ec_winograd spec, ec_sums *sums, const char *a, const char *b,
                                         int channels, int first, int nv)
 {
-    const ptrdiff_t a_k = 4 * (ptrdiff_t)spec.mr, b_k = 4 * (ptrdiff_t)nv * EC_VL;
+    const ptrdiff_t a_k = EC_WORD * (ptrdiff_t)spec.mr, b_k = EC_WORD * (ptrdiff_t)nv * EC_VL;
     EC_NO_UNROLL
     for (int c = 0; c < channels; c += EC_PREFETCH_CHANNELS) {
         EC_UNROLL
@@ -167,7 +167,7 @@ EC_INLINE void ec_winograd_mac_prefetch(const ec_winograd spec, ec_sums *sums, c
             for (int i = 0; i < EC_PREFETCH_CHANNELS * b_k; i += EC_LINE_BYTES)
                 EC_PREFETCH_L1(b + c * b_k + spec.prefetch_filters + i);
         }
-        ec_row_mac(spec.micro_kernel, sums, a + c * a_k, 4, a_k, b + c * b_k,
+        ec_row_mac(spec.micro_kernel, sums, a + c * a_k, EC_WORD, a_k, b + c * b_k,
                    ec_min_i(EC_PREFETCH_CHANNELS, channels - c), spec.mr, nv);
     }
 }
@@ -189,7 +189,7 @@ EC_INLINE void ec_winograd_mac(const ec_winograd spec, ec_sums *sums, const floa
     switch (first ? spec.fetching : EC_PREFETCH_NOTHING) {
     case EC_PREFETCH_NEXT: {
         const char *const next = b + EC_WINOGRAD_PREFETCH;
-        const int bytes = nv * EC_VL * 4; /* of a channel */
+        const int bytes = nv * EC_VL * EC_WORD; /* of a channel */
         ec_prefetch prefetch = {.next = next, .end = next + (ptrdiff_t)channels * bytes,
                                 .lines = ec_ceil_div(EC_WINOGRAD_FEW * bytes, EC_LINE_BYTES),
                                 .few = EC_WINOGRAD_FEW};
@@ -241,8 +241,8 @@ EC_INLINE int ec_winograd_channels(const ec_winograd spec)
 EC_INLINE void ec_winograd_multiply(const ec_winograd spec, const float *panel, const float *filters,
                                     const int32_t *first, float *sums, int nv)
 {
-    const ptrdiff_t a_row = spec.packed ? 4 : 4 * (ptrdiff_t)spec.line;
-    const ptrdiff_t a_k = spec.packed ? 4 * (ptrdiff_t)spec.mr : 4;
+    const ptrdiff_t a_row = spec.packed ? EC_WORD : EC_WORD * (ptrdiff_t)spec.line;
+    const ptrdiff_t a_k = spec.packed ? EC_WORD * (ptrdiff_t)spec.mr : EC_WORD;
     const ptrdiff_t a_summed = (ptrdiff_t)spec.across * spec.line;
 #ifdef EC_MEMORY_SUMS
     ec_jobs jobs;
@@ -262,7 +262,7 @@ EC_INLINE void ec_winograd_multiply(const ec_winograd spec, const float *panel, 
                 for (int run = 0; run < depth.runs; run++, b += b_run)
                     ec_winograd_mac(spec, &of,
                                     panel + tile * (ptrdiff_t)spec.line + row * a_summed +
-                                        run * depth.apart * a_k / 4,
+                                        run * depth.apart * a_k / EC_WORD,
                                     a_row, a_k, b, depth.channels, tile == 0, nv);
             ec_row_save(spec.micro_kernel, &of, sums, spec.mr, nv);
             sums += spec.mr * nv * EC_VL;
@@ -362,7 +362,7 @@ EC_INLINE void ec_winograd_run(const ec_winograd spec, const ec_epilogue epilogu
                                const ec_winograd_operands operands EC_WORKER(, int strip0, int strip1, int nv0, int nv1))
 {
     const ptrdiff_t size = (ptrdiff_t)spec.in_h * spec.in_w;
-    const ptrdiff_t of_group = 4 * ec_ceil_div(spec.in_c, EC_VL) * EC_VL * size; /* bytes of float32 */
+    const ptrdiff_t of_group = EC_WORD * ec_ceil_div(spec.in_c, EC_VL) * EC_VL * size; /* bytes */
     for (int image = 0; image < spec.batch; image++)
         for (int group = 0; group < spec.groups; group++) {
             const char *const in = (const char *)operands.in +

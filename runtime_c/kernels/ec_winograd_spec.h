@@ -4,6 +4,8 @@
 
 /* Inputs of a tile in either direction, and in all, at most. */
 enum { EC_WINOGRAD_SIDE = 10, EC_WINOGRAD_TILE = 64 };
+/* Bytes of a word of the panel, of filters and of sums. */
+enum { EC_WORD = sizeof(float) };
 /* Bytes from filters that are multiplied to those that are fetched meanwhile, and steps at a time. */
 enum { EC_WINOGRAD_PREFETCH = 8192, EC_WINOGRAD_FEW = 2 };
 
