@@ -20,6 +20,7 @@ from edgeconv.ir.choice import Blob, Layer, Param
 from edgeconv.ir.encoding import FLOAT16, FLOAT32, TWO_WORDS
 from edgeconv.ir.filters import WEIGHTED
 from edgeconv.ir.graph import Graph, Node, Tensor
+from edgeconv.ir.request import Request
 from edgeconv.ir.work import CacheTraffic, Work
 from edgeconv.kernels.algorithms.winograd.lower import promised_error as winograd_error
 from edgeconv.kernels.lowering.calls import constants_as_blobs
@@ -81,7 +82,8 @@ def layouts(node: Node, graph: Graph, target: Target) -> Sequence[LayoutOption]:
     entry = operators()[node.op]
     if not computes(node, graph):
         return entry.layouts(node, graph, target)
-    return entry.layouts(node, _in_words(graph), _row(target))
+    found = entry.layouts(_limited(node, 2), _in_words(graph), _row(target))
+    return [replace(option, request=_bytes_asked(option, node)) for option in found]
 
 
 def lowered(node: Node, graph: Graph, target: Target, *, blobs: bool = False) -> Layer:
@@ -91,9 +93,24 @@ def lowered(node: Node, graph: Graph, target: Target, *, blobs: bool = False) ->
     assert lower is not None, node.op
     half = computes(node, graph)
     seen, row = (_in_words(graph), _row(target)) if half else (graph, target)
-    layer = lower(node, seen, row)
+    layer = lower(_limited(node, 2) if half else node, seen, row)
     layer = constants_as_blobs(layer, seen) if blobs else layer
-    return _in_bytes(layer) if half else layer
+    return _in_bytes(layer, node) if half else layer
+
+
+def _limited(node: Node, times: int) -> Node:
+    """``node`` with so many ``times`` the workspace that is asked of it."""
+    limit = node.request.workspace
+    if not limit.most or limit.most == math.inf:
+        return node
+    limit = replace(limit, most=times * limit.most)
+    return replace(node, request=replace(node.request, workspace=limit))
+
+
+def _bytes_asked(option: LayoutOption, node: Node) -> Request | None:
+    """What ``option`` asks of ``node``, its workspace in bytes."""
+    asked = option.request
+    return None if asked is None else replace(asked, workspace=node.request.workspace)
 
 
 def promised_error(layer: Layer, graph: Graph) -> float:
@@ -129,8 +146,8 @@ def _tensor(tensor: Tensor) -> Tensor:
     return replace(tensor, storage=TWO_WORDS) if tensor.storage == FLOAT32 else tensor
 
 
-def _in_bytes(layer: Layer) -> Layer:
-    """``layer``, whose words are of two bytes."""
+def _in_bytes(layer: Layer, node: Node) -> Layer:
+    """The ``layer`` of ``node``, whose words are of two bytes."""
     work = replace(
         layer.work,
         weight_bytes=layer.work.weight_bytes / 2,
@@ -143,6 +160,7 @@ def _in_bytes(layer: Layer) -> Layer:
         work=work,
         workspace_bytes=-(-layer.workspace_bytes // 2),
         candidate=_candidate(layer.candidate) if layer.candidate else None,
+        node=node,
         aliases=tuple(replace(alias, offset=alias.offset // 2) for alias in layer.aliases),
         compute=HALF,
     )

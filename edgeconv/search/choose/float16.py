@@ -40,17 +40,36 @@ def with_float16(graph: Graph, target: Target, layers: Collection[str]) -> Graph
         _asked(node, graph) if (every or node.name in layers) and float16.able(node, graph) else node
         for node in graph.nodes
     )
-    asked = replace(graph, nodes=nodes)
+    asked = _with_inputs(replace(graph, nodes=nodes))
     fixed, readers = {*graph.inputs, *graph.outputs}, asked.consumers()
     found = {
-        name: replace(graph[name], storage=FLOAT16)
+        name: replace(asked[name], storage=FLOAT16)
         for name, node in asked.producers().items()
         if _computes(node)
         and name not in fixed
-        and graph[name].storage == FLOAT32
+        and asked[name].storage == FLOAT32
         and all(map(_computes, readers[name]))
     }
     return asked.with_tensors(found)
+
+
+def _with_inputs(graph: Graph) -> Graph:
+    """``graph`` with a copy in float16 of every float32 tensor of which such convolutions make
+    sums, each element of it many times."""
+    nodes: list[Node] = []
+    tensors = dict(graph.tensors)
+    made, copies = graph.producers(), dict[str, str]()
+    for node in graph.nodes:
+        source = node.inputs[0] if node.op == "Conv" and _computes(node) else ""
+        if source and not (source in made and _computes(made[source])):
+            if source not in copies:
+                copies[source] = copy = f"{source}:{HALF}"
+                tensors[copy] = replace(graph[source], name=copy)
+                own = Node(f"{HALF} {source}", "Unary", (source,), (copy,))
+                nodes.append(replace(own, request=replace(own.request, compute=HALF)))
+            node = replace(node, inputs=(copies[source], *node.inputs[1:]))
+        nodes.append(node)
+    return replace(graph, nodes=tuple(nodes), tensors=tensors)
 
 
 def _asked(node: Node, graph: Graph) -> Node:
