@@ -16,7 +16,7 @@ from edgeconv.codegen.c_names import c_comment, prefix
 from edgeconv.codegen.comments import comment, of_streaming, of_trace
 from edgeconv.codegen.cross import Cross
 from edgeconv.codegen.functions import MANY, Function, FunctionTable, environment
-from edgeconv.codegen.instances import on_float16, without_common
+from edgeconv.codegen.instances import headers_on_float16
 from edgeconv.codegen.ports import run_parameters
 from edgeconv.codegen.pruning import pruned
 from edgeconv.codegen.results import CHECKS, SCALABLE, SELFTEST, THREADS, results
@@ -291,15 +291,13 @@ class _Emitter:
         if not calls or row is None:
             return
         routines = [routine for call in calls for routine in call.layer.routines]
-        headers = amalgamate(
-            row.header,
+        yield from headers_on_float16(
+            row,
             merge_headers(call.layer.headers for call in calls if call.code),
-            stored=True,
-            routines=routines_header(self.env, routines),
+            routines_header(self.env, routines),
             workers=self.threads > 1,
             line_bytes=self.choice.line_bytes,
         )
-        yield from map(on_float16, without_common(headers))
 
     def _scaling(self) -> str:
         """The scaling of the sums of all layers in integers."""

@@ -7,10 +7,13 @@ the type of elements in the place of ``float``; what ec_common.h defines is of n
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import cache
 
+from edgeconv.codegen.amalgamate import amalgamate
 from edgeconv.kernels.headers import runtime
+from edgeconv.target.cache import ASSUMED_LINE
+from edgeconv.target.targets import Target
 
 _WORD = re.compile(r"\b(?:ec_|EC_)\w*|\bfloat\b")
 _REAL = "ec_real"  # the type of elements, as the ISA's header says
@@ -40,6 +43,22 @@ def on_float16(text: str) -> str:
     return _WORD.sub(renamed, text)
 
 
-def without_common(sections: Iterable[str]) -> Iterable[str]:
-    """What `amalgamate` makes, without the header that all instances share."""
-    return (text for text in sections if f" Begin {_COMMON} " not in text)
+def headers_on_float16(
+    row: Target,
+    kernels: Iterable[str],
+    routines: str,
+    *,
+    workers: bool = False,
+    line_bytes: int = ASSUMED_LINE,
+) -> Iterator[str]:
+    """What `amalgamate` makes of ``kernels`` and ``routines``, on the vectors of float16 that
+    ``row`` has; without the header that all instances share."""
+    made = amalgamate(
+        row.header,
+        kernels,
+        stored=True,
+        routines=routines,
+        workers=workers,
+        line_bytes=line_bytes,
+    )
+    return (on_float16(text) for text in made if f" Begin {_COMMON} " not in text)

@@ -293,7 +293,7 @@ def _play(build: Build, batch: Sequence[Task], binary: Path, sizes: Sequence[int
 
 def run_batch(build: Build, convolutions: Sequence[Convolution], scope: Scope) -> Report:
     """Compile what ``scope`` asks for of these convolutions into one program and run it."""
-    report, program, lowered = Report(), Program(build.target.lanes), []
+    report, program, lowered = Report(), Program(build.target), []
     start = time.monotonic()
     for conv in convolutions:
         tasks = tasks_of(conv, build.target, scope)

@@ -12,9 +12,8 @@ from edgeconv.ir.activation import NONE, Activation
 from edgeconv.ir.choice import Layer
 from edgeconv.ir.graph import Epilogue, Graph, Node, Tensor
 from edgeconv.ir.request import NOTHING, Request
-from edgeconv.kernels.lowering.calls import constants_as_blobs
+from edgeconv.kernels import float16
 from edgeconv.kernels.lowering.options import LayoutOption
-from edgeconv.kernels.ops import operators
 from edgeconv.kernels.storage import format_called
 from edgeconv.target.targets import Target
 from tests.ir_interpreter import evaluate
@@ -120,13 +119,11 @@ class Spec:
 
         ``expected``: for who has asked the interpreter already.
         """
-        operator = operators()[self.op]
-        assert operator.lower is not None
         graph, values = self.graph()
         (node,), tensors = graph.nodes, graph.tensors
         expected = self.expected() if expected is None else expected
         made = []
-        for option in self.options or operator.layouts(node, graph, target):
+        for option in self.options or float16.layouts(node, graph, target):
             decided = {
                 **dict(zip(node.reads(), option.reads, strict=True)),
                 "out": option.writes[0],
@@ -137,8 +134,7 @@ class Spec:
             shapes = " ".join(str(list(t.shape)) for t in tensors.values() if t.name != "out")
             label = f"{self.op} {shapes} {dict(self.attrs)} {node.epilogue} in {option.writes[0]}"
             label += f" {dict(self.storage)}" if self.storage else ""
-            lowered = operator.lower(option.picked(node), laid_out, target)
-            label += f" by {lowered.algorithm}"
-            layer = constants_as_blobs(lowered, laid_out)
+            layer = float16.lowered(option.picked(node), laid_out, target, blobs=True)
+            label += f" by {layer.algorithm}"
             made.append(Case(label, layer, laid_out, values, expected, self.tolerance, self.scale))
         return made

@@ -40,7 +40,7 @@ ULP = 2.0**-23
 
 def execute(build: Build, cases: Sequence[Case], folder: Path) -> list[tuple[Case, Array]]:
     """Compile all cases into one program, run it, and return every run's logical output."""
-    program = Program(build.target.lanes)
+    program = Program(build.target)
     for case in cases:
         aliases = case.layer.aliases
         grants: list[tuple[Alias, ...]] = [(), *((alias,) for alias in aliases)]

@@ -5,14 +5,17 @@ from __future__ import annotations
 import subprocess
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 from edgeconv.codegen import amalgamate
 from edgeconv.codegen.amalgamate import ON_INTEGERS, micro_kernel_list, quantised_table
 from edgeconv.codegen.equal_constants import encoded
 from edgeconv.codegen.functions import FunctionTable, environment
+from edgeconv.codegen.instances import headers_on_float16
 from edgeconv.codegen.pruning import pruned
 from edgeconv.codegen.routines import routines_header
+from edgeconv.ir.candidate import HALF
 from edgeconv.ir.choice import Alias, ArgKind, Layer, tensor_bytes
 from edgeconv.ir.encoding import FLOAT32, Encoding
 from edgeconv.ir.requantisation.scalings import FIXED
@@ -86,8 +89,9 @@ def _place(case: Case, granted: Sequence[Alias]) -> tuple[list[int], dict[str, t
 class Program:
     """Collects runs, each one kernel call with the aliases it was granted, and writes them as C."""
 
-    def __init__(self, lanes: int) -> None:
-        self.table = FunctionTable(environment(), "test", lanes)
+    def __init__(self, target: Target) -> None:
+        half = target.float16.lanes if target.float16 else 0
+        self.table = FunctionTable(environment(), "test", target.lanes, half)
         self.callers: dict[str, str] = {}
         self.runs: list[Run] = []
         self.headers: list[tuple[str, ...]] = []
@@ -134,7 +138,7 @@ class Program:
         to."""
         tensors = [t.storage for run in self.runs for t in run.case.graph.tensors.values()]
         blobs = [blob.storage for run in self.runs for blob in run.case.layer.blobs]
-        kernels = amalgamate.amalgamate(
+        kernels: Iterator[str] = amalgamate.amalgamate(
             target.header,
             self.kernel_headers(),
             stored=any(form != FLOAT32 for form in (*tensors, *blobs)),
@@ -144,6 +148,10 @@ class Program:
             integer_routines=routines_header(environment(), self.routines, integers=True),
             scaling=self.scaling,
         )
+        if target.float16 and any(run.case.layer.compute == HALF for run in self.runs):
+            routines = routines_header(environment(), self.routines)
+            names = self.kernel_headers()
+            kernels = chain(kernels, headers_on_float16(target.float16, names, routines))
         own = self._own(target)
         return pruned("\n".join(kernels), own) + own
 

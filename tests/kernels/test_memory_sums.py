@@ -57,7 +57,7 @@ def beside_those_in_registers(isa: str, change: Callable[[MicroKernel], MicroKer
 
 def entered(build: Build, case: Case, folder: Path) -> int:
     """How often the mode is, in a run of ``case``."""
-    program = Program(build.target.lanes)
+    program = Program(build.target)
     program.add(case, ())
     binary = compile_program(build, program, folder)
     data = b"".join(values_of(case))
