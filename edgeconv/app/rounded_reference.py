@@ -44,7 +44,7 @@ from edgeconv.search.choose.channel_sums import sums_as_decided
 from edgeconv.search.choose.dynamic_quantisation import as_decided
 from edgeconv.search.choose.product_places import MOVES
 from edgeconv.search.choose.storage import INSERTED, NO_RESULT, OUTPUT
-from edgeconv.search.choose.winograd import forms_described
+from edgeconv.search.choose.winograd import LAYER_ERROR, forms_described, forms_within
 from edgeconv.search.options import ANY_LAYOUT
 from edgeconv.target.targets import Target
 
@@ -265,7 +265,11 @@ def _choice_of(
         storage=storage,
         integers=integers,
         workspace={layer["name"]: Workspace(layer["workspace_bytes"]) for layer in layers},
-        winograd_forms=forms_described(graph, {layer["name"]: layer["plan"] for layer in layers}),
+        winograd_forms={
+            **forms_described(graph, {layer["name"]: layer["plan"] for layer in layers}),
+            # Of float16 the plan follows from all forms that it is chosen among.
+            **forms_within(graph, dict.fromkeys(half, LAYER_ERROR)),
+        },
         any_layout=project.report["program"].get("input_layout") == ANY_LAYOUT,
         # Times that were measured are not known here, and need not be.
         described={

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from edgeconv.ir.activation import NONE, Activation
 from edgeconv.ir.candidate import FLOAT, Candidate
-from edgeconv.ir.encoding import FLOAT32, FLOAT64, Encoding, integers
+from edgeconv.ir.encoding import FLOAT16, FLOAT32, FLOAT64, Encoding, integers
 from edgeconv.ir.graph import Graph, Node, Tensor
 from edgeconv.ir.step import Divides, Step, alone
 from edgeconv.ir.straight_line import Routine
@@ -56,7 +56,7 @@ def tensor_bytes(tensor: Tensor) -> int:
 
 def element_align(tensor: Tensor) -> int:
     """What addresses of a tensor's elements must be multiples of; packed formats lie anywhere."""
-    packed = tensor.storage != FLOAT32 and not tensor.storage.affine
+    packed = tensor.storage not in (FLOAT32, FLOAT16) and not tensor.storage.affine
     return 1 if packed else tensor.element_bytes
 
 

@@ -13,7 +13,15 @@ from rich.table import Table
 
 from edgeconv.base.names import path_ends
 from edgeconv.base.sizes import human
-from edgeconv.ir.candidate import IN_WHOLE_NUMBERS, INT16, INTEGERS, REAL, WIDE_REAL
+from edgeconv.ir.candidate import (
+    FLOAT,
+    HALF,
+    IN_WHOLE_NUMBERS,
+    INT16,
+    INTEGERS,
+    REAL,
+    WIDE_REAL,
+)
 from edgeconv.ir.encoding import kind_of
 from edgeconv.kernels.storage.base import FLOAT32
 from edgeconv.report.advice import suggestions
@@ -253,7 +261,8 @@ def _computed(report: Mapping[str, Any]) -> list[str]:
     lines = [f"compute: {name} in {count} layer(s), {_SUMS[name]}" for name, count in whole.items()]
     lines += integers_lines(report)
     return lines + [
-        f"compute: {name} in {count} convolution(s), sums in float32; SQNR of the network {cost}"
+        f"compute: {name} in {count} layer(s), sums in {HALF if name == HALF else FLOAT}; SQNR of "
+        f"the network {cost}"
         for name, count in found.items()
     ]
 

@@ -99,6 +99,7 @@ class Target:
     ``kernels``: its micro-kernels; the tile of strips (``ec_tile``), and what multiplies packed
     panels.  ``byte_rows``, ``dots``: what it does with vectors of int8 and with words of depthwise
     filters, what needs a feature first.  ``integers``: its header of vectors of int32.
+    ``element_bytes``: of its vectors of float.
     ``float16``: the row of its vectors of that, whose kernels compute in words of two bytes.
     ``slack``: so much longer than its fastest plan, in parts of its time, a kernel that decodes
     element by element may take for less memory, code included.
@@ -141,6 +142,7 @@ class Target:
     slack: float = 0.0
     features: frozenset[str] = frozenset()
     is_scalar: bool = False
+    element_bytes: int = 4
     # The name stands for these, which are many: they are neither compared nor hashed.
     kernels: tuple[MicroKernel, ...] = field(default=(), compare=False, repr=False)
     byte_rows: tuple[ByteVectors, ...] = field(default=(), compare=False, repr=False)

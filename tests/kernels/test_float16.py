@@ -42,9 +42,7 @@ def build(request: pytest.FixtureRequest) -> Build:
 
 def halves(spec: Spec, *single: str, forms: tuple[Nested, ...] = ()) -> Spec:
     """``spec`` on float16, all tensors stored so but those that are named."""
-    inputs = {
-        name: FORMAT.rounded(value).astype(np.float32) for name, value in spec.inputs.items()
-    }
+    inputs = {name: FORMAT.rounded(value).astype(np.float32) for name, value in spec.inputs.items()}
     stored = [name for name in (*spec.inputs, "out") if name and name not in spec.constants]
     stored += ["residual"] if isinstance(spec.residual, np.ndarray) else []
     storage = {name: FLOAT16 for name in stored if name not in single}
@@ -72,17 +70,30 @@ def convolutions(build: Build) -> list[Spec]:
     one = (1, 1, 1, 1)
     found = [
         # channels: less, equal and more than what is multiplied by lane; all register tiles
-        *(conv((1, n, 3, rows + 1), nr, (3, 3), one, after=RELU) for n in (1, lanes - 1, lanes + 3)),
+        *(
+            conv((1, n, 3, rows + 1), nr, (3, 3), one, after=RELU)
+            for n in (1, lanes - 1, lanes + 3)
+        ),
         *(
             conv((1, 2 * lanes, 2, 2 * t.rows + 1), t.vectors * lanes + 1, (1, 1), residual=True)
             for t in (tile, *others)
         ),
-        conv((1, 3, 9, 11), lanes + 1, (3, 3), (0, 0, 2, 2), strides=(2, 2), bias=False, after=CLIP),
+        conv(
+            (1, 3, 9, 11), lanes + 1, (3, 3), (0, 0, 2, 2), strides=(2, 2), bias=False, after=CLIP
+        ),
         conv((1, 6, 9, 9), 2 * lanes, (3, 3), (2, 2, 2, 2), dilations=(2, 2)),
         conv((2, 2 * lanes, 3, 5), 4 * lanes, (3, 3), one, groups=2, residual=True, after=RELU),
         # depthwise: strips at borders and between, strides
         *(
-            conv((1, c, 6, 2 * half.depthwise_rows + 3), c, kernel, pads, strides, groups=c, after=CLIP)
+            conv(
+                (1, c, 6, 2 * half.depthwise_rows + 3),
+                c,
+                kernel,
+                pads,
+                strides,
+                groups=c,
+                after=CLIP,
+            )
             for c, kernel, pads, strides in (
                 (2 * lanes, (3, 3), one, (1, 1)),
                 (lanes + 2, (5, 5), (2, 2, 2, 2), (2, 2)),
@@ -99,7 +110,14 @@ def others(build: Build) -> list[Spec]:
     x = numbers(1, c, 5, 7)
     pool = {"kernel": (3, 3), "strides": (2, 2), "dilations": (1, 1), "pads": (1, 1, 1, 1)}
     found = [
-        Spec("Binary", {"a": x, "b": numbers(1, c, 5, 7)}, x.shape, {"kind": kind}, tolerance=2, scale=1)
+        Spec(
+            "Binary",
+            {"a": x, "b": numbers(1, c, 5, 7)},
+            x.shape,
+            {"kind": kind},
+            tolerance=2,
+            scale=1,
+        )
         for kind in ("add", "mul")
     ]
     found += [

@@ -8,6 +8,7 @@ from copy import copy
 from dataclasses import replace
 
 from edgeconv.app.choice_notes import integers_of
+from edgeconv.app.deciding.float16_hint import require_plain
 from edgeconv.app.deciding.formats import Formats
 from edgeconv.app.deciding.less_ram import ways
 from edgeconv.app.deciding.minimum_footprint import soon_decided
@@ -58,6 +59,7 @@ class Decider(Closing):
         progress: Progress = no_progress,
         measured: Measured | None = None,
     ) -> None:
+        require_plain(options)
         self.options, self.progress = options, progress
         self._learnt: list[Overhead] = []
         self._requested: Decider | None = None  # whose budgets reports are to be of

@@ -13,6 +13,7 @@ from edgeconv.app.choice_notes import computing_notes, integers_of
 from edgeconv.app.deciding.float32_alternative import with_faster
 from edgeconv.app.deciding.fusing import by_price
 from edgeconv.app.deciding.less_flash import less_flash
+from edgeconv.app.deciding.float16_hint import with_float16_hint
 from edgeconv.app.deciding.less_ram import (
     faster_for_little_more,
     fastest_of_the_smallest,
@@ -145,7 +146,8 @@ class Formats(Closing):
             unused = (_UNUSED,) if options.calibration else ()
             plain = replace(plain, notes=(*plain.notes, *unused))
             decided = with_faster(planner, self.graph, planner.decided(plain))
-            return Attempt(plain, with_filtering(planner, self.graph, decided))
+            decided = with_filtering(planner, self.graph, decided)
+            return Attempt(plain, with_float16_hint(planner, self.graph, decided))
         if not (wished or calibrated or self._choices(plain)):
             return Attempt(plain, planner.decided(plain))
         try:

@@ -10,7 +10,7 @@ from typing import Any
 
 from edgeconv.base.errors import UsageError
 from edgeconv.base.registry import lookup, scan
-from edgeconv.ir.candidate import EXACTLY, FLOAT, IN_WHOLE_NUMBERS
+from edgeconv.ir.candidate import EXACTLY, FLOAT, HALF, IN_WHOLE_NUMBERS
 from edgeconv.ir.choice import Layer
 from edgeconv.ir.encoding import FLOAT32
 from edgeconv.ir.graph import Graph, Node
@@ -19,6 +19,7 @@ from edgeconv.kernels.algorithms.base import Algorithm
 from edgeconv.kernels.algorithms.candidate import ConvCandidate
 from edgeconv.kernels.algorithms.problem import ConvProblem, problem_of
 from edgeconv.kernels.algorithms.widening import widened
+from edgeconv.kernels.lowering.calls import FLOAT_BYTES
 from edgeconv.kernels.lowering.options import LayoutOption, Stored
 from edgeconv.target.targets import Target
 
@@ -70,6 +71,7 @@ def applicable(
         candidate
         for entry in algorithms().values()
         if needs in entry.stored and only in ("", entry.name)
+        if entry.float16 or target.element_bytes == FLOAT_BYTES
         for candidate in planned(entry, problem, target)
     ]
 
@@ -136,6 +138,8 @@ def _options(
 def retiled(layer: Layer, graph: Graph, target: Target, workers: int) -> Layer | None:
     """The call of a convolution with loops that so many ``workers`` share more evenly, and the same
     results; None where its algorithm knows none."""
+    if layer.compute == HALF:
+        return None
     entry = algorithms().get(layer.algorithm) if layer.node.op == "Conv" else None
     if entry is None or entry.retiled is None:
         return None

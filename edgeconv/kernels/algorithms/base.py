@@ -25,6 +25,8 @@ class Algorithm:
     ``compute``: the type that it multiplies.  If it rounds to that type, its filters are stored in
     the format of its operands, and since rounding its input changes results, it is there for those
     only who name it.  ``requires``: when it applies, in words for those.
+    ``float16``: its kernel takes the bytes of an element from its type, so that it can be one on
+    vectors of float16.
     ``retiled``: a candidate with the same sums, to the bit, whose loops so many workers share more
     evenly; None where there is none.
     """
@@ -36,4 +38,5 @@ class Algorithm:
     stored: Stored = Stored.NOTHING
     compute: str = FLOAT
     requires: str = ""
+    float16: bool = False
     retiled: Callable[[ConvCandidate[Any], Target, int], ConvCandidate[Any] | None] | None = None

@@ -64,7 +64,7 @@ def compare_beside(
             stored[name] = format_called(layer["storage"]["output"])
             summed[name] = layer["error"] if layer.get("compute") == HALF else 0.0
     for name, wanted in rounded_reference.beside(feeds, results).items():
-        moved = _beyond_rounding(results[name], wanted, stored[name], truncate)
+        moved: Array = _beyond_rounding(results[name], wanted, stored[name], truncate)
         if summed[name]:
             moved = _beyond_sums(moved, wanted, summed[name])
         moved = with_rows(moved, wanted, unread.get(name, ()))

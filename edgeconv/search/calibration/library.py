@@ -137,7 +137,9 @@ class Library:
 
 def format_numbers() -> Mapping[str, int]:
     """What ``Library.formats`` holds, by format name."""
-    return {"float32": -1, str(FLOAT16): HALF} | {name: i for i, name in enumerate(rounding_formats())}
+    return {"float32": -1, str(FLOAT16): HALF} | {
+        name: i for i, name in enumerate(rounding_formats())
+    }
 
 
 def _hook(truncate: bool) -> str:

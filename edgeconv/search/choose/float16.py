@@ -37,7 +37,9 @@ def with_float16(graph: Graph, target: Target, layers: Collection[str]) -> Graph
         )
     every = EVERY_LAYER in layers
     nodes = tuple(
-        _asked(node, graph) if (every or node.name in layers) and float16.able(node, graph) else node
+        _asked(node, graph)
+        if (every or node.name in layers) and float16.able(node, graph)
+        else node
         for node in graph.nodes
     )
     asked = _with_inputs(replace(graph, nodes=nodes))

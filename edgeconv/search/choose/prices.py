@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from math import inf
 
 from edgeconv.base.errors import EdgeconvError
 from edgeconv.ir.candidate import EXACTLY
@@ -15,7 +16,7 @@ from edgeconv.ir.choice import Layer, tensor_bytes
 from edgeconv.ir.element_types import FLOAT32
 from edgeconv.ir.encoding import FLOAT32 as FLOAT
 from edgeconv.ir.graph import Graph, Node, Tensor
-from edgeconv.ir.layout import CHANNELS_LAST, ROW_MAJOR, Layout
+from edgeconv.ir.layout import CHANNELS_LAST, ROW_MAJOR, Layout, Order
 from edgeconv.ir.request import Described
 from edgeconv.kernels import float16
 from edgeconv.kernels.algorithms import applicable
@@ -221,6 +222,8 @@ class Prices:
             or have.canonical(tensor.shape) == want.canonical(tensor.shape)
         ):
             return 0.0
+        if have.block != want.block and {have.order, want.order} == {Order.BLOCKED}:
+            return inf  # blocks of vectors of different types
         key = tensor.shape, tensor.dtype, tensor.storage, have, want, self._constants
         known = self._known.conversions
         if key not in known:

@@ -18,13 +18,13 @@ from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.ports import free_ports
 from edgeconv.ir.requantisation import EXACT
 from edgeconv.ir.request import Described, Workspace
-from edgeconv.kernels.float16 import lowered as kernel_call
 from edgeconv.kernels.algorithms import algorithms as known
 from edgeconv.kernels.algorithms import applicable
 from edgeconv.kernels.algorithms.base import Algorithm
 from edgeconv.kernels.algorithms.product_sums import PRODUCT
 from edgeconv.kernels.algorithms.scaling import common_scaling
 from edgeconv.kernels.algorithms.widening import widened
+from edgeconv.kernels.float16 import lowered as kernel_call
 from edgeconv.kernels.ops.attention import ATTENTION
 from edgeconv.search.choose.arena_limit import Room
 from edgeconv.search.choose.bit_for_bit import require

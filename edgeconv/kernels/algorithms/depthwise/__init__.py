@@ -204,4 +204,4 @@ def _traffic(problem: ConvProblem, target: Target) -> tuple[CacheTraffic, ...]:
     return tuple(found)
 
 
-ALGORITHM = Algorithm("depthwise", _candidates, _layouts, _lower, Stored.BOTH)
+ALGORITHM = Algorithm("depthwise", _candidates, _layouts, _lower, Stored.BOTH, float16=True)

@@ -29,4 +29,6 @@ def _layouts(node: Node, graph: Graph, target: Target) -> Sequence[LayoutOption]
     return convolved(node, reads, writes)
 
 
-ALGORITHM = Algorithm("direct", candidates, _layouts, lower, Stored.BOTH, retiled=retiled)
+ALGORITHM = Algorithm(
+    "direct", candidates, _layouts, lower, Stored.BOTH, float16=True, retiled=retiled
+)

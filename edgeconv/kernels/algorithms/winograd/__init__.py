@@ -38,5 +38,6 @@ ALGORITHM = Algorithm(
     "columns, not 1x1 (or of as many times its strides, in one group and with dilations of 1), in "
     "one group or in groups of whole vectors of channels, and a form whose error is within "
     "--winograd-error",
+    float16=True,
     retiled=retiled,
 )

@@ -85,6 +85,7 @@ _HALVES = Target(
     align=16,
     registers=32,
     depthwise_rows=8,
+    element_bytes=2,
     runtime="neon_float16",
     decodings=(Decoding("float32 of two words", 3, 2, 3),),
     guard="__ARM_NEON",
