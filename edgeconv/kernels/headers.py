@@ -29,11 +29,20 @@ def folders() -> tuple[Path, ...]:
 
 
 def find(name: str) -> Path:
-    """The file of a header; KeyError where there is none.
+    """The file of a header.
 
-    Raises UsageError where two have one name, and as `folders`.
+    Raises UsageError where there is none, as of a backend that lacks its own, where two have one
+    name, and as `folders`.
     """
-    return _files(folders())[name]
+    found = _files(folders()).get(name)
+    if found is None:
+        raise UsageError(
+            "no such header",
+            got=name,
+            rule="a backend's folder has every header that its rows name",
+            hint="write it, or correct the row",
+        )
+    return found
 
 
 def include_flags() -> tuple[str, ...]:

@@ -107,6 +107,58 @@ WRONG = {
 }
 
 
+@pytest.mark.parametrize(
+    ("without", "told"),
+    [
+        ("kernels=tuple(row for row in AVX2.kernels if row.prefix != 'tile')", "prefix 'tile'"),
+        ("kernels=tuple(row for row in AVX2.kernels if row.prefix != 'f32')", "prefix 'f32'"),
+        ("byte_rows=()", "byte_rows has no ByteVectors"),
+        ("integers='ec_integers_portable.h'", "vectors of one int32, and float has 8 lanes"),
+    ],
+)
+def test_a_row_that_a_backend_lacks_is_named(
+    without: str, told: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "backend.py").write_text(
+        "from dataclasses import replace\n"
+        "from edgeconv.target.backends.avx2.backend import TARGET as AVX2\n"
+        f"TARGET = replace(AVX2, name='mine', {without})\n"
+    )
+    monkeypatch.setenv(FOLDERS_VARIABLE, str(tmp_path))
+    with pytest.raises(UsageError, match=re.escape(told)):
+        list(TARGETS)
+
+
+def test_a_folder_without_a_backend_is_named(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """As the folder of the one backend, in place of that above."""
+    (tmp_path / "backend.py").write_text("")
+    monkeypatch.setenv(FOLDERS_VARIABLE, str(tmp_path))
+    with pytest.raises(UsageError, match=f"{FOLDERS_VARIABLE} name the folder above"):
+        list(TARGETS)
+
+
+def test_a_header_that_a_backend_lacks_is_named(
+    edgeconv: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "backend.py").write_text(
+        "from dataclasses import replace\n"
+        "from edgeconv.target.backends.portable.backend import TARGET\n"
+        "TARGET = replace(TARGET, name='mine')\n"
+    )
+    generic = (ROOT / "boards" / "generic-c.toml").read_text()
+    own = generic.replace('"generic-c"', '"own"').replace('"portable"', '"mine"')
+    (tmp_path / "own.toml").write_text(own)
+    monkeypatch.setenv(FOLDERS_VARIABLE, str(tmp_path))
+    monkeypatch.setenv(board_folders.FOLDERS_VARIABLE, str(tmp_path))
+    done = edgeconv("compile", model_in(tmp_path), "--board", "own", "-o", tmp_path / "out")
+    assert done.status == 2
+    assert "no such header: got ec_isa_mine.h" in done.stderr
+
+
 @pytest.mark.parametrize("what", WRONG)
 def test_what_is_no_backend_is_named(
     what: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path

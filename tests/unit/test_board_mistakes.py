@@ -281,6 +281,11 @@ def test_boards_check_says_what_keys_that_are_left_out_cost(
         costs[number] = {each["key"]: each["costs"] for each in found}
     assert "whether integers or float32 are faster may be told wrong" in costs[0]["macs_per_cycle"]
     assert costs[0].keys() - costs[1].keys() == {"macs_per_cycle"}
+    path.write_text(
+        "\n".join(x for x in FIRMWARE.splitlines() if not x.startswith(("fpu", "float_abi")))
+    )
+    assert main(["boards", "check", str(path), "--json"]) == 0
+    assert "fpu" in {each["key"] for each in json.loads(capsys.readouterr().out)["left_out"]}
     assert main(["boards", "check", str(path)]) == 0
     assert "left out: bandwidth of [[memory]]: a memory is taken" in capsys.readouterr().out
 

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from edgeconv.base.errors import UsageError
 from edgeconv.target.micro_kernel import MicroKernel
-from edgeconv.target.targets import Target
+from edgeconv.target.targets import C_INTEGERS, PANELS, STRIPS, Target
 
 FOLDERS_VARIABLE = "EDGECONV_BACKENDS"
 _ROWS = "backend.py"
@@ -64,7 +64,15 @@ def _found(named: str) -> Mapping[str, tuple[Target, Path]]:
             raise UsageError(
                 "no such folder of backends", where=str(root), hint=f"correct {FOLDERS_VARIABLE}"
             )
-        for folder in sorted(path.parent for path in root.glob(f"*/{_ROWS}")):
+        folders = sorted(path.parent for path in root.glob(f"*/{_ROWS}"))
+        if not folders:
+            raise UsageError(
+                "no backend in a folder of backends",
+                where=str(root),
+                rule=f"each is a folder in it, with a file {_ROWS}",
+                hint=f"have {FOLDERS_VARIABLE} name the folder above that of the backend",
+            )
+        for folder in folders:
             for target in _read(folder):
                 if target.name in found:
                     raise UsageError(
@@ -111,4 +119,27 @@ def _targets(module: object, path: Path) -> tuple[Target, ...]:
                 got=type(target).__name__,
                 rule="TARGET is an edgeconv.target.targets.Target, or a tuple of them",
             )
+        for lacks, way in _lacking(target):
+            raise UsageError(
+                "a backend that lacks a row",
+                where=str(path),
+                got=f"target {target.name!r}",
+                rule=lacks,
+                hint=way,
+            )
     return targets
+
+
+def _lacking(target: Target) -> Iterator[tuple[str, str]]:
+    """What every target has and this one has not, and the way out."""
+    prefixes = {row.prefix for row in target.kernels}
+    for prefix, what in ((STRIPS, "the tile of strips"), (PANELS, "the kernel of packed panels")):
+        if prefix not in prefixes:
+            rule = f"kernels has no MicroKernel of prefix {prefix!r}, {what}"
+            yield rule, "add one, with the register tiles that its header has"
+    if not any(not row.feature for row in target.byte_rows):
+        rule = "byte_rows has no ByteVectors for every core of it"
+        yield rule, 'ByteVectors("portable", 1, 1) is one in C'
+    if target.integers == C_INTEGERS and target.lanes > 1 and not target.is_scalar:
+        rule = f"integers is {C_INTEGERS}, vectors of one int32, and float has {target.lanes} lanes"
+        yield rule, "name a header of its own with vectors of as many int32"

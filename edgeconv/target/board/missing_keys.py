@@ -29,6 +29,13 @@ def _always(costs: str) -> Callable[[Board], str]:
     return lambda _: costs
 
 
+def _has_no_interrupts(board: Board) -> bool:
+    """Whether its firmware has a vector table with no place for interrupts."""
+    tabled = not board.architecture.is_riscv
+    return board.firmware is not None and tabled and not board.firmware.interrupts
+
+
+_FPU_OPTIONAL = ("armv7e-m", "armv8-m.main", "armv8.1-m.main")
 _KEYS: tuple[tuple[str, Callable[[Board], bool], Callable[[Board], str]], ...] = (
     ("clock", lambda board: board.clock_hz is None, _always("no time is predicted")),
     ("macs_per_cycle", lambda board: board.target.macs_per_cycle is None, _rate),
@@ -41,6 +48,16 @@ _KEYS: tuple[tuple[str, Callable[[Board], bool], Callable[[Board], str]], ...] =
         "bandwidth of [[memory]]",
         lambda board: any(region.bandwidth is None for region in board.memory),
         _always("a memory is taken to be half as fast as what comes before it"),
+    ),
+    (
+        "fpu",  # whose cores may have one, or not
+        lambda board: board.architecture.name in _FPU_OPTIONAL and not board.fpu,
+        _always("float32 is computed by functions, as on a core without FPU"),
+    ),
+    (
+        "firmware.interrupts",
+        _has_no_interrupts,
+        _always("the vector table has the exceptions of the core alone"),
     ),
     ("[energy]", lambda board: board.energy is None, _always("no energy is predicted")),
 )
