@@ -39,13 +39,16 @@ def available(name: str, *, to_run: bool = True) -> Board:
     return board
 
 
+def _least_use(board: Board) -> tuple[bool, int, str]:
+    return board.run.kind is RunKind.NONE, -(board.ram_bytes or 0), board.name
+
+
 def representatives(names: Iterable[str]) -> list[str]:
-    """Of boards for which one compiler makes programs of the same kernels, one: the first that runs
-    here, rather than one that only builds.  Tests compile for these, and hold the others to what is
-    their own."""
+    """Of boards for which one compiler makes programs of the same kernels, one: of those that run
+    here, or else only build, that with the most memory.  Tests compile for these, and hold the
+    others to what is their own."""
     found: dict[tuple[object, ...], str] = {}
-    loaded = sorted(map(boards.load, names), key=lambda board: board.run.kind is RunKind.NONE)
-    for board in loaded:
+    for board in sorted(map(boards.load, names), key=_least_use):
         kind = None if board.bare_metal else board.run.kind
         core = (board.isa, board.flags, board.target.features, board.in_order, kind)
         found.setdefault((*core, board.toolchain.cc[0]), board.name)

@@ -73,6 +73,7 @@ _TABLE = (
     Limit("array-members", 4096, "arrays", "an .npz file"),
     Limit("array-header-bytes", 64 << 10, "bytes", "what describes one array of an .npz file"),
     Limit("board-bytes", 1 << 20, "bytes", "a board file"),
+    Limit("pack-bytes", 64 << 20, "bytes", "the description of a CMSIS-Pack, unpacked"),
     Limit("board-depth", 16, "levels", "tables and lists within each other in a board file", 200),
     Limit("report-bytes", 256 << 20, "bytes", "a report.json"),
     Limit("state-bytes", 1 << 20, "bytes", "a manifest or a journal of an emitted folder"),

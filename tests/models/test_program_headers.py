@@ -19,6 +19,7 @@ from onnx import helper
 
 from edgeconv.app import pipeline
 from edgeconv.app.pipeline import CompileOptions
+from edgeconv.run.build.compile import Binary
 from edgeconv.run.build.project import Project
 from edgeconv.search.memory.link import kept_free
 from edgeconv.target import board as boards
@@ -80,8 +81,9 @@ def light() -> Iterator[None]:
         yield
 
 
-def both_programs(project: Project) -> tuple[Path, Path]:
-    return project.build().path, project.build(run_here=True).path
+def both_programs(project: Project) -> tuple[Binary, Binary]:
+    """That for flashing, and that which runs here: on the board, or on a sibling."""
+    return project.build(), project.build(run_here=True)
 
 
 def region_of(board: Board, address: int, size: int) -> Memory:
@@ -117,11 +119,11 @@ def check_headers(board: Board, image: Path) -> None:
 @pytest.mark.parametrize("io", ["caller", "arena"])
 @pytest.mark.parametrize("name", BARE_METAL)
 def test_headers_are_within_the_memory_map(name: str, io: str, tmp_path: Path) -> None:
-    board = available(name, to_run=False)
+    available(name, to_run=False)
     model = onnx_models.save(onnx_models.residual(), tmp_path / "net.onnx")
     project, _ = pipeline.compile_model(CompileOptions(model, name, io=io), tmp_path / "net")
     for image in both_programs(project):
-        check_headers(board, image)
+        check_headers(image.board, image.path)
 
 
 @pytest.mark.parametrize("io", ["caller", "arena"])
@@ -134,7 +136,7 @@ def test_flash_above_ram(io: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     options = CompileOptions(model, "above", io=io)
     project, _ = pipeline.compile_model(options, tmp_path / "net", build=True)
     for image in both_programs(project):
-        check_headers(board, image)
+        check_headers(image.board, image.path)
     flash = board.flash[0].name
     (row,) = (r for r in project.report["flash"]["regions"] if r["name"] == flash)
     assert row["used"] == project.build().path.with_suffix(".bin").stat().st_size

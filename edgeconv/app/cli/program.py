@@ -146,10 +146,12 @@ _BOARDS = Group(
     ),
     Command(
         "new",
-        "measure this machine and write it as a board file",
+        "measure this machine, or read a CMSIS-Pack, and write a board file",
         "boards:new",
         argument("name", TEXT, "NAME"),
         option("-o --output", FILE, "FILE", "(./NAME.toml)"),
+        option("--mcu", TEXT, "DEVICE", "a microcontroller that --pack describes"),
+        option("--pack", FILE, "FILE", "its CMSIS-Pack (.pack), or the .pdsc of one"),
     ),
 )
 _DOCTOR = Command("doctor", "which toolchains, emulators and runtimes are here", "boards:diagnose")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 import sys
 from collections.abc import Sequence
@@ -11,11 +10,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from edgeconv.base.errors import EdgeconvError, UsageError
-from edgeconv.base.names import shortened
 from edgeconv.base.progress import Progress, no_progress
 from edgeconv.run.build import find_compiler
 from edgeconv.run.machine.board_file import render
 from edgeconv.run.machine.measure import Measured, measure
+from edgeconv.run.machine.paths import path_of, write_new
 from edgeconv.run.machine.probe import Machine, probe
 from edgeconv.run.machine.programs import accepts
 from edgeconv.target import board as boards
@@ -24,9 +23,7 @@ from edgeconv.target.board_folders import FOLDERS_VARIABLE
 from edgeconv.target.host import Host, widest
 
 # Those with an instruction of known latency in rate.c.
-_LONGEST_NAME = 100  # characters: a file of this name has to fit, with what is added to it
 _ARCHITECTURES = ("x86_64", "aarch64", "armv7l", "ppc64le")
-_NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")  # as boards/schema.json has it
 # Flags beyond the ISA's that are tried: word of /proc/cpuinfo that is needed ("" none), flag.
 # Without the first, ARMv7 has no integer division and calls the compiler's library for it.
 _FLAGS = (("idiva", "-march=armv7ve"), ("", "-mtune=native"))
@@ -62,7 +59,7 @@ def new_board(
     Raises EdgeconvError: the name is no board's name or taken, the file is there already, or the
     machine is none that can be measured (exit status 2); no compiler (3); measuring failed (1).
     """
-    path = _path(name, output)
+    path = path_of(name, output)
     machine = _machine()
     target = widest(machine.host)
     with TemporaryDirectory(prefix="edgeconv-") as folder:
@@ -75,35 +72,8 @@ def new_board(
         measured = measure(machine, board, Path(folder), quick=quick, progress=progress)
         text = render(name, machine, target, flags, measured)
         board = _board(draft, text, machine.host)
-    try:
-        with path.open("x", encoding="utf-8") as stream:
-            stream.write(text)
-    except FileExistsError:
-        raise _exists(path) from None
+    write_new(path, text)
     return NewBoard(path, replace(board, path=path), measured)
-
-
-def _path(name: str, output: Path | None) -> Path:
-    """The file to write, after everything that can be wrong with it was looked at."""
-    if len(name) > _LONGEST_NAME:
-        rule = f"a name has at most {_LONGEST_NAME} characters"
-        raise _wrong("invalid name of a board", shortened(repr(name)), rule, "write a shorter one")
-    if not _NAME.fullmatch(name):
-        rule = "a name has a-z and 0-9, in parts joined by single hyphens"
-        raise _wrong("invalid name of a board", repr(name), rule, "write one like my-board")
-    path = output if output is not None else Path(f"{name}.toml")
-    path = path / f"{name}.toml" if path.is_dir() else path
-    if path.name != f"{name}.toml":
-        rule = "the file of a board has the board's name"
-        raise _wrong("invalid argument", str(path), rule, f"write -o {path.with_name(name)}.toml")
-    if path.exists():
-        raise _exists(path)
-    if not path.parent.is_dir():
-        raise UsageError("no such folder", where=str(path.parent), hint="make it first")
-    if name in boards.names():
-        rule = "there is a board of this name already"
-        raise _wrong("invalid name of a board", repr(name), rule, "see `edgeconv boards list`")
-    return path
 
 
 def _machine() -> Machine:
@@ -130,15 +100,6 @@ def _flags(board: Board, folder: Path, host: Host) -> tuple[str, ...]:
 def _board(path: Path, text: str, host: Host) -> Board:
     path.write_text(text, encoding="utf-8")
     return boards.check(path, host)
-
-
-def _exists(path: Path) -> EdgeconvError:
-    return UsageError(
-        "the board file exists",
-        where=str(path),
-        rule="it is not overwritten",
-        hint="remove it, or give -o another folder",
-    )
 
 
 def _wrong(what: str, got: str, rule: str, hint: str) -> EdgeconvError:

@@ -6,12 +6,12 @@ from dataclasses import replace
 from pathlib import Path
 
 from edgeconv.app.terminal import ProgressDisplay, say, show, show_lines
-from edgeconv.base.errors import Exit
+from edgeconv.base.errors import Exit, UsageError
 from edgeconv.report import board_index
 from edgeconv.report import boards as tables
 from edgeconv.run import doctor
 from edgeconv.run.build.board_check import try_flags
-from edgeconv.run.machine import new_board
+from edgeconv.run.machine import board_of_device, new_board
 from edgeconv.target import board as board_files
 from edgeconv.target.board.catalogue import Catalogue, load_all
 from edgeconv.target.host import detect
@@ -69,8 +69,17 @@ def check(*, file: Path, as_json: bool) -> Exit:
     return Exit.OK
 
 
-def new(*, name: str, output: Path | None, as_json: bool) -> Exit:
-    """Measure the machine, and write its file."""
+def new(
+    *, name: str, output: Path | None, mcu: str | None, pack: Path | None, as_json: bool
+) -> Exit:
+    """Measure the machine, or read what a pack says of a device, and write its file."""
+    if (mcu is None) != (pack is None):
+        raise UsageError("--mcu and --pack go together", hint="a pack says what a device has")
+    if mcu is not None and pack is not None:
+        board = board_of_device(name, mcu, pack, output)
+        document = {"file": str(board.path), **tables.checked_json(board)}
+        show(tables.checked(board), document, as_json=as_json)
+        return Exit.OK
     with ProgressDisplay() as progress:
         found = new_board(name, output, progress=progress)
     show(tables.new_board(found), tables.new_board_json(found), as_json=as_json)
