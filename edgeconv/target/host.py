@@ -28,7 +28,8 @@ _BASELINE_WORDS = {"aarch64": frozenset({"fp"}), "x86_64": frozenset({"sse2"})}
 @dataclass(frozen=True, slots=True)
 class Host:
     """The running machine.  ``words``: every word of /proc/cpuinfo in lower case, which is where
-    the feature flags of all architectures are.  ``clock_hz`` and ``memory``, in bytes, are
+    the feature flags of all architectures are; RISC-V names its extensions in one, whose letters
+    are words, too: rv64v of rv64imafdcv_zba.  ``clock_hz`` and ``memory``, in bytes, are
     None where they are not known."""
 
     arch: str
@@ -62,6 +63,8 @@ def detect(root: Path = Path("/"), machine: str | None = None, cpu: int = 0) -> 
     arch = _ARCH_ALIASES.get(name, name)
     text = read(root / "proc/cpuinfo")
     words = frozenset(re.findall(r"[a-z0-9_.+-]+", text.lower()))
+    named = (re.match(r"(rv\d+)([a-z]+)", word) for word in words)
+    words |= {f"{found[1]}{letter}" for found in named if found for letter in found[2]}
     baseline = _BASELINE_WORDS.get(arch, frozenset()).union(
         *(row.cpu_flags for row in TARGETS.values() if row.mandatory in (arch, name))
     )

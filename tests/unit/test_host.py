@@ -36,6 +36,12 @@ processor\t: 0
 model name\t: ARMv7 Processor rev 3 (v7l)
 Features\t: half thumb fastmult vfp edsp neon vfpv3 tls vfpv4 idiva idivt
 """
+RISCV = """\
+processor\t: 0
+hart\t\t: 0
+isa\t\t: rv64imafdcv_zicbom_zfh_zba_zbb_zvfh_sscofpmf
+mmu\t\t: sv39
+"""
 
 
 @pytest.fixture
@@ -91,6 +97,13 @@ def test_32_bit_system_on_a_64_bit_arm(root: Path, monkeypatch: pytest.MonkeyPat
     host = detect(root)
     assert host.arch == "armv7l"
     assert host.has(("neon", "vfpv4")), "part of the architecture's 32-bit state"
+
+
+def test_extensions_of_riscv_are_letters_of_a_word(root: Path) -> None:
+    (root / "proc/cpuinfo").write_text(RISCV)
+    assert detect(root, "riscv64").has(("rv64v", "rv64c"))
+    (root / "proc/cpuinfo").write_text(RISCV.replace("cv_", "c_"))
+    assert not detect(root, "riscv64").has(("rv64v",))
 
 
 def test_highest_clock_wins(root: Path) -> None:

@@ -18,7 +18,7 @@ from tests import onnx_models
 from tests.tools import available
 
 BOARD = "generic-riscv32"
-MACHINE = MACHINES["EM_RISCV"]
+MACHINE = MACHINES["EM_RISCV", 32]
 AT = 0x8000_1000
 
 

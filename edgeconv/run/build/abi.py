@@ -50,7 +50,9 @@ _HINTS = MappingProxyType(
 )
 _SINGLE_ONLY = 1  # Tag_ABI_HardFP_use
 _POWER_ABI = 2  # e_flags of ELFv2
-_RISCV_FLOAT_ABI, _RISCV_SINGLE = 6, 2  # of e_flags: EF_RISCV_FLOAT_ABI, and that of ilp32f
+# Of e_flags: EF_RISCV_FLOAT_ABI, and that of ilp32f and of lp64d.
+_RISCV_FLOAT_ABI, _RISCV_SINGLE, _RISCV_DOUBLE = 6, 2, 4
+_RISCV_VECTORS = frozenset("v")
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +109,7 @@ def _of(path: Path, board: Board) -> Iterator[str]:
     elif header.machine == "EM_ARM":
         yield from _arm(path, _Expected(arch, *_floating_point(board)))
     elif header.machine == "EM_RISCV":
-        yield from _riscv(path, header, arch)
+        yield from _riscv(path, header, arch, vectors=board.target.lanes > 1)
 
 
 def _is_armv8(board: Board) -> bool:
@@ -146,14 +148,18 @@ def _arm(path: Path, board: _Expected) -> Iterator[str]:
         )
 
 
-def _riscv(path: Path, header: Identity, arch: Architecture) -> Iterator[str]:
-    """Flags of the header and Tag_RISCV_arch, as the RISC-V ELF psABI has them."""
+def _riscv(path: Path, header: Identity, arch: Architecture, *, vectors: bool) -> Iterator[str]:
+    """Flags of the header and Tag_RISCV_arch, as the RISC-V ELF psABI has them.  ``vectors``: the
+    board's instruction set has some."""
     if not read_sections(path).text:
         return  # data runs anywhere
     letters = riscv_extensions(path)
-    if foreign := sorted(letters - arch.extensions):
-        yield f"uses {', '.join(foreign)}, which {arch.name} does not have"
-    passed, expected = header.flags & _RISCV_FLOAT_ABI, _RISCV_SINGLE * arch.has_float32
+    has = arch.extensions if vectors else arch.extensions - _RISCV_VECTORS
+    if foreign := sorted(letters - has):
+        without = "" if has == arch.extensions else " without vectors"
+        yield f"uses {', '.join(foreign)}, which {arch.name}{without} does not have"
+    passed = header.flags & _RISCV_FLOAT_ABI
+    expected = _RISCV_DOUBLE if arch.has_float64 else _RISCV_SINGLE * arch.has_float32
     if passed != expected:
         yield (
             f"passes floating-point arguments another way (e_flags {passed:#x}), "

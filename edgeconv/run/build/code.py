@@ -57,13 +57,14 @@ class Code:
         self.path = path
         self._sections: dict[int, _Section] = {}
         with open_elf(path) as elf:
-            name = elf["e_machine"]
-            if name not in MACHINES or MACHINES[name].bits != elf.elfclass:
+            name = elf["e_machine"], elf.elfclass
+            if name not in MACHINES:
                 raise EdgeconvError(
                     "no stack bound",
                     where=str(path),
-                    got=f"machine {name} of {elf.elfclass} bits",
-                    rule=f"instructions are known for {', '.join(MACHINES)}",
+                    got=f"machine {name[0]} of {name[1]} bits",
+                    rule="instructions are known for "
+                    + ", ".join(f"{known} of {bits} bits" for known, bits in MACHINES),
                 )
             self.machine: Machine = MACHINES[name]
             self._movable = elf["e_type"] == "ET_REL"
@@ -121,10 +122,13 @@ class Code:
         None when a register says it."""
         section = self._section(instruction.address)
         at = instruction.address - section.address
-        for offset in range(at, at + instruction.size):
+        far = at - self.machine.far_bytes
+        for offset in (*range(at, at + instruction.size), far):
             if offset not in section.relocations:
                 continue
             name, symbol, addend, kind = section.relocations[offset]
+            if offset < at and kind not in self.machine.far_calls:
+                continue
             through_table = kind in _THROUGH_TABLE.get(self.machine.elf_name, ())
             if instruction.meaning.target is None and not through_table:
                 return None
@@ -219,6 +223,8 @@ class Code:
             symbols = elf.get_section(table["sh_link"])
             relocations = self._sections[table["sh_info"]].relocations
             for entry in table.iter_relocations():
+                if entry["r_info_type"] in self.machine.remarks:
+                    continue
                 symbol = symbols.get_symbol(entry["r_info_sym"])
                 section = self._sections.get(symbol["st_shndx"])
                 relocations[entry["r_offset"]] = (

@@ -62,7 +62,8 @@ def _stack(image: Path, frames: Iterable[Path]) -> int | None:
         handler = stack_bound(image, (FAULT,), usage=frames).bytes
     except EdgeconvError:
         return None
-    return max(deepest + MACHINES[identity(image).machine].exception_bytes, handler)
+    header = identity(image)
+    return max(deepest + MACHINES[header.machine, header.bits].exception_bytes, handler)
 
 
 def worst_stack(

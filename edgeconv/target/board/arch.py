@@ -41,6 +41,11 @@ class Architecture:
         """Its name says that it computes float32 in an FPU; others leave that to the board."""
         return "f" in self.extensions
 
+    @property
+    def has_float64(self) -> bool:
+        """Its name says that its FPU computes float64, too."""
+        return "d" in self.extensions
+
 
 def _arm(name: str, profile: str, versions: Iterable[int], *, mve: bool = False) -> Architecture:
     start = ARM_START if profile == _M_PROFILE else ""
@@ -61,6 +66,8 @@ _ROWS = (
     Architecture("x86_64", "EM_X86_64", 64),
     Architecture("aarch64", "EM_AARCH64", 64),
     Architecture("ppc64le", "EM_PPC64", 64),
+    # What Linux distributions require (RV64GC), and vectors.
+    Architecture("riscv64", "EM_RISCV", 64, extensions=frozenset("imafdcv")),
     _arm("armv6l", "A", _CLASSIC),
     _arm("armv7l", "A", (*_CLASSIC, 10)),
     _arm("armv8l", "A", (*_CLASSIC, 10, 14)),

@@ -11,6 +11,7 @@ from edgeconv.target.board.arch import (
     DSP_ARCHITECTURES,
     DSP_OPTIONAL,
     MICROCONTROLLERS,
+    RISCV_START,
     THUMB_1_ARCHITECTURES,
     find,
 )
@@ -84,7 +85,7 @@ def core_features(
         DUAL_ISSUE: any(flag.startswith(_DUAL_ISSUE) for flag in flags),
         HELIUM: any(flag.endswith(_INTEGER_VECTORS) for flag in flags),
         MAXIMA: has_fpu and (arch in _NEWER_ARCHITECTURES or fpu == _BOTH_PRECISIONS),
-        RISCV: known is not None and known.is_riscv,
+        RISCV: known is not None and known.start == RISCV_START,
         THUMB_1: arch in THUMB_1_ARCHITECTURES,
         SOFT_FLOAT: arch in MICROCONTROLLERS and not has_fpu,
     }

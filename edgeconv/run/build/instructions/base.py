@@ -88,6 +88,9 @@ class Machine:
     group ``index`` has, ``indexed`` is the pattern of what computes that.  ``exception_bytes``:
     what the processor saves on the stack when it takes an exception.  ``placed``: an instruction
     with the target that the one before it and its own address give it, where its text does not say.
+    ``far_bytes``: so far before the jump of a far call, of two instructions, lies the relocation of
+    both, of a type in ``far_calls``.  ``remarks``: types of relocations that tell linkers what they
+    may do, not where a symbol is.
     """
 
     elf_name: str
@@ -103,6 +106,9 @@ class Machine:
     indexed: str = ""
     exception_bytes: int = 0
     placed: Callable[[Instruction | None, Instruction], Instruction] | None = None
+    far_bytes: int = 0
+    far_calls: frozenset[int] = frozenset()
+    remarks: frozenset[int] = frozenset()
     _decoders: dict[str, Cs] = field(default_factory=dict, compare=False, repr=False)
     _meanings: dict[str, Meaning] = field(default_factory=dict, compare=False, repr=False)
 

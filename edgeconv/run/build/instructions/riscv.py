@@ -1,10 +1,11 @@
-"""RISC-V of 32 bits, with compressed instructions."""
+"""RISC-V of 32 bits and of 64, with compressed instructions."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from types import MappingProxyType
 
 import capstone
@@ -28,7 +29,10 @@ _THROUGH = re.compile(
     r"(?:c\.)?j(?:al)?r (?:\w+, )??(?P<reg>\w+)(?:, (?P<n>-?(?:0x[0-9a-f]+|\d+)))?"
 )
 _DIRECT = {Flow.CALL_INDIRECT: Flow.CALL, Flow.JUMP_INDIRECT: Flow.JUMP}
-_PAGE_BITS, _ADDRESS_MASK = 12, 0xFFFF_FFFF
+_PAGE_BITS, _AUIPC_BYTES = 12, 4
+_SUM = r"(?:c\.)?add {register}, .*"
+_CALLS = frozenset({18, 19})  # R_RISCV_CALL, R_RISCV_CALL_PLT
+_REMARKS = frozenset({43, 51})  # R_RISCV_ALIGN, R_RISCV_RELAX
 
 
 def _added(move: Move) -> Callable[[re.Match[str]], Meaning]:
@@ -45,12 +49,13 @@ def _width(data: bytes) -> int:
     return 4 if data[0] & _WIDE == _WIDE else 2
 
 
-def _placed(before: Instruction | None, instruction: Instruction) -> Instruction:
-    """``instruction`` with the address that it goes to: its text has the distance, or, of a far
-    one, what is added to the page that AUIPC or LUI has put into a register just ``before``."""
+def _placed(mask: int, before: Instruction | None, instruction: Instruction) -> Instruction:
+    """``instruction`` with the address that it goes to, of the bits of ``mask``: its text has the
+    distance, or, of a far one, what is added to the page that AUIPC or LUI has put into a register
+    just ``before``."""
     meaning = instruction.meaning
     if meaning.target is not None:
-        target = instruction.address + meaning.target & _ADDRESS_MASK
+        target = instruction.address + meaning.target & mask
         return replace(instruction, meaning=replace(meaning, target=target))
     page = _PAGE.fullmatch(before.text) if before else None
     through = _THROUGH.fullmatch(instruction.text)
@@ -59,7 +64,7 @@ def _placed(before: Instruction | None, instruction: Instruction) -> Instruction
     flow = _DIRECT.get(meaning.flow, meaning.flow)
     distance = (int(page["n"], 0) << _PAGE_BITS) + int(through["n"] or "0", 0)
     origin = before.address if page["op"] == "auipc" else 0
-    target = origin + distance & _ADDRESS_MASK
+    target = origin + distance & mask
     return replace(instruction, meaning=replace(meaning, flow=flow, target=target, register=""))
 
 
@@ -83,16 +88,29 @@ _RULES = rules(
     D=r"-?(?:0x[0-9a-f]+|\d+)",
 )
 
-MACHINE = Machine(
-    elf_name="EM_RISCV",
-    capstone_arch=capstone.CS_ARCH_RISCV,
-    modes=MappingProxyType({"": capstone.CS_MODE_RISCV32 | capstone.CS_MODE_RISCVC}),
-    rules=_RULES,
-    width=_width,
-    stack_alignment=16,
-    bits=32,
-    computed=r"(?:c\.)?lw {register}, 0\((?P<index>\w+)\)",
-    indexed=r"(?:c\.)?add {register}, .*",
-    exception_bytes=0,
-    placed=_placed,
+
+def _machine(bits: int, mode: int, computed: str) -> Machine:
+    """Addresses of ``bits``; ``computed``: see `Machine`."""
+    return Machine(
+        elf_name="EM_RISCV",
+        capstone_arch=capstone.CS_ARCH_RISCV,
+        modes=MappingProxyType({"": mode | capstone.CS_MODE_RISCVC}),
+        rules=_RULES,
+        width=_width,
+        stack_alignment=16,
+        bits=bits,
+        computed=computed,
+        indexed=_SUM,
+        exception_bytes=0,
+        placed=partial(_placed, (1 << bits) - 1),
+        far_bytes=_AUIPC_BYTES,
+        far_calls=_CALLS,
+        remarks=_REMARKS,
+    )
+
+
+# Tables of switches have addresses of 32 bits, or where these have 64 distances of 32.
+MACHINES = (
+    _machine(32, capstone.CS_MODE_RISCV32, r"(?:c\.)?lw {register}, 0\((?P<index>\w+)\)"),
+    _machine(64, capstone.CS_MODE_RISCV64, _SUM),
 )
