@@ -22,6 +22,21 @@
    serve further output rows. */
 enum { EC_DEPTHWISE_WORD = 4, EC_DEPTHWISE_VECTOR = EC_VL * EC_DEPTHWISE_WORD, EC_DEPTHWISE_LINE = 4, EC_DEPTHWISE_SETS = 8 };
 
+/* Words and sums of a vector, or, of an ISA with groups, of all nv of them. */
+#ifndef EC_DOT_GROUPED
+typedef ec_ivec ec_dot_sums;
+EC_INLINE ec_dot_sums ec_dot_begin(const int32_t *start, int nv) { return (void)nv, ec_iload(start); }
+EC_INLINE ec_dot_words ec_dot_load_group(const void *p, int nv) { return (void)nv, ec_dot_load(p); }
+EC_INLINE ec_dot_sums ec_dot_add_group(ec_dot_sums sums, ec_dot_words a, ec_dot_words b, int nv)
+{
+    return (void)nv, ec_dot_add(sums, a, b);
+}
+EC_INLINE ec_ivec ec_dot_vector(ec_dot_sums sums, int j, int nv) { return (void)j, (void)nv, sums; }
+EC_INLINE int ec_dot_group(int nv) { return (void)nv, 1; }
+#else
+EC_INLINE int ec_dot_group(int nv) { return nv; }
+#endif
+
 /* Constants at the call. */
 typedef struct ec_depthwise_int8 {
     ec_window window;
@@ -138,16 +153,17 @@ EC_INLINE void ec_depthwise_int8_pack(const ec_depthwise_int8 spec, const ec_row
     }
 }
 
-/* Adds `count` words of a kernel row to the sums of mr pixels; bytes from one pixel and from one word to the next. */
-EC_INLINE void ec_depthwise_int8_line_add(ec_ivec *sums, const char *columns, const char *filter, ptrdiff_t pixel,
-                                          ptrdiff_t next, int mr, int count)
+/* Adds `count` words of a kernel row to the sums of mr pixels, of vectors in a group; bytes from one pixel and from one word
+   to the next. */
+EC_INLINE void ec_depthwise_int8_line_add(ec_dot_sums *sums, const char *columns, const char *filter, ptrdiff_t pixel,
+                                          ptrdiff_t next, int mr, int count, int group)
 {
     EC_UNROLL
     for (int k = 0; k < count; k++) {
-        const ec_dot_words w = ec_dot_load(filter + k * EC_DEPTHWISE_VECTOR);
+        const ec_dot_words w = ec_dot_load_group(filter + k * group * EC_DEPTHWISE_VECTOR, group);
         EC_UNROLL
         for (int p = 0; p < mr; p++)
-            sums[p] = ec_dot_add(sums[p], ec_dot_load(columns + p * pixel + k * next), w);
+            sums[p] = ec_dot_add_group(sums[p], ec_dot_load_group(columns + p * pixel + k * next, group), w, group);
     }
 }
 
@@ -156,26 +172,27 @@ typedef struct ec_depthwise_rows {
     const char *first, *of[EC_DEPTHWISE_SETS];
 } ec_depthwise_rows;
 
-/* The sums of one vector of channels of mr pixels side by side, `at` bytes behind where word rows begin. */
-EC_INLINE void ec_depthwise_int8_sum(const ec_depthwise_int8 spec, ec_ivec *sums, const ec_depthwise_rows *rows,
+/* The sums of a group of vectors of channels of mr pixels side by side, `at` bytes behind where word rows begin. */
+EC_INLINE void ec_depthwise_int8_sum(const ec_depthwise_int8 spec, ec_dot_sums *sums, const ec_depthwise_rows *rows,
                                      ptrdiff_t at, const char *filter, int mr, int nv)
 {
-    const int sets = ec_depthwise_int8_sets(spec), in_row = ec_depthwise_int8_in_row(spec);
+    const int sets = ec_depthwise_int8_sets(spec), in_row = ec_depthwise_int8_in_row(spec), group = ec_dot_group(nv);
     const int whole = in_row / EC_DEPTHWISE_LINE * EC_DEPTHWISE_LINE, rest = in_row % EC_DEPTHWISE_LINE;
     const ptrdiff_t far = (ptrdiff_t)nv * EC_DEPTHWISE_VECTOR, room = ec_depthwise_int8_room(spec, nv);
     const ptrdiff_t pixel = spec.window.stride_w * far, next = spec.across * spec.window.dilation_w * far;
-    for (int set = 0; set < sets; set++, filter += in_row * EC_DEPTHWISE_VECTOR) {
+    const ptrdiff_t filter_next = (ptrdiff_t)group * EC_DEPTHWISE_VECTOR;
+    for (int set = 0; set < sets; set++, filter += in_row * filter_next) {
         const char *const columns = (spec.fresh < sets ? rows->of[set] : rows->first + set * room) + at;
-        const char *const last = columns + whole * next, *const filters = filter + whole * EC_DEPTHWISE_VECTOR;
+        const char *const last = columns + whole * next, *const filters = filter + whole * filter_next;
         for (int k = 0; k < whole; k += EC_DEPTHWISE_LINE)
-            ec_depthwise_int8_line_add(sums, columns + k * next, filter + k * EC_DEPTHWISE_VECTOR, pixel, next, mr,
-                                       EC_DEPTHWISE_LINE);
+            ec_depthwise_int8_line_add(sums, columns + k * next, filter + k * filter_next, pixel, next, mr,
+                                       EC_DEPTHWISE_LINE, group);
         if (rest == 1)
-            ec_depthwise_int8_line_add(sums, last, filters, pixel, next, mr, 1);
+            ec_depthwise_int8_line_add(sums, last, filters, pixel, next, mr, 1, group);
         else if (rest == 2)
-            ec_depthwise_int8_line_add(sums, last, filters, pixel, next, mr, 2);
+            ec_depthwise_int8_line_add(sums, last, filters, pixel, next, mr, 2, group);
         else if (rest == 3)
-            ec_depthwise_int8_line_add(sums, last, filters, pixel, next, mr, 3);
+            ec_depthwise_int8_line_add(sums, last, filters, pixel, next, mr, 3, group);
     }
 }
 
@@ -200,8 +217,9 @@ EC_INLINE int ec_depthwise_int8_words(const ec_depthwise_int8 spec, int n)
 #endif
 }
 
-#ifdef EC_ZERO_POINTS
-/* Adds to the sums of vector j of the channels what zero points of filters make of their inputs. */
+#if defined(EC_ZERO_POINTS) && !defined(EC_DOT_GROUPED)
+/* Adds to the sums of vector j of the channels what zero points of filters make of their inputs.  Groups have none: their
+   elements are int16, filters less their zero points. */
 EC_INLINE void ec_depthwise_int8_around(const ec_depthwise_int8 spec, ec_ivec *sums, const ec_depthwise_rows *rows,
                                         ptrdiff_t at, const int32_t *words, int j, int mr, int nv)
 {
@@ -227,21 +245,28 @@ EC_INLINE void ec_depthwise_int8_pixels(const ec_depthwise_int8 spec, const ec_d
     const int words = ec_depthwise_int8_sets(spec) * ec_depthwise_int8_in_row(spec);
     const int32_t *const multiplier = of.words + nv * EC_VL;
     const char *const filter = (const char *)(of.words + ec_depthwise_int8_before(spec, nv * EC_VL));
+    const int group = ec_dot_group(nv);
     ec_requantise as = spec.requantise;
     ec_ivec results[EC_DOT_PIXELS][4];
+    ec_dot_sums group_sums[EC_DOT_PIXELS];
     as.apart = nv * EC_VL;
     EC_UNROLL
     for (int j = 0; j < nv; j++) {
         const ec_scaling by = ec_scaling_at(multiplier + j * EC_VL, as.apart);
+        const ptrdiff_t at_vector = from + j * EC_DEPTHWISE_VECTOR;
         ec_ivec sums[EC_DOT_PIXELS];
+        if (j % group == 0) {
+            EC_UNROLL
+            for (int p = 0; p < mr; p++)
+                group_sums[p] = ec_dot_begin(of.words + j * EC_VL, group);
+            ec_depthwise_int8_sum(spec, group_sums, rows, at_vector, filter + j * words * EC_DEPTHWISE_VECTOR, mr, nv);
+        }
         EC_UNROLL
         for (int p = 0; p < mr; p++)
-            sums[p] = ec_iload(of.words + j * EC_VL);
-        ec_depthwise_int8_sum(spec, sums, rows, from + j * EC_DEPTHWISE_VECTOR, filter + j * words * EC_DEPTHWISE_VECTOR,
-                              mr, nv);
-#ifdef EC_ZERO_POINTS
+            sums[p] = ec_dot_vector(group_sums[p], j % group, group);
+#if defined(EC_ZERO_POINTS) && !defined(EC_DOT_GROUPED)
         if (spec.around)
-            ec_depthwise_int8_around(spec, sums, rows, from + j * EC_DEPTHWISE_VECTOR, of.words, j, mr, nv);
+            ec_depthwise_int8_around(spec, sums, rows, at_vector, of.words, j, mr, nv);
 #endif
         EC_UNROLL
         for (int p = 0; p < mr; p++) {

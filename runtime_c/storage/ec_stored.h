@@ -67,6 +67,9 @@ EC_INLINE ec_q8 ec_q8_of(int fmt)
 #else
 #define EC_ROUNDED(product) ((void)(product))
 #endif
+#ifndef EC_ROUNDED_VECTOR /* an ISA's, whose vectors have registers of another kind than float */
+#define EC_ROUNDED_VECTOR(product) EC_ROUNDED(product)
+#endif
 
 /* Bytes of one element, of a format that has whole ones; bytes of n consecutive elements without a gap.
    Constant expressions where n is one. */
@@ -108,7 +111,7 @@ EC_INLINE ec_vec ec_from_q8(ec_vec integers, float times, int fmt)
     const ec_vec zero = ec_set1(as.zero * times), scale = ec_set1(as.scale / times);
     const int centred = as.zero == 0.0f; /* what GCC does not see in NEON's intrinsics */
     ec_vec v = ec_mul(centred ? integers : ec_sub(integers, zero), scale);
-    EC_ROUNDED(v);
+    EC_ROUNDED_VECTOR(v);
     return v;
 }
 /* The integers of such numbers, but for rounding errors below 2^-10, of EC_Q16 2^-6, plus a constant. */

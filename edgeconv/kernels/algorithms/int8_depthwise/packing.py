@@ -11,7 +11,6 @@ from edgeconv.kernels.algorithms.int8_depthwise.words import WordShape
 from edgeconv.kernels.algorithms.problem import ConvProblem
 from edgeconv.target.dot_row import DotRow
 
-PAIR = 2
 Words = npt.NDArray[np.int32]
 
 
@@ -74,8 +73,9 @@ def channel_words(
     found: list[Words] = []
     first = 0
     for stretch in together(count, lanes, four=four):
-        order = first + np.array(channel_order(stretch, lanes))
-        words = _words(taps[order], row, lanes)
+        vector = stretch if row.grouped else lanes
+        order = first + np.array(channel_order(stretch, vector))
+        words = _words(taps[order], row, vector)
         found += [ends[:, order].reshape(-1).astype(np.int32), words, *behind]
         first += stretch
     return np.concatenate(found)
@@ -89,7 +89,7 @@ def _taps(filters: npt.NDArray[np.int64], row: DotRow, shape: WordShape) -> npt.
     taps = np.pad(taps, ((0, 0), *((0, more) for more in missing)))
     words = taps.reshape(count, -1, shape.down, taps.shape[2] // shape.across, shape.across)
     elements = words.transpose(0, 1, 3, 2, 4)  # rows and columns of a word last
-    return elements.reshape(*elements.shape[:3], -1, PAIR if row.pairs else row.rows)
+    return elements.reshape(*elements.shape[:3], -1, row.together)
 
 
 def _words(taps: npt.NDArray[np.int64], row: DotRow, lanes: int) -> Words:
