@@ -14,6 +14,9 @@ tools=(
     "qemu-arm|runs qemu-arm arm-linux-gnueabihf-gcc|qemu-user|running boards odroid-xu3, odroid-xu3-a7"
     "powerpc64le-linux-gnu-gcc|hosted powerpc64le-linux-gnu-gcc -static -mcpu=power10|gcc-powerpc64le-linux-gnu libc6-dev-ppc64el-cross|board power10-s1024 (POWER10)"
     "qemu-ppc64le|runs qemu-ppc64le powerpc64le-linux-gnu-gcc|qemu-user|running board power10-s1024"
+    "riscv64-linux-gnu-gcc|hosted riscv64-linux-gnu-gcc -static|gcc-riscv64-linux-gnu libc6-dev-riscv64-cross|board generic-riscv64"
+    "clang-19|hosted any_rvv -static|clang-19 gcc-riscv64-linux-gnu libc6-dev-riscv64-cross|boards generic-rvv, spacemit-k1, canmv-k230 (RVV)"
+    "qemu-riscv64|runs qemu-riscv64 riscv64-linux-gnu-gcc|qemu-user|running boards generic-riscv64, generic-rvv, spacemit-k1, canmv-k230"
     "arm-none-eabi-gcc|bare arm-none-eabi-gcc|gcc-arm-none-eabi|firmware: boards microbit, mps2-*, mps3-an547, nrf52840, stm32*"
     "qemu-system-arm|boots|qemu-system-arm|booting boards microbit, mps2-*, mps3-an547"
     "riscv64-unknown-elf-gcc|bare_riscv riscv64-unknown-elf-gcc|gcc-riscv64-unknown-elf|firmware: boards generic-riscv32, esp32-c3"
@@ -73,6 +76,15 @@ any_clang() { # it may be installed under its versioned name only
     for name in clang $(compgen -c clang- | grep -Ex 'clang-[0-9]+' | sort -ruV); do
         hosted "$name" && return
     done
+}
+
+# Vectors of RISC-V whose length is fixed: Clang from 19 on.
+any_rvv() {
+    local name
+    for name in $(compgen -c clang- | grep -Ex 'clang-(19|2[0-9])' | sort -ruV); do
+        "$name" --target=riscv64-linux-gnu -march=rv64gcv_zvl256b -mrvv-vector-bits=zvl "$@" && return
+    done
+    return 1
 }
 
 analyses() { echo nop | llvm-mca-19 -mtriple=x86_64 -mcpu=znver4; }

@@ -71,7 +71,7 @@ def _words(name: str) -> set[str]:
 def test_preset(name: str, tmp_path: Path) -> None:
     """Each header alone on one ISA of the architecture, every program on all, little optimised:
     test_micro_kernels.py looks at what is emitted, other tests of kernels run it.  So do those of
-    ISAs whose cores choose how long vectors are (test_sve.py, test_sme.py)."""
+    ISAs whose cores choose how long vectors are (test_scalable_vectors.py, test_sme.py)."""
     options = ["-DEC_HEADERS_BY_TURNS=ON", f"-DEC_LEVEL=-O1;{UNGUESSED}"]
     options.append(f"-DEC_NO_PROGRAMS_OF={';'.join(_SCALABLE)}")
     if f"{name}-sanitizers" in PRESETS and not _marked_slow(f"{name}-sanitizers"):
@@ -96,7 +96,7 @@ def check(name: str, build: Path, *options: str) -> None:
     assert "100% tests passed" in run("ctest", "--test-dir", str(build), "--output-on-failure")
 
 
-@pytest.mark.parametrize("arch", ["x86_64", "aarch64", "armv7l", "ppc64le"])
+@pytest.mark.parametrize("arch", ["x86_64", "aarch64", "armv7l", "ppc64le", "riscv64"])
 def test_the_list_of_isas_needs_nothing_but_python(arch: str) -> None:
     """As of a system that has no numpy: without what is installed beside Python."""
     rows = run(sys.executable, "-I", "-S", str(ROOT / "tools" / "list_isas.py"), arch).splitlines()

@@ -19,10 +19,12 @@ from tests.tools import available
 from tests.unit.test_added_backend import model_in
 from tests.unit.test_matrix_unit import in_integers
 
-# Of SME the length in streaming mode.
+# The CPU of QEMU whose vectors have some length, in a unit of its own, and the board's.  Of SME it
+# is the length in streaming mode.
 LENGTHS = {
-    "generic-sme": ("sme-default-vector-length", 64),
-    "generic-sve": ("sve-default-vector-length", 64),
+    "generic-sme": ("max,sme-default-vector-length={}", 64),
+    "generic-sve": ("max,sve-default-vector-length={}", 64),
+    "generic-rvv": ("rv64,v=true,vext_spec=v1.0,vlen={}", 256),
 }
 
 
@@ -31,14 +33,14 @@ def test_vectors_of_another_length_are_refused(
     name: str, edgeconv: Command, tmp_path: Path
 ) -> None:
     """Kernels of a fixed length would compute something else, or nothing."""
-    board, (option, own) = available(name), LENGTHS[name]
+    board, (cpu, own) = available(name), LENGTHS[name]
     with lightly():
         edgeconv.ok(
             "compile", model_in(tmp_path), "--board", name, "-o", tmp_path / "out", "--build"
         )
     program, ran = tmp_path / "out" / "build" / "net", {}
     for length in (own // 2, own, 2 * own):
-        emulator = [board.run.command[0], "-cpu", f"max,{option}={length}"]
+        emulator = [board.run.command[0], "-cpu", cpu.format(length)]
         done = subprocess.run(
             [*emulator, str(program)], capture_output=True, text=True, check=False
         )

@@ -1,5 +1,6 @@
-"""SVE of a fixed length: a sample at 256 bits; the rest is what all kernels are tested by, at all
-lengths, in `make test-all`."""
+"""Vectors whose length is the core's choice, fixed when a program is compiled: a sample at 256 bits
+of those of Arm and of RISC-V; the rest is what all kernels are tested by, at all lengths, in `make
+test-all`."""
 
 from __future__ import annotations
 
@@ -19,8 +20,12 @@ from tests.kernels.test_sconv import sconv
 from tests.kernels.test_winograd import SQUARE, winograd
 
 SAME = (1, 1, 1, 1)
-SVE = [name for name in TARGETS if name.startswith("sve")]
-LENGTHS = [pytest.param(n, marks=() if n == "sve256" else pytest.mark.slow) for n in SVE]
+SAMPLED = ("sve256", "rvv256")
+LENGTHS = [
+    pytest.param(name, marks=() if name in SAMPLED else pytest.mark.slow)
+    for name, target in TARGETS.items()
+    if target.scalable and not builds.unit_of(target)
+]
 
 
 @pytest.fixture(params=LENGTHS)

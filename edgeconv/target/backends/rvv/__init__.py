@@ -1,0 +1,1 @@
+"""One backend: rows in backend.py, and its headers."""

@@ -1,0 +1,2 @@
+/* Loads and stores of stored numbers on RVV with vectors of 1024 bits. */
+#include "ec_stored_rvv.h"
