@@ -51,32 +51,61 @@ EC_INLINE void ec_int8_joined_c(ec_int8_result result, const int16_t *panel, con
     }
 }
 
+#ifdef EC_INT8_DSP
+/* The panels of `job` under `pairs` of filters. */
+EC_INLINE void ec_int8_joined_panels(ec_int8_panels_job job, ec_int8_result result, int k_blocks, int pairs)
+{
+    const int left_out = -k_blocks & (EC_INT8_JOINED_K_BLOCKS - 1);
+    job.channels_end = job.channels + 2 * EC_INT8_WORDS * pairs;
+    job.skip = left_out * EC_INT8_JOINED_K_BLOCK_BYTES, job.left_out = 8 * left_out;
+    ec_int8_joined_dsp(&job);
+    ec_int8_bound_pixels(result, job.out, job.out_pixel, EC_INT8_PIXELS * job.panels, 2 * pairs);
+}
+#endif
+
 EC_INLINE void ec_int8_joined(ec_int8_result result, const int16_t *panel, const int8_t *filters,
                               const int32_t *channels, int k_blocks, int pairs, int8_t *out, ptrdiff_t out_pixel)
 {
 #ifdef EC_INT8_DSP
     if (EC_INT8_IN_ASSEMBLY(result)) {
-        const int left_out = (EC_INT8_JOINED_K_BLOCKS - k_blocks % EC_INT8_JOINED_K_BLOCKS) % EC_INT8_JOINED_K_BLOCKS;
-        const ec_int8_joined_job job = {
-            .panel = panel, .panel_end = panel + k_blocks * EC_INT8_K_BLOCK_NUMBERS, .channels = channels,
-            .channels_end = channels + 2 * EC_INT8_WORDS * pairs, .out = out, .out_pixel = out_pixel,
-            .offset = EC_INT8_OFFSET(result), .right = result.right, .skip = left_out * EC_INT8_JOINED_K_BLOCK_BYTES,
-            .left_out = 8 * left_out, .filters = filters};
-        ec_int8_joined_dsp(&job);
-        if (result.low != INT8_MIN || result.high != INT8_MAX)
-            for (int p = 0; p < EC_INT8_PIXELS; p++)
-                ec_int8_bound(result, out + p * out_pixel, 2 * pairs);
+        const ec_int8_panels_job job = ec_int8_panels_of(result, panel, filters, channels, k_blocks, out, out_pixel);
+        ec_int8_joined_panels(job, result, k_blocks, pairs);
         return;
     }
 #endif
     ec_int8_joined_c(result, panel, filters, channels, k_blocks, pairs, out, out_pixel);
 }
 
+/* Panels that are packed and multiplied by a loop in assembly. */
+EC_INLINE int ec_int8_run_joined(const ec_int8_conv *spec, ec_int8_run run, const int8_t *filters, const int32_t *channels,
+                                 int8_t *out, int16_t *panel)
+{
+#ifdef EC_INT8_DSP
+    const int k_blocks = ec_int8_k_blocks(spec);
+    if (EC_INT8_IN_ASSEMBLY(spec->result) && spec->out_c % 2 == 0) {
+        ec_int8_windows_job windows = ec_int8_windows_of_run(spec, run, panel);
+        ec_int8_panels_job job =
+            ec_int8_panels_of(spec->result, panel, filters, channels, k_blocks, out, spec->out_pixel);
+        job.panels = run.panels, job.windows = &windows, job.pack = ec_int8_pack_3_dsp;
+        job.next = EC_INT8_PIXELS * windows.apart;
+        ec_int8_joined_panels(job, spec->result, k_blocks, spec->out_c / 2);
+        return 1;
+    }
+#endif
+    (void)spec, (void)run, (void)filters, (void)channels, (void)out, (void)panel;
+    return 0;
+}
+
 /* As ec_int8_convolve. */
+EC_INLINE ec_int8_tiling ec_int8_tiling_joined(void)
+{
+    const ec_int8_tiling by = {.tile = ec_int8_joined, .pixels = EC_INT8_PIXELS, .filters = 2, .run = ec_int8_run_joined};
+    return by;
+}
 EC_SHARED void ec_int8_convolve_joined(const ec_int8_conv *spec, const int8_t *in, const int8_t *filters,
                                        const int32_t *channels, int8_t *out, int16_t *workspace, int row0, int row1)
 {
-    ec_int8_convolve_by(ec_int8_joined, spec, in, filters, channels, out, workspace, row0, row1);
+    ec_int8_convolve_by(ec_int8_tiling_joined(), spec, in, filters, channels, out, workspace, row0, row1);
 }
 
 #endif

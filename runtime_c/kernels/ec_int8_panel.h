@@ -164,33 +164,75 @@ EC_INLINE int ec_int8_rows_before_end(const ec_window *window, int at, int left)
     return window->in_ring ? ec_min_i(left, ec_ceil_div(window->in_ring - at, window->dilation_h)) : left;
 }
 
+/* Windows of few channels some of whose rows or columns lie outside of the input are copied first, if they are as small. */
+enum { EC_INT8_COPIED = 128 };
+EC_INLINE int ec_int8_is_copied(const ec_int8_conv *spec, int columns)
+{
+    const ec_window *w = &spec->window;
+    return spec->in_c % 4 && spec->in_pixel == spec->in_c && w->dilation_w == 1 &&
+           w->kernel_h * columns * spec->in_c <= EC_INT8_COPIED;
+}
+
+/* Of the rows of a window the `columns` from in_x on, one row behind the other, `padding` where there are none. */
+EC_SHARED void ec_int8_copy_rows(const ec_int8_conv *spec, const int8_t *in, int padding, int8_t *copy, int in_y, int in_x,
+                                 int columns)
+{
+    const ec_window *w = &spec->window;
+    const int c = spec->in_c, n = columns * c, from = ec_max_i(-in_x, 0) * c;
+    const int inside = ec_max_i(ec_min_i(w->in_w - in_x, columns) * c - from, 0);
+    for (int ky = 0; ky < w->kernel_h; ky++, in_y += w->dilation_h, copy += n) {
+        const int is_outside = in_y < 0 || in_y >= w->in_h;
+        const unsigned read = is_outside ? 0 : (unsigned)inside;
+        const int8_t *row = in + (is_outside ? 0 : ec_ring(in_y, w->in_ring)) * spec->in_row + in_x * c;
+        int8_t *to = copy;
+        for (int i = -from; i < n - from; i++, row++) {
+            int number = padding;
+            if ((unsigned)i < read)
+                number = *row;
+            *to++ = (int8_t)number;
+        }
+    }
+}
+
+/* `rows` of a window from row ky on, all of which lie in the input, `apart` bytes from one to the next. */
+EC_INLINE void ec_int8_pack_inside(const ec_int8_conv *spec, const int8_t *from, ptrdiff_t apart, int16_t *panel, int ky,
+                                   int rows)
+{
+    const ec_window *w = &spec->window;
+    const int row = w->kernel_w * spec->in_c, rest = row % 4, k_blocks = row / 4;
+    ec_int8_widen_rows(from, apart, rows, panel + ky * k_blocks * EC_INT8_K_BLOCK_NUMBERS, k_blocks);
+    from += 4 * k_blocks;
+    for (int at = 4 * k_blocks * w->kernel_h + ky * rest, r = 0; rest && r < rows; r++, from += apart)
+        for (int i = 0; i < rest; i++)
+            panel[ec_int8_place(at++)] = from[i];
+}
+
 /* The window of output pixel (y, x): a call where all of it lies inside, two where its rows go on at the beginning of a
    ring. */
 EC_SHARED void ec_int8_pack_window(const ec_int8_conv *spec, const int8_t *in, int padding, int16_t *panel, int y, int x)
 {
     const ec_window *w = &spec->window;
     const int in_y = y * w->stride_h - w->pad_h, in_x = x * w->stride_w - w->pad_w, c = spec->in_c;
-    const int row = w->kernel_w * c, rest = row % 4, k_blocks = row / 4, numbers = w->kernel_h * row;
+    const int row = w->kernel_w * c, k_blocks = row / 4, numbers = w->kernel_h * row;
     const int before = ec_max_i(-in_x, 0) * c, end = ec_min_i(w->kernel_w, w->in_w - in_x) * c;
     const int inside = before == 0 && end == row, height = (w->kernel_h - 1) * w->dilation_h;
+    const int is_whole = inside && in_y >= 0 && in_y + height < w->in_h;
     const int ring_y = in_y < 0 ? in_y : ec_ring(in_y, w->in_ring);
     if (numbers % 4)
         ec_int8_fill_k_blocks(0, panel + numbers / 4 * EC_INT8_K_BLOCK_NUMBERS, 1);
-    if (w->dilation_w > 1 || spec->in_pixel != c || (c % 4 && !inside) || end <= before) {
+    if (!is_whole && ec_int8_is_copied(spec, w->kernel_w)) {
+        int8_t copy[EC_INT8_COPIED];
+        ec_int8_copy_rows(spec, in, padding, copy, in_y, in_x, w->kernel_w);
+        ec_int8_pack_inside(spec, copy, row, panel, 0, w->kernel_h);
+    } else if (w->dilation_w > 1 || spec->in_pixel != c || (c % 4 && !inside) || end <= before) {
         if (c % 4)
             ec_int8_pack_pixels(spec, in, padding, panel, in_y, in_x);
         else
             ec_int8_pack_apart(spec, in, padding, panel, in_y, in_x);
-    } else if (inside && in_y >= 0 && in_y + height < w->in_h) {
-        const ptrdiff_t apart = w->dilation_h * spec->in_row;
+    } else if (is_whole) {
         for (int ky = 0, at_y = ring_y, rows; ky < w->kernel_h; ky += rows, at_y += rows * w->dilation_h - w->in_ring) {
-            const int8_t *from = in + at_y * spec->in_row + in_x * c;
             rows = ec_int8_rows_before_end(w, at_y, w->kernel_h - ky);
-            ec_int8_widen_rows(from, apart, rows, panel + ky * k_blocks * EC_INT8_K_BLOCK_NUMBERS, k_blocks);
-            from += 4 * k_blocks;
-            for (int at = 4 * k_blocks * w->kernel_h + ky * rest, r = 0; rest && r < rows; r++, from += apart)
-                for (int i = 0; i < rest; i++)
-                    panel[ec_int8_place(at++)] = from[i];
+            ec_int8_pack_inside(spec, in + at_y * spec->in_row + in_x * c, w->dilation_h * spec->in_row, panel, ky, rows);
         }
     } else {
         const int first = before / 4, read = ec_min_i(end / 4, k_blocks) - first;
@@ -208,53 +250,75 @@ EC_INLINE int ec_int8_is_pointwise(const ec_int8_conv *spec, int count)
            (count <= w->out_w || (!w->in_ring && spec->in_row == w->in_w * spec->in_pixel));
 }
 
-/* The last `kept` pixels of a panel become its first ones. */
-EC_INLINE void ec_int8_keep_pixels(int16_t *panel, int k_blocks, int kept)
+/* The last `kept` of a panel's `pixels` become its first ones. */
+EC_INLINE void ec_int8_keep_pixels(int16_t *panel, int k_blocks, int pixels, int kept)
 {
-    const int gone = EC_INT8_K_BLOCK_NUMBERS - 4 * kept;
+    const int gone = 4 * (pixels - kept);
     for (int q = 0; q < k_blocks; q++, panel += EC_INT8_K_BLOCK_NUMBERS)
         for (int i = 0; i < 4 * kept; i++)
             panel[i] = panel[gone + i];
 }
 
 #ifdef EC_INT8_DSP
-/* The windows of output pixels (y, x) to (y, x + 2), if all of them lie in the input: whether that is so. */
-EC_INLINE int ec_int8_pack_three(const ec_int8_conv *spec, const int8_t *in, int16_t *panel, int y, int x)
+/* Rows of two or three windows. */
+EC_INLINE void ec_int8_windows_dsp(const ec_int8_windows_job *job, int pixels)
+{
+    if (pixels == 2)
+        ec_int8_pack_2_dsp(job);
+    else
+        ec_int8_pack_3_dsp(job);
+}
+
+/* `rows` of neighbouring windows from row ky on, all of which lie in the input, `apart` bytes from one row to the next. */
+EC_INLINE ec_int8_windows_job ec_int8_windows_of(const ec_int8_conv *spec, const int8_t *from, ptrdiff_t apart,
+                                                 int16_t *panel, int ky, int rows)
+{
+    const ec_window *w = &spec->window;
+    const int row = w->kernel_w * spec->in_c, rest = row % 4, k_blocks = row / 4;
+    const int numbers = w->kernel_h * row, at = 4 * k_blocks * w->kernel_h + ky * rest;
+    if (ky == 0 && numbers % 4)
+        memset(panel + numbers / 4 * EC_INT8_K_BLOCK_NUMBERS, 0, EC_INT8_K_BLOCK_NUMBERS * sizeof *panel);
+    const ec_int8_windows_job job = {
+        .from = from, .panel = panel + ky * k_blocks * EC_INT8_K_BLOCK_NUMBERS, .k_blocks = k_blocks,
+        .apart = w->stride_w * spec->in_c, .rows = rows, .skip = apart - row, .rest = rest,
+        .advances = ec_int8_advances_from(at), .rest_at = panel + ec_int8_place(at)};
+    return job;
+}
+
+/* The windows of output pixels (y, x) to (y, x + pixels - 1), two or three, if none has pixels of the input apart and all
+   of them lie in the input, or can be copied: whether that is so. */
+EC_INLINE int ec_int8_pack_together(const ec_int8_conv *spec, const int8_t *in, int padding, int16_t *panel, int y, int x,
+                                    int pixels)
 {
     const ec_window *w = &spec->window;
     const int in_y = y * w->stride_h - w->pad_h, in_x = x * w->stride_w - w->pad_w, c = spec->in_c;
-    const int row = w->kernel_w * c, k_blocks = row / 4, rest = row % 4, height = (w->kernel_h - 1) * w->dilation_h;
-    if (in_x < 0 || in_x + 2 * w->stride_w + w->kernel_w > w->in_w || in_y < 0 || in_y + height >= w->in_h ||
-        w->dilation_w > 1 || spec->in_pixel != c)
+    const int height = (w->kernel_h - 1) * w->dilation_h, columns = (pixels - 1) * w->stride_w + w->kernel_w;
+    const int inside = in_x >= 0 && in_x + columns <= w->in_w && in_y >= 0 && in_y + height < w->in_h;
+    if (w->dilation_w > 1 || spec->in_pixel != c || (!inside && !ec_int8_is_copied(spec, columns)))
         return 0;
-    const ptrdiff_t below = w->dilation_h * spec->in_row, beside = w->stride_w * c;
-    const unsigned numbers = (unsigned)(w->kernel_h * row);
-    if (numbers % 4)
-        for (int i = 0; i < EC_INT8_K_BLOCK_NUMBERS; i++)
-            panel[numbers / 4 * EC_INT8_K_BLOCK_NUMBERS + (unsigned)i] = 0;
+    if (!inside) {
+        int8_t copy[EC_INT8_COPIED];
+        ec_int8_copy_rows(spec, in, padding, copy, in_y, in_x, columns);
+        const ec_int8_windows_job job = ec_int8_windows_of(spec, copy, columns * c, panel, 0, w->kernel_h);
+        ec_int8_windows_dsp(&job, pixels);
+        return 1;
+    }
     for (int ky = 0, at_y = ec_ring(in_y, w->in_ring), rows; ky < w->kernel_h;
          ky += rows, at_y += rows * w->dilation_h - w->in_ring) {
-        const int8_t *from = in + at_y * spec->in_row + in_x * c;
         rows = ec_int8_rows_before_end(w, at_y, w->kernel_h - ky);
-        if (k_blocks)
-            ec_int8_widen_three_dsp(from, panel + ky * k_blocks * EC_INT8_K_BLOCK_NUMBERS, k_blocks, beside, rows,
-                                    below - 4 * k_blocks);
-        from += 4 * k_blocks;
-        for (int at = 4 * k_blocks * w->kernel_h + ky * rest, r = 0; rest && r < rows; r++, from += below)
-            for (int i = 0; i < rest; i++) {
-                int16_t *const to = panel + ec_int8_place(at++);
-                to[0] = from[i], to[4] = from[i + beside], to[8] = from[i + 2 * beside];
-            }
+        const ec_int8_windows_job job = ec_int8_windows_of(spec, in + at_y * spec->in_row + in_x * c,
+                                                           w->dilation_h * spec->in_row, panel, ky, rows);
+        ec_int8_windows_dsp(&job, pixels);
     }
     return 1;
 }
 #endif
 
-/* The panel of output pixels first, first + apart, first + 2 apart, counted from row y on, of which it has
+/* The panel of output pixels first, first + apart, ..., two or three, counted from row y on, of which it has
    the first `kept` already.  row: where that row's pixels of the input begin if these are the windows, else
    NULL. */
 EC_SHARED void ec_int8_pack_panel(const ec_int8_conv *spec, const int8_t *in, const int8_t *row, int padding,
-                                  int16_t *panel, int y, int first, int apart, int kept)
+                                  int16_t *panel, int y, int first, int apart, int kept, int pixels)
 {
     const int c = spec->in_c, width = spec->window.out_w;
     int packed = 0;
@@ -263,14 +327,19 @@ EC_SHARED void ec_int8_pack_panel(const ec_int8_conv *spec, const int8_t *in, co
 #endif
 #ifdef EC_INT8_DSP
     if (apart == 1 && kept == 0) {
-        const int below = first / width, x = first - below * width;
-        if (row)
-            ec_int8_widen_three_dsp(row + first * spec->in_pixel, panel, c / 4, spec->in_pixel, 1, 0);
-        packed = row || (x + 2 < width && ec_int8_pack_three(spec, in, panel, y + below, x));
+        if (row) {
+            const ec_int8_windows_job job = {.from = row + first * spec->in_pixel, .panel = panel, .k_blocks = c / 4,
+                                             .apart = spec->in_pixel, .rows = 1};
+            ec_int8_windows_dsp(&job, pixels);
+            packed = 1;
+        } else {
+            const int below = first / width, x = first - below * width;
+            packed = x + pixels <= width && ec_int8_pack_together(spec, in, padding, panel, y + below, x, pixels);
+        }
     }
 #endif
     panel += 4 * kept;
-    for (int p = kept, pixel = first + kept * apart; p < EC_INT8_PIXELS; p++, pixel += apart, panel += 4) {
+    for (int p = kept, pixel = first + kept * apart; p < pixels; p++, pixel += apart, panel += 4) {
         if (!packed && row)
             ec_int8_widen_rows(row + pixel * spec->in_pixel, c, 1, panel, c / 4);
         else if (!packed)

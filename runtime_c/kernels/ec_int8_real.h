@@ -99,8 +99,8 @@ EC_INLINE void ec_int8_real_convolve(const ec_int8_conv *spec, const ec_epilogue
         for (int i = 0; i < pixels; i += wide) {
             const int first = few ? i : ec_min_i(i, pixels - EC_INT8_PIXELS);
             if (first < i)
-                ec_int8_keep_pixels(panel, ec_int8_k_blocks(spec), i - first);
-            ec_int8_pack_panel(spec, in, row, as.padding, panel, y, first, !few, i - first);
+                ec_int8_keep_pixels(panel, ec_int8_k_blocks(spec), EC_INT8_PIXELS, i - first);
+            ec_int8_pack_panel(spec, in, row, as.padding, panel, y, first, !few, i - first, EC_INT8_PIXELS);
             ec_int8_real_filters(spec, epilogue, as, panel, filters, at + first * spec->out_pixel, i - first, wide);
         }
     }

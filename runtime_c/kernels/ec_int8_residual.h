@@ -23,7 +23,7 @@ EC_INLINE void ec_int8_add_row(const ec_int8_conv *spec, const ec_int8_residual 
 
 /* Rows [row0, row1) of the output.  workspace: a panel, then those rows.  Pixels and rows lie one behind the
    other. */
-EC_INLINE void ec_int8_convolve_add_by(ec_int8_tiles *tile, const ec_int8_conv *spec, const ec_int8_residual *add,
+EC_INLINE void ec_int8_convolve_add_by(ec_int8_tiling by, const ec_int8_conv *spec, const ec_int8_residual *add,
                                        const int8_t *in, const int8_t *filters, const int32_t *channels,
                                        const int8_t *residual, int8_t *out, int16_t *workspace, int row0, int row1)
 {
@@ -31,7 +31,7 @@ EC_INLINE void ec_int8_convolve_add_by(ec_int8_tiles *tile, const ec_int8_conv *
     int8_t *const sums = (int8_t *)(workspace + ec_int8_k_blocks(spec) * EC_INT8_K_BLOCK_NUMBERS);
     for (int y = row0; y < row1;) {
         const int at = ec_ring(y, ring), rows = ec_min_i(ec_min_i(add->rows, row1 - y), ring ? ring - at : row1 - y);
-        ec_int8_pixels(tile, spec, in, filters, channels, sums, workspace, y, rows * width);
+        ec_int8_pixels(by, spec, in, filters, channels, sums, workspace, y, rows * width);
         ec_int8_add(&add->result, add->by_sum, add->by_residual, add->ties, sums, residual + at * spec->out_row,
                     out + at * spec->out_row, rows * width * spec->out_c);
         y += rows;
@@ -41,7 +41,7 @@ EC_SHARED void ec_int8_convolve_add(const ec_int8_conv *spec, const ec_int8_resi
                                     const int8_t *filters, const int32_t *channels, const int8_t *residual,
                                     int8_t *out, int16_t *workspace, int row0, int row1)
 {
-    ec_int8_convolve_add_by(ec_int8_tile, spec, add, in, filters, channels, residual, out, workspace, row0, row1);
+    ec_int8_convolve_add_by(ec_int8_tiling_3x2(), spec, add, in, filters, channels, residual, out, workspace, row0, row1);
 }
 
 #endif

@@ -9,7 +9,7 @@ EC_SHARED void ec_int8_convolve_joined_add(const ec_int8_conv *spec, const ec_in
                                            const int8_t *filters, const int32_t *channels, const int8_t *residual,
                                            int8_t *out, int16_t *workspace, int row0, int row1)
 {
-    ec_int8_convolve_add_by(ec_int8_joined, spec, add, in, filters, channels, residual, out, workspace, row0, row1);
+    ec_int8_convolve_add_by(ec_int8_tiling_joined(), spec, add, in, filters, channels, residual, out, workspace, row0, row1);
 }
 
 #endif

@@ -13,6 +13,7 @@
 #include "ec_int8_1x4.h"
 #include "ec_int8_tile.h"
 #include "ec_int8_joined.h"
+#include "ec_int8_joined_2x4.h"
 #include "ec_int8_dot.h"
 #include "ec_int8_dot_joined.h"
 #include "int8_layers.h"
@@ -104,6 +105,12 @@ static void in_pairs(int in_c, int out_c, int together)
     else
         ec_int8_dense_joined(&l.spec.result, l.in, in_c, filters, channels, out_c, l.out, rows);
     compare(l.out, l.wanted, l.out_bytes);
+    if (together == 4) {
+        for (int j = 0; j < l.out_bytes; j++)
+            l.out[j] = 0;
+        ec_int8_convolve_joined_2x4(&l.spec, l.in, filters, channels, l.out, panel, 0, 1);
+        compare(l.out, l.wanted, l.out_bytes);
+    }
     free(words), free(channels), free(plain), free(unused), free(filters), free(panel), release(&l);
 }
 

@@ -6,6 +6,7 @@
 #include "ec_int8_panel.h"
 #include "ec_int8_tile.h"
 #include "ec_int8_joined.h"
+#include "ec_int8_joined_2x4.h"
 #include "ec_int8_dot.h"
 #include "ec_int8_dot_joined.h"
 #include "ec_int8_rows.h"
@@ -20,6 +21,7 @@
 #include "ec_int8_add.h"
 #include "ec_int8_residual.h"
 #include "ec_int8_residual_joined.h"
+#include "ec_int8_residual_joined_2x4.h"
 #include "ec_int8_residual_depthwise.h"
 #include "ec_int8_residual_1x8.h"
 #include "int8_layers.h"
@@ -144,20 +146,34 @@ static layer joinable(int in_c, int out_c, ec_window window)
     return l;
 }
 
+typedef void convolve(const ec_int8_conv *spec, const int8_t *in, const int8_t *filters, const int32_t *channels, int8_t *out,
+                      int16_t *workspace, int row0, int row1);
+
+/* Filters joined in pairs, `together` at a time. */
+static void by_joined(layer *l, int together, convolve *kernel, convolve_add *adds)
+{
+    int8_t *plain, *in;
+    int32_t *channels;
+    pack(l, together, &plain, &channels);
+    int8_t *const filters = joined(l, plain, together), *const out = over_input(l, apart_of(l, 0, 0), &in);
+    int16_t *const panel = bytes_of((size_t)(24 * ec_int8_k_blocks(&l->spec) + AHEAD));
+    const int last = l->spec.window.out_h, cut = draw(0, last);
+    memset(l->out, 0, (size_t)l->out_bytes);
+    kernel(&l->spec, l->in, filters, channels, l->out, panel, 0, cut);
+    kernel(&l->spec, l->in, filters, channels, l->out, panel, cut, last);
+    compare(l->out, l->wanted, l->out_bytes);
+    kernel(&l->spec, in, filters, channels, out, panel, 0, last);
+    compare(out, l->wanted, l->out_bytes);
+    with_residual(l, adds, filters, channels, cut);
+    free(panel), free(plain), free(filters), free(channels), free(out);
+}
+
 static void convolution_joined(int in_c, int out_c, ec_window window)
 {
     layer l = joinable(in_c, out_c, window);
-    int8_t *plain;
-    int32_t *channels;
-    pack(&l, 2, &plain, &channels);
-    int8_t *const filters = joined(&l, plain, 2);
-    int16_t *const panel = bytes_of((size_t)(24 * ec_int8_k_blocks(&l.spec) + AHEAD));
-    const int cut = draw(0, window.out_h);
-    ec_int8_convolve_joined(&l.spec, l.in, filters, channels, l.out, panel, 0, cut);
-    ec_int8_convolve_joined(&l.spec, l.in, filters, channels, l.out, panel, cut, window.out_h);
-    compare(l.out, l.wanted, l.out_bytes);
-    with_residual(&l, ec_int8_convolve_joined_add, filters, channels, cut);
-    free(panel), free(plain), free(filters), free(channels), release(&l);
+    by_joined(&l, 2, ec_int8_convolve_joined, ec_int8_convolve_joined_add);
+    by_joined(&l, 4, ec_int8_convolve_joined_2x4, ec_int8_convolve_joined_2x4_add);
+    release(&l);
 }
 
 static void fully_connected_joined(int in_c, int out_c, int rows)

@@ -36,6 +36,7 @@ from edgeconv.kernels.algorithms.integer.kernels import (
     CONVOLVE,
     CONVOLVE_1X4,
     CONVOLVE_JOINED,
+    CONVOLVE_JOINED_2X4,
     CONVOLVE_JOINED_DUAL_ISSUE,
     DENSE,
     DENSE_1X4,
@@ -54,14 +55,15 @@ from edgeconv.kernels.algorithms.integer.packing import (
     FOUR,
     K_BLOCK,
     SIXTEEN,
+    padded,
     words_of,
 )
 from edgeconv.kernels.algorithms.integer.panels import (
     PIXELS,
-    packing_cycles,
     panel_k_blocks,
     panels_of,
     summing,
+    tiles_cycles,
     within,
 )
 from edgeconv.kernels.algorithms.problem import ConvProblem
@@ -209,17 +211,15 @@ def _dense(problem: ConvProblem, target: Target, *, apart: bool) -> ConvCandidat
     """``apart``: between the channels of two pixels lie others."""
     facts = problem.sum_facts
     core = cycles_of(target, facts.scaling, bounded=facts.bounded)
-    numbers = problem.in_c * math.prod(problem.kernel)
-    k_blocks = panel_k_blocks(problem, numbers)
-    pixels, pairs = problem.batch * math.prod(problem.out_size), -(-problem.out_c // 2)
-    panels, _ = panels_of(problem)
+    k_blocks = panel_k_blocks(problem, problem.in_c * math.prod(problem.kernel))
     kernel = _of_panels(problem, target)
-    tile = core.joined if kernel.joined else core.tile
-    results = core.joined_results if kernel.joined else core.tile_results
-    cycles = panels * pairs * (k_blocks * tile + results)
-    cycles += packing_cycles(problem, core, apart=apart)
-    window = k_blocks * K_BLOCK
-    passes = panels * 2 * pairs * (window + 8)  # bytes of filters and their words
+    cycles = tiles_cycles(problem, core, kernel, apart=apart)
+    pixels, (panels, _) = (
+        problem.batch * math.prod(problem.out_size),
+        panels_of(problem, kernel.pixels),
+    )
+    window, filters = k_blocks * K_BLOCK, padded(problem.out_c, kernel.filters)
+    passes = panels * filters * (window + 8)  # bytes of filters and their words
     added = problem.finish.residual_as is not None
     row = problem.out_size[2] * problem.out_c
     cycles += core.added * problem.batch * problem.out_size[1] * row if added else 0.0
@@ -235,10 +235,16 @@ def _dense(problem: ConvProblem, target: Target, *, apart: bool) -> ConvCandidat
 
 
 def _of_panels(problem: ConvProblem, target: Target) -> IntegerKernel:
-    """The kernel that multiplies panels by filters."""
+    """The kernel that multiplies panels by filters.  Rows of an image that are computed by
+    themselves have that of the whole one, since it depends on their width alone: of three pixels
+    that are a panel two panels would leave one over."""
     if not joins(problem, target):
         return CONVOLVE
-    return CONVOLVE_JOINED_DUAL_ISSUE if DUAL_ISSUE in target.features else CONVOLVE_JOINED
+    if DUAL_ISSUE in target.features:
+        return CONVOLVE_JOINED_DUAL_ISSUE
+    in_fours = padded(problem.out_c, FOUR) == padded(problem.out_c, 2)
+    in_fours &= problem.out_size[2] != PIXELS
+    return CONVOLVE_JOINED_2X4 if in_fours and DSP in target.features else CONVOLVE_JOINED
 
 
 def _fewer_bytes_later(

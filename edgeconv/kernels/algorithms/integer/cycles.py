@@ -45,7 +45,7 @@ class Windows:
     multiplied.  ``pixel``: of one whose channels are its window.  Of another window: ``whole``,
     each ``row`` of it, and each number ``beyond`` whole k-blocks of a row.  Of those that reach
     over an edge: ``edge_row``, or where pixels are no whole k-blocks ``edge_tap`` and
-    ``edge_number``.
+    ``edge_number``, or ``copied`` and ``copied_number`` of one that is copied first.
     """
 
     pixel: float = 0.0
@@ -58,6 +58,19 @@ class Windows:
     three: float = 0.0
     three_row: float = 0.0
     three_beyond: float = 0.0
+    copied: float = 0.0
+    copied_number: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What it takes beside a load and a store of every number where panels are packed one behind
+    the other by the function that multiplies them: a ``panel``, each ``row`` of its windows, and
+    each ``number`` beyond whole k-blocks of a row."""
+
+    panel: float
+    row: float
+    number: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +99,9 @@ class Cycles:
     zero points: ``summed``; of a fully connected layer ``dot_sum`` and ``dot_around`` in place of
     ``dot`` and ``dot_results``.  With filters joined in pairs ``joined`` and ``joined_results`` in
     place of ``tile`` and ``tile_results``, ``dot_joined`` and ``dot_joined_results`` of ``dot`` and
-    ``dot_results``."""
+    ``dot_results``.  By four filters and two pixels ``joined_2x4`` of 32 products, ``loop_2x4`` of
+    eight k-blocks of a loop, ``joined_2x4_results`` of eight; where pixels are packed in that loop
+    ``pixel_2x4`` of one and ``widened_2x4`` of its k-block."""
 
     tile: float
     tile_results: float
@@ -108,6 +123,7 @@ class Cycles:
     few: Windows | None = None
     threes: Windows | None = None
     few_threes: Windows | None = None
+    run: Run | None = None
     summed: Summed = Summed()
     dot_sum: float = 0.0
     dot_around: float = 0.0
@@ -115,6 +131,11 @@ class Cycles:
     joined_results: float = 0.0
     dot_joined: float = 0.0
     dot_joined_results: float = 0.0
+    joined_2x4: float = 0.0
+    loop_2x4: float = 0.0
+    joined_2x4_results: float = 0.0
+    pixel_2x4: float = 0.0
+    widened_2x4: float = 0.0
 
 
 # 20 instructions, four of them LDRD, and a quarter of the loop's end; 43; LDR, two SXTB16, STRD and
@@ -122,13 +143,15 @@ class Cycles:
 # other kernels: 52; LDM of four and two LDRD by four SMLAD, two LDRD by four, either with a quarter
 # of the loop's end; two LDR, 13, two STRD; LDR, five, STRD.
 # With filters joined in pairs: 22, eight of them loads, and a quarter of the loop's end; 53; 19,
-# five of them loads; 48.
+# five of them loads; 48.  Of two pixels by four filters: 28, eight of them loads in two groups; 3
+# at the loop's end; 64; of two pixels 22 and 12 of each k-block.
 _SINGLE = Cycles(
     *(29.5, 63, 8.5, 112, 26, 26, 50, 17, 74, 16, 11, 24, 12, 75, 250, 560),
     windows=Windows(62, 260, 50, 8, 115, 48, 16),
-    few=Windows(62, 310, 18, 9, 70, 5, 23),
+    few=Windows(62, 310, 18, 9, 70, 5, 23, copied=300, copied_number=15),
     threes=Windows(58, 87, 41, 8, 67, 48, 16, 41, 5, 0.5),
-    few_threes=Windows(58, 31, 16, 6, 32, 3.5, 14.5, 110, 5, 0.5),
+    few_threes=Windows(58, 31, 16, 6, 32, 3.5, 14.5, 110, 5, 0.5, copied=300, copied_number=15),
+    run=Run(110, 14, 13),
     summed=Summed(9, 40),
     dot_sum=29,
     dot_around=110,
@@ -136,13 +159,19 @@ _SINGLE = Cycles(
     joined_results=63,
     dot_joined=21.5,
     dot_joined_results=56,
+    joined_2x4=30,
+    loop_2x4=6,
+    joined_2x4_results=73,
+    pixel_2x4=11,
+    widened_2x4=7.5,
 )
 _DUAL = Cycles(
     *(17.5, 38, 5.5, 64, 17, 18.5, 34, 12, 43, 8.5, 6.5, 15, 6, 50, 160, 360),
     windows=Windows(45, 150, 37, 8, 78, 36, 13),
-    few=Windows(45, 190, 14, 7, 55, 4, 18),
+    few=Windows(45, 190, 14, 7, 55, 4, 18, copied=170, copied_number=9),
     threes=Windows(28, 55, 28, 8, 47, 36, 13, 27, 3.5, 0.5),
-    few_threes=Windows(28, 22, 12, 5, 25, 2.5, 11, 27, 3.5, 0.5),
+    few_threes=Windows(28, 22, 12, 5, 25, 2.5, 11, 27, 3.5, 0.5, copied=170, copied_number=9),
+    run=Run(70, 8, 8),
     summed=Summed(6, 30),
     dot_sum=20,
     dot_around=80,
@@ -287,6 +316,7 @@ def cycles_of(target: Target, scaling: str = "", *, bounded: bool = False) -> Cy
         window=core.window + more.four,
         dot_results=core.dot_results + more.four,
         joined_results=core.joined_results + more.six,
+        joined_2x4_results=core.joined_2x4_results + more.six * 4 / 3,
         dot_joined_results=core.dot_joined_results + more.four,
         taps=core.taps + more.four,
     )

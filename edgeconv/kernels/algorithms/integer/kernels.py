@@ -11,8 +11,10 @@ class IntegerKernel:
     and ``adds`` those of the same that adds a residual, where there is one.  ``helium``: it
     computes with Helium's vectors.  ``is_dense``: it computes row by row.  ``joined``: filters are
     joined in pairs, and ``reads_beyond``: some bytes beyond panels and filters are read.  Of a
-    depthwise layer: ``is_3x3``: with a kernel of nine numbers, and ``is_transposed``: with rows and
-    columns exchanged."""
+    tile: ``pixels`` and ``filters``; ``runs``: panels are packed, one behind the other, by the
+    function that multiplies them, and with ``pointwise`` those of the input's pixels in its own
+    loop.  Of a depthwise layer: ``is_3x3``: with a kernel of nine numbers, and ``is_transposed``:
+    with rows and columns exchanged."""
 
     name: str
     headers: tuple[str, ...]
@@ -21,6 +23,10 @@ class IntegerKernel:
     is_dense: bool = False
     joined: bool = False
     reads_beyond: bool = False
+    pixels: int = 3
+    filters: int = 2
+    runs: bool = False
+    pointwise: bool = False
     is_depthwise: bool = False
     is_3x3: bool = False
     is_transposed: bool = False
@@ -44,8 +50,18 @@ CONVOLVE_JOINED = IntegerKernel(
     (*_IMAGES, "ec_int8_tile.h", "ec_int8_joined.h"),
     (*_SUMS, "ec_int8_residual_joined.h"),
     joined=True,
+    runs=True,
 )
 CONVOLVE_JOINED_DUAL_ISSUE = replace(CONVOLVE_JOINED, reads_beyond=True)
+CONVOLVE_JOINED_2X4 = replace(
+    CONVOLVE_JOINED,
+    name="convolve_joined_2x4",
+    headers=(*_IMAGES, "ec_int8_tile.h", "ec_int8_joined_2x4.h"),
+    adds=(*_SUMS, "ec_int8_residual_joined_2x4.h"),
+    pixels=2,
+    filters=4,
+    pointwise=True,
+)
 CONVOLVE_1X4 = IntegerKernel(
     *("convolve_1x4", _HEADERS_1X4, (*_TILES, "ec_int8_residual_1x4.h")), helium=True
 )

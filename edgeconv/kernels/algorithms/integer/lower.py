@@ -170,9 +170,9 @@ def _constants(plan: IntegerPlan, node: Node, graph: Graph, form: Form) -> tuple
         return filters_in_sixteens(node, graph, groups), words
     beyond, join = FILTERS_BEYOND * plan.kernel.reads_beyond, plan.kernel.joined
     filters = filters_in_k_blocks(
-        node, graph, PAIR, groups, in_panel=True, join=join, beyond=beyond
+        node, graph, plan.kernel.filters, groups, in_panel=True, join=join, beyond=beyond
     )
-    return filters, _channels(form, PAIR, groups)
+    return filters, _channels(form, plan.kernel.filters, groups)
 
 
 def unscaled_depthwise(nine: bool, node: Node, graph: Graph) -> Blob:

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
 
 from edgeconv.kernels.algorithms.axis import axes_of
 from edgeconv.kernels.algorithms.integer.cycles import Cycles, Summed, Windows
-from edgeconv.kernels.algorithms.integer.packing import K_BLOCK, sums_in
+from edgeconv.kernels.algorithms.integer.kernels import IntegerKernel
+from edgeconv.kernels.algorithms.integer.packing import FOUR, K_BLOCK, sums_in
 from edgeconv.kernels.algorithms.problem import ConvProblem
 
 PIXELS = 3  # of a panel
+_COPIED = 128  # numbers of a window: EC_INT8_COPIED
+LOOP = 8  # k-blocks of a loop of two pixels by four filters: EC_INT8_JOINED_2X4_K_BLOCKS
 
 
-def panels_of(problem: ConvProblem) -> tuple[int, int]:
-    """Panels of an input's windows, and how many windows are packed for them.
+def panels_of(problem: ConvProblem, each: int = PIXELS) -> tuple[int, int]:
+    """Panels of an input's windows, ``each`` of so many, and how many windows are packed for them.
 
     A panel has neighbours, those of a row alone where the result is a ring of rows.  Fewer than it
     has are computed one by one, as panels of that pixel alone.
@@ -24,9 +28,9 @@ def panels_of(problem: ConvProblem) -> tuple[int, int]:
     pixels = math.prod(problem.out_size)
     together = problem.out_size[2] if problem.out_ring else pixels
     rows = problem.batch * pixels // together
-    if together < PIXELS:
-        return rows * together, PIXELS * rows * together
-    return rows * -(-together // PIXELS), rows * together
+    if together < each:
+        return rows * together, each * rows * together
+    return rows * -(-together // each), rows * together
 
 
 def panel_k_blocks(problem: ConvProblem, numbers: int) -> int:
@@ -34,16 +38,51 @@ def panel_k_blocks(problem: ConvProblem, numbers: int) -> int:
     return -(-(numbers + (sums_in(numbers) if problem.asymmetric else 0)) // K_BLOCK)
 
 
-def packing_cycles(problem: ConvProblem, core: Cycles, *, apart: bool) -> float:
-    """What it takes to bring all windows to panels; ``apart``: between the channels of two pixels
-    lie others."""
-    _, packed = panels_of(problem)
+def tiles_cycles(
+    problem: ConvProblem, core: Cycles, kernel: IntegerKernel, *, apart: bool
+) -> float:
+    """What a layer takes whose panels are multiplied by so many filters of a ``kernel`` at a time;
+    ``apart`` as in `packing_cycles`."""
+    k_blocks = panel_k_blocks(problem, problem.in_c * math.prod(problem.kernel))
+    panels, packed = panels_of(problem, kernel.pixels)
+    if kernel.filters == FOUR:
+        ends = -(-k_blocks // LOOP) * core.loop_2x4
+        tile = k_blocks * core.joined_2x4 + ends + core.joined_2x4_results
+    elif kernel.joined:
+        tile = k_blocks * core.joined + core.joined_results
+    else:
+        tile = k_blocks * core.tile + core.tile_results
+    cycles = panels * -(-problem.out_c // kernel.filters) * tile
+    if kernel.pointwise and _in_runs(problem, kernel, apart=apart) == 1 and is_pointwise(problem):
+        return cycles + packed * (core.pixel_2x4 + k_blocks * core.widened_2x4)
+    return cycles + packing_cycles(problem, core, kernel, apart=apart)
+
+
+def is_pointwise(problem: ConvProblem) -> bool:
+    """Windows are the input's pixels, whole k-blocks."""
+    return problem.is_pointwise and problem.in_c % K_BLOCK == 0
+
+
+def packing_cycles(
+    problem: ConvProblem, core: Cycles, kernel: IntegerKernel, *, apart: bool
+) -> float:
+    """What it takes to bring all windows to panels of a ``kernel``; ``apart``: between the channels
+    of two pixels lie others."""
+    _, packed = panels_of(problem, kernel.pixels)
+    height, beyond = problem.kernel[1], problem.kernel[2] * problem.in_c % K_BLOCK
     k_blocks = panel_k_blocks(problem, problem.in_c * math.prod(problem.kernel))
     whole = apart or problem.in_c % K_BLOCK == 0
     windows = (None if whole else core.few) or core.windows
     in_threes = 0.0 if apart else _in_threes(problem)
     among = core.threes if whole else core.few_threes
-    if among is not None and in_threes:
+    run, in_runs = core.run, _in_runs(problem, kernel, apart=apart)
+    if run is not None and in_runs:
+        panel = run.panel + height * (run.row + beyond * run.number)
+        alone = replace(among or windows, three=0.0, three_row=0.0, three_beyond=0.0)
+        around = in_runs * panel / kernel.pixels
+        if in_runs < 1:
+            around += gathering(problem, alone, apart=apart, in_threes=in_runs)
+    elif among is not None and in_threes:
         around = gathering(problem, among, apart=apart, in_threes=in_threes)
     else:
         around = gathering(problem, windows, apart=apart)
@@ -77,6 +116,8 @@ def gathering(
         over = (columns - inside) * edge_row + (1 - columns) * pixels
     else:
         over = (1 - inside) * edge_row
+    if windows.copied and not beside and _is_copied(problem):
+        over = (1 - inside) * (windows.copied + height * width * channels * windows.copied_number)
     alone = windows.whole * (1 - in_threes) + max(inside - in_threes, 0.0) * height * row + over
     own = windows.three + height * (windows.three_row + beyond * windows.three_beyond)
     return alone + in_threes * own
@@ -93,6 +134,26 @@ def _in_threes(problem: ConvProblem) -> float:
     last = np.minimum(x + PIXELS - 1, width - 1)
     found = rows[y] & columns[x] & columns[last] & (x + PIXELS <= width)
     return PIXELS * int(found.sum()) / count
+
+
+def _in_runs(problem: ConvProblem, kernel: IntegerKernel, *, apart: bool) -> float:
+    """The share of the windows that are in runs of panels (ec_int8_run of ec_int8_tile.h), which a
+    ``kernel`` packs itself."""
+    if not kernel.runs or problem.out_c % kernel.filters:
+        return 0.0
+    if is_pointwise(problem) and not (problem.in_ring or problem.out_ring):
+        return float(math.prod(problem.out_size) >= kernel.pixels)
+    if apart or problem.dilations[2] > 1:
+        return 0.0
+    rows, columns = (_are_inside(problem, axis) for axis in (1, 2))
+    together = int(columns.sum()) // kernel.pixels * kernel.pixels
+    return float(rows.mean()) * together / len(columns)
+
+
+def _is_copied(problem: ConvProblem) -> bool:
+    """Windows some of whose rows or columns lie outside are copied first."""
+    numbers = math.prod(problem.kernel) * problem.in_c
+    return bool(problem.in_c % K_BLOCK) and numbers <= _COPIED
 
 
 def _are_inside(problem: ConvProblem, axis: int) -> npt.NDArray[np.bool_]:

@@ -11,6 +11,7 @@ from edgeconv.ir.filters import DYNAMIC
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.work import Work
 from edgeconv.kernels.algorithms.candidate import ConvCandidate
+from edgeconv.kernels.algorithms.integer import kernels as integer_kernels
 from edgeconv.kernels.algorithms.integer.adjacent_windows import ROWS_TOGETHER, is_column, taken
 from edgeconv.kernels.algorithms.integer.candidate import (
     NUMBERS_BYTES,
@@ -156,7 +157,7 @@ def _dense(problem: ConvProblem, target: Target) -> ConvCandidate[RealPlan]:
     else:
         k_blocks, (panels, _) = panel_k_blocks(group, numbers), panels_of(group)
         cycles = panels * -(-group_c // 2) * (k_blocks * core.tile + real.tile)
-        cycles += packing_cycles(group, core, apart=problem.groups > 1)
+        cycles += packing_cycles(group, core, integer_kernels.CONVOLVE, apart=problem.groups > 1)
         room, plan = {"panel": 2 * PIXELS * K_BLOCK * k_blocks}, CONVOLVE
     return _found(problem, plan, room, problem.groups * cycles)
 

@@ -1,6 +1,8 @@
-/* Loop of ec_int8_joined.h for cores with DSP.  Needs ec_int8_dsp_tile.h. */
+/* Loop of ec_int8_joined.h for cores with DSP.  Needs ec_int8_tile.h. */
 #ifndef EC_INT8_DSP_JOINED_H
 #define EC_INT8_DSP_JOINED_H
+
+#include "ec_int8_dsp_panels.h"
 
 /* r0 panel, r1 filters.  Sums of three pixels: r2 to r4 of the first filter, r5 to r7 of both, of the second 256 times.
    Of half a k-block, two numbers of a window, SXTB16 leaves those of the first filter. */
@@ -60,30 +62,13 @@
 #endif
 enum { EC_INT8_JOINED_K_BLOCK_BYTES = 22 * 4, EC_INT8_JOINED_K_BLOCKS = 4 };
 
-/* See ec_int8_joined.  skip: bytes of the first pass through the loop that are left out, and `left_out` those of filters. */
-typedef struct ec_int8_joined_job {
-    const int16_t *panel, *panel_end;
-    const int32_t *channels, *channels_end;
-    int8_t *out;
-    ptrdiff_t out_pixel;
-    int32_t offset, right;
-    ptrdiff_t skip, left_out;
-    const int8_t *filters;
-} ec_int8_joined_job;
-
-EC_NAKED void ec_int8_joined_dsp(const ec_int8_joined_job *job __attribute__((unused)))
+/* See ec_int8_joined. */
+EC_NAKED void ec_int8_joined_dsp(const ec_int8_panels_job *job __attribute__((unused)))
 {
     __asm__ volatile(
-        "push {r4-r11, lr}\n"
-        "ldr r2, [r0, #32]\n" /* skip */
-        "ldrd r3, r1, [r0, #36]\n" /* left_out, filters */
-        "adr r4, 2f\n"
-        "add r2, r2, r4\n"
-        "ldm r0, {r4-r11}\n"
-        "push {r2, r3}\n"
-        "push {r4-r11}\n" /* 0 panel, 4 its end, 8 channels, 12 their end, 16 out, 20 out_pixel,
-                             24 offset, 28 right, 32 entry, 36 left_out */
-        "mov lr, r6\n"
+        EC_INT8_PANELS_ENTER
+        "4:\n" /* a panel */
+        EC_INT8_PANELS_PACK
         "1:\n" /* two filters */
         "ldr r2, [lr]\n"
         "ldr r0, [sp]\n"
@@ -129,8 +114,7 @@ EC_NAKED void ec_int8_joined_dsp(const ec_int8_joined_job *job __attribute__((un
         "str r12, [sp, #16]\n"
         "cmp lr, r8\n"
         "bne 1b\n"
-        "add sp, sp, #40\n"
-        "pop {r4-r11, pc}\n");
+        EC_INT8_PANELS_LEAVE("add r1, r1, r3\n" "add r1, r1, r3, lsl #1\n"));
 }
 
 #endif

@@ -108,35 +108,89 @@ EC_NAKED void ec_int8_widen_dsp(const int8_t *from __attribute__((unused)),
         "pop {r4-r8, pc}\n");
 }
 
-/* See ec_int8_widen_three: `k_blocks` and `rows` > 0.  skip: bytes from the end of what a row reads to the next row. */
-EC_NAKED void ec_int8_widen_three_dsp(const int8_t *from __attribute__((unused)),
-                                      int16_t *panel __attribute__((unused)), int k_blocks __attribute__((unused)),
-                                      ptrdiff_t apart __attribute__((unused)), int rows __attribute__((unused)),
-                                      ptrdiff_t skip __attribute__((unused)))
+/* `rows` > 0 rows of windows that lie in the input, `apart` bytes from one to the next: of each `k_blocks` times four bytes
+   to pairs of int16, and `rest` numbers to rest_at and on, by places.  skip: bytes from the end of a window's row to the
+   next one.  advances: from each of four places to the next, in bytes. */
+typedef struct ec_int8_windows_job {
+    const int8_t *from;
+    int16_t *panel;
+    int k_blocks;
+    ptrdiff_t apart;
+    int rows;
+    ptrdiff_t skip;
+    int rest;
+    uint32_t advances;
+    int16_t *rest_at;
+} ec_int8_windows_job;
+
+/* The advances from number `at` of a window on: 4, -2, 4 and 18 bytes. */
+EC_INLINE uint32_t ec_int8_advances_from(int at)
 {
-    __asm__ volatile(
-        "push {r4-r11, lr}\n"
-        "ldrd r10, r11, [sp, #36]\n" /* rows, skip */
-        "1:\n" /* a row */
-        "mov r12, r2\n"
-        "2:\n"
-        "ldr r4, [r0]\n"
-        "ldr r6, [r0, r3]\n"
-        "ldr r8, [r0, r3, lsl #1]\n"
-        "add r0, r0, #4\n"
-        "sxtb16 r5, r4, ror #8\n"
-        "sxtb16 r4, r4\n"
-        "sxtb16 r7, r6, ror #8\n"
-        "sxtb16 r6, r6\n"
-        "sxtb16 r9, r8, ror #8\n"
-        "sxtb16 r8, r8\n"
-        "subs r12, r12, #1\n"
-        "stm r1!, {r4-r9}\n"
-        "bne 2b\n"
-        "add r0, r0, r11\n"
-        "subs r10, r10, #1\n"
-        "bne 1b\n"
-        "pop {r4-r11, pc}\n");
+    const int bits = at % 4 * 8;
+    return bits ? 0x1204fe04u >> bits | 0x1204fe04u << (32 - bits) : 0x1204fe04u;
+}
+
+/* r0 from, r1 panel, r2 k_blocks, r3 apart, r4 to r9 numbers, r10 rows, r11 skip, r12 what is left, lr rest_at. */
+#define EC_INT8_WINDOWS(load, widen, load_rest, store_rest)                                       \
+    "push {r4-r11, lr}\n"                                                                         \
+    "ldr lr, [r0, #32]\n"                                                                         \
+    "ldrd r4, r5, [r0, #24]\n" /* rest, advances */                                               \
+    "ldrd r10, r11, [r0, #16]\n"                                                                  \
+    "ldm r0, {r0-r3}\n"                                                                           \
+    "push {r4, r5}\n"                                                                             \
+    "1:\n" /* a row */                                                                            \
+    "movs r12, r2\n"                                                                              \
+    "beq 3f\n"                                                                                    \
+    "2:\n"                                                                                        \
+    "ldr r6, [r0, r3]\n"                                                                          \
+    load                                                                                          \
+    "ldr r4, [r0], #4\n"                                                                          \
+    "sxtb16 r7, r6, ror #8\n"                                                                     \
+    "sxtb16 r6, r6\n"                                                                             \
+    "str r7, [r1, #12]\n"                                                                         \
+    widen                                                                                         \
+    "sxtb16 r5, r4, ror #8\n"                                                                     \
+    "str r6, [r1, #8]\n"                                                                          \
+    "sxtb16 r4, r4\n"                                                                             \
+    "str r5, [r1, #4]\n"                                                                          \
+    "subs r12, r12, #1\n"                                                                         \
+    "str r4, [r1], #24\n"                                                                         \
+    "bne 2b\n"                                                                                    \
+    "3:\n"                                                                                        \
+    "ldr r12, [sp]\n"                                                                             \
+    "ldr r7, [sp, #4]\n"                                                                          \
+    "cmp r12, #0\n"                                                                               \
+    "beq 5f\n"                                                                                    \
+    "4:\n" /* a number */                                                                         \
+    "ldrsb r5, [r0, r3]\n"                                                                        \
+    load_rest                                                                                     \
+    "ldrsb r4, [r0], #1\n"                                                                        \
+    "strh r5, [lr, #8]\n"                                                                         \
+    store_rest                                                                                    \
+    "strh r4, [lr]\n"                                                                             \
+    "sxtab lr, lr, r7\n"                                                                          \
+    "ror r7, r7, #8\n"                                                                            \
+    "subs r12, r12, #1\n"                                                                         \
+    "bne 4b\n"                                                                                    \
+    "str r7, [sp, #4]\n"                                                                          \
+    "5:\n"                                                                                        \
+    "add r0, r0, r11\n"                                                                           \
+    "subs r10, r10, #1\n"                                                                         \
+    "bne 1b\n"                                                                                    \
+    "add sp, sp, #8\n"                                                                            \
+    "pop {r4-r11, pc}\n"
+
+EC_NAKED void ec_int8_pack_2_dsp(const ec_int8_windows_job *job __attribute__((unused)))
+{
+    __asm__ volatile(EC_INT8_WINDOWS("", "", "", ""));
+}
+
+EC_NAKED void ec_int8_pack_3_dsp(const ec_int8_windows_job *job __attribute__((unused)))
+{
+    __asm__ volatile(EC_INT8_WINDOWS("ldr r8, [r0, r3, lsl #1]\n",
+                                     "sxtb16 r9, r8, ror #8\n" "sxtb16 r8, r8\n" "str r9, [r1, #20]\n" "str r8, [r1, #16]\n",
+                                     "ldrsb r6, [r0, r3, lsl #1]\n",
+                                     "strh r6, [lr, #16]\n"));
 }
 
 #endif

@@ -1,0 +1,90 @@
+/* Panels one behind the other that a loop in assembly packs and multiplies by filters that are joined in pairs, for
+   Armv7E-M and Armv8-M with DSP: what ec_int8_dsp_joined.h and ec_int8_dsp_joined_2x4.h have in common.  Needs ec_int8_tile.h. */
+#ifndef EC_INT8_DSP_PANELS_H
+#define EC_INT8_DSP_PANELS_H
+
+/* skip: bytes of the first pass through the loop that are left out, and `left_out` those of filters.  `panels`: of pixels of
+   the input from `in` on, or, where that is NULL, of `windows`, which `pack` brings to the panel, `next` bytes from one
+   panel's to the next's; where both are NULL, the one panel is packed. */
+typedef struct ec_int8_panels_job {
+    const int16_t *panel, *panel_end;
+    const int32_t *channels, *channels_end;
+    int8_t *out;
+    ptrdiff_t out_pixel;
+    int32_t offset, right;
+    ptrdiff_t skip, left_out;
+    const int8_t *filters;
+    ec_int8_windows_job *windows;
+    void (*pack)(const ec_int8_windows_job *windows);
+    ptrdiff_t next;
+    int panels;
+    const int8_t *in;
+    ptrdiff_t in_pixel;
+} ec_int8_panels_job;
+
+/* The frame: 0 panel, 4 its end, 8 channels, 12 their end, 16 out, 20 out_pixel, 24 offset, 28 right, 32 entry, 36 left_out,
+   40 filters, 44 windows, 48 pack, 52 next, 56 panels, 60 the first channels, 64 out of the panel, 68 in, 72 in_pixel.  The
+   job is at r0, the loop at label 2. */
+#define EC_INT8_PANELS_ENTER                                                                      \
+    "push {r4-r11, lr}\n"                                                                         \
+    "sub sp, sp, #76\n"                                                                           \
+    "ldm r0!, {r1-r8}\n"                                                                          \
+    "stm sp, {r1-r8}\n"                                                                           \
+    "str r3, [sp, #60]\n"                                                                         \
+    "str r5, [sp, #64]\n"                                                                         \
+    "adr r1, 2f\n"                                                                                \
+    "ldm r0!, {r4-r10}\n"                                                                         \
+    "add r4, r4, r1\n"                                                                            \
+    "add r11, sp, #32\n"                                                                          \
+    "stm r11, {r4-r10}\n"                                                                         \
+    "ldm r0, {r4, r5}\n"                                                                          \
+    "strd r4, r5, [sp, #68]\n"
+/* Packs windows, if there are any; then r1 filters, lr channels. */
+#define EC_INT8_PANELS_PACK                                                                       \
+    "ldr r0, [sp, #44]\n"                                                                         \
+    "ldr r4, [sp, #48]\n"                                                                         \
+    "cbz r0, 6f\n"                                                                                \
+    "blx r4\n"                                                                                    \
+    "ldr r0, [sp, #44]\n"                                                                         \
+    "ldr r1, [sp, #52]\n"                                                                         \
+    "ldr r2, [r0]\n"                                                                              \
+    "add r2, r2, r1\n"                                                                            \
+    "str r2, [r0]\n"                                                                              \
+    "6:\n"                                                                                        \
+    "ldr r1, [sp, #40]\n"                                                                         \
+    "ldr lr, [sp, #8]\n"
+/* The next panel begins at label 4; `pixels`: adds those of a panel, r3 apart, to r1. */
+#define EC_INT8_PANELS_LEAVE(pixels)                                                              \
+    "ldr r2, [sp, #56]\n"                                                                         \
+    "ldr r3, [sp, #20]\n"                                                                         \
+    "ldr lr, [sp, #60]\n"                                                                         \
+    "ldr r1, [sp, #64]\n"                                                                         \
+    "subs r2, r2, #1\n"                                                                           \
+    "str r2, [sp, #56]\n"                                                                         \
+    "str lr, [sp, #8]\n"                                                                          \
+    pixels                                                                                        \
+    "str r1, [sp, #64]\n"                                                                         \
+    "str r1, [sp, #16]\n"                                                                         \
+    "bne 4b\n"                                                                                    \
+    "add sp, sp, #76\n"                                                                           \
+    "pop {r4-r11, pc}\n"
+
+/* A job without its panels' `channels_end`, `skip` and `left_out`. */
+EC_INLINE ec_int8_panels_job ec_int8_panels_of(ec_int8_result result, const int16_t *panel, const int8_t *filters,
+                                               const int32_t *channels, int k_blocks, int8_t *out, ptrdiff_t out_pixel)
+{
+    const ec_int8_panels_job job = {
+        .panel = panel, .panel_end = panel + k_blocks * EC_INT8_K_BLOCK_NUMBERS, .channels = channels, .out = out,
+        .out_pixel = out_pixel, .offset = EC_INT8_OFFSET(result), .right = result.right, .filters = filters, .panels = 1};
+    return job;
+}
+
+/* Bounds of the results of `pixels`, `channels` each. */
+EC_INLINE void ec_int8_bound_pixels(ec_int8_result result, int8_t *out, ptrdiff_t out_pixel, int pixels, int channels)
+{
+    if (result.low != INT8_MIN || result.high != INT8_MAX)
+        for (int p = 0; p < pixels; p++)
+            ec_int8_bound(result, out + p * out_pixel, channels);
+}
+
+#endif

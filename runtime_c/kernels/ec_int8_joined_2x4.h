@@ -1,0 +1,90 @@
+/* Convolutions of int8 by filters that are joined in pairs, as those of ec_int8_joined.h, two pixels by four filters at a
+   time: for cores that begin an instruction in a cycle, where a load of each serves more products.
+
+   A panel (ec_int8_panel.h) has two pixels, the place of a third being left as it is.  Of every four filters come k-block by
+   k-block two numbers of the first pair, 0 and 2, then 1 and 3, and those of the second.  channels: of every four the
+   starts, then the scalings (ec_int8_scaling.h).  What is beyond the last channel is zeros.  Needs ec_int8_tile.h. */
+#ifndef EC_INT8_JOINED_2X4_H
+#define EC_INT8_JOINED_2X4_H
+
+#ifdef EC_INT8_DSP
+#include "ec_int8_dsp_joined_2x4.h"
+#endif
+
+/* One panel under `blocks` of filters: out[p * out_pixel + filter]. */
+EC_INLINE void ec_int8_joined_2x4_c(ec_int8_result result, const int16_t *panel, const int8_t *filters,
+                                    const int32_t *channels, int k_blocks, int blocks, int8_t *out, ptrdiff_t out_pixel)
+{
+    for (int j = 0; j < blocks; j++, filters += 16 * k_blocks, channels += 4 * EC_INT8_WORDS)
+        for (int p = 0; p < 2; p++) {
+            int32_t sums[4] = {channels[0], channels[1], channels[2], channels[3]};
+            for (int k = 0; k < 4 * k_blocks; k++)
+                for (int i = 0; i < 4; i += 2) {
+                    const int8_t *const both = filters + k / 4 * 16 + 4 * i + 2 * (k % 4);
+                    const int x = panel[k / 4 * EC_INT8_K_BLOCK_NUMBERS + 4 * p + k % 4];
+                    sums[i] += x * both[0];
+                    sums[i + 1] += x * (both[1] + (both[0] < 0));
+                }
+            for (int i = 0; i < 4; i++)
+                out[p * out_pixel + 4 * j + i] = ec_int8_of_sum(result, sums[i], channels + 4 + i, 4);
+        }
+}
+
+#ifdef EC_INT8_DSP
+/* The panels of `job` under `blocks` of filters. */
+EC_INLINE void ec_int8_joined_2x4_panels(ec_int8_panels_job job, ec_int8_result result, int k_blocks, int blocks)
+{
+    job.channels_end = job.channels + 4 * EC_INT8_WORDS * blocks;
+    job.skip = (-k_blocks & (EC_INT8_JOINED_2X4_K_BLOCKS - 1)) * EC_INT8_JOINED_2X4_BYTES;
+    ec_int8_joined_2x4_dsp(&job);
+    ec_int8_bound_pixels(result, job.out, job.out_pixel, 2 * job.panels, 4 * blocks);
+}
+#endif
+
+EC_INLINE void ec_int8_joined_2x4(ec_int8_result result, const int16_t *panel, const int8_t *filters,
+                                  const int32_t *channels, int k_blocks, int blocks, int8_t *out, ptrdiff_t out_pixel)
+{
+#ifdef EC_INT8_DSP
+    if (EC_INT8_IN_ASSEMBLY(result)) {
+        const ec_int8_panels_job job = ec_int8_panels_of(result, panel, filters, channels, k_blocks, out, out_pixel);
+        ec_int8_joined_2x4_panels(job, result, k_blocks, blocks);
+        return;
+    }
+#endif
+    ec_int8_joined_2x4_c(result, panel, filters, channels, k_blocks, blocks, out, out_pixel);
+}
+
+/* Panels that are packed and multiplied by a loop in assembly. */
+EC_INLINE int ec_int8_run_joined_2x4(const ec_int8_conv *spec, ec_int8_run run, const int8_t *filters,
+                                     const int32_t *channels, int8_t *out, int16_t *panel)
+{
+#ifdef EC_INT8_DSP
+    const int k_blocks = ec_int8_k_blocks(spec);
+    if (EC_INT8_IN_ASSEMBLY(spec->result) && spec->out_c % 4 == 0) {
+        ec_int8_windows_job windows = ec_int8_windows_of_run(spec, run, panel);
+        ec_int8_panels_job job =
+            ec_int8_panels_of(spec->result, panel, filters, channels, k_blocks, out, spec->out_pixel);
+        job.panels = run.panels, job.in = run.row, job.in_pixel = spec->in_pixel;
+        job.windows = run.row ? NULL : &windows, job.pack = ec_int8_pack_2_dsp, job.next = 2 * windows.apart;
+        ec_int8_joined_2x4_panels(job, spec->result, k_blocks, spec->out_c / 4);
+        return 1;
+    }
+#endif
+    (void)spec, (void)run, (void)filters, (void)channels, (void)out, (void)panel;
+    return 0;
+}
+
+EC_INLINE ec_int8_tiling ec_int8_tiling_joined_2x4(void)
+{
+    const ec_int8_tiling by = {.tile = ec_int8_joined_2x4, .pixels = 2, .filters = 4, .run = ec_int8_run_joined_2x4};
+    return by;
+}
+
+/* As ec_int8_convolve. */
+EC_SHARED void ec_int8_convolve_joined_2x4(const ec_int8_conv *spec, const int8_t *in, const int8_t *filters,
+                                           const int32_t *channels, int8_t *out, int16_t *workspace, int row0, int row1)
+{
+    ec_int8_convolve_by(ec_int8_tiling_joined_2x4(), spec, in, filters, channels, out, workspace, row0, row1);
+}
+
+#endif
