@@ -53,13 +53,13 @@ EC_INLINE void ec_int8_joined_c(ec_int8_result result, const int16_t *panel, con
 
 #ifdef EC_INT8_DSP
 /* The panels of `job` under `pairs` of filters. */
-EC_INLINE void ec_int8_joined_panels(ec_int8_panels_job job, ec_int8_result result, int k_blocks, int pairs)
+EC_INLINE void ec_int8_joined_panels(ec_int8_panels_job *job, ec_int8_result result, int k_blocks, int pairs)
 {
     const int left_out = -k_blocks & (EC_INT8_JOINED_K_BLOCKS - 1);
-    job.channels_end = job.channels + 2 * EC_INT8_WORDS * pairs;
-    job.skip = left_out * EC_INT8_JOINED_K_BLOCK_BYTES, job.left_out = 8 * left_out;
-    ec_int8_joined_dsp(&job);
-    ec_int8_bound_pixels(result, job.out, job.out_pixel, EC_INT8_PIXELS * job.panels, 2 * pairs);
+    job->channels_end = job->channels + 2 * EC_INT8_WORDS * pairs;
+    job->skip = left_out * EC_INT8_JOINED_K_BLOCK_BYTES, job->left_out = 8 * left_out;
+    ec_int8_joined_dsp(job);
+    ec_int8_bound_pixels(result, job->out, job->out_pixel, EC_INT8_PIXELS * job->panels, 2 * pairs);
 }
 #endif
 
@@ -68,8 +68,9 @@ EC_INLINE void ec_int8_joined(ec_int8_result result, const int16_t *panel, const
 {
 #ifdef EC_INT8_DSP
     if (EC_INT8_IN_ASSEMBLY(result)) {
-        const ec_int8_panels_job job = ec_int8_panels_of(result, panel, filters, channels, k_blocks, out, out_pixel);
-        ec_int8_joined_panels(job, result, k_blocks, pairs);
+        ec_int8_panels_job job;
+        ec_int8_panels_of(&job, result, panel, filters, channels, k_blocks, out, out_pixel);
+        ec_int8_joined_panels(&job, result, k_blocks, pairs);
         return;
     }
 #endif
@@ -83,12 +84,13 @@ EC_INLINE int ec_int8_run_joined(const ec_int8_conv *spec, ec_int8_run run, cons
 #ifdef EC_INT8_DSP
     const int k_blocks = ec_int8_k_blocks(spec);
     if (EC_INT8_IN_ASSEMBLY(spec->result) && spec->out_c % 2 == 0) {
-        ec_int8_windows_job windows = ec_int8_windows_of_run(spec, run, panel);
-        ec_int8_panels_job job =
-            ec_int8_panels_of(spec->result, panel, filters, channels, k_blocks, out, spec->out_pixel);
+        ec_int8_windows_job windows;
+        ec_int8_windows_of_run(&windows, spec, run, panel);
+        ec_int8_panels_job job;
+        ec_int8_panels_of(&job, spec->result, panel, filters, channels, k_blocks, out, spec->out_pixel);
         job.panels = run.panels, job.windows = &windows, job.pack = ec_int8_pack_3_dsp;
         job.next = EC_INT8_PIXELS * windows.apart;
-        ec_int8_joined_panels(job, spec->result, k_blocks, spec->out_c / 2);
+        ec_int8_joined_panels(&job, spec->result, k_blocks, spec->out_c / 2);
         return 1;
     }
 #endif

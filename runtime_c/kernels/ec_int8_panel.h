@@ -270,19 +270,20 @@ EC_INLINE void ec_int8_windows_dsp(const ec_int8_windows_job *job, int pixels)
 }
 
 /* `rows` of neighbouring windows from row ky on, all of which lie in the input, `apart` bytes from one row to the next. */
-EC_INLINE ec_int8_windows_job ec_int8_windows_of(const ec_int8_conv *spec, const int8_t *from, ptrdiff_t apart,
-                                                 int16_t *panel, int ky, int rows)
+EC_INLINE void ec_int8_windows_of(ec_int8_windows_job *job, const ec_int8_conv *spec, const int8_t *from, ptrdiff_t apart,
+                                  int16_t *panel, int ky, int rows)
 {
     const ec_window *w = &spec->window;
     const int row = w->kernel_w * spec->in_c, rest = row % 4, k_blocks = row / 4;
     const int numbers = w->kernel_h * row, at = 4 * k_blocks * w->kernel_h + ky * rest;
     if (ky == 0 && numbers % 4)
-        memset(panel + numbers / 4 * EC_INT8_K_BLOCK_NUMBERS, 0, EC_INT8_K_BLOCK_NUMBERS * sizeof *panel);
-    const ec_int8_windows_job job = {
-        .from = from, .panel = panel + ky * k_blocks * EC_INT8_K_BLOCK_NUMBERS, .k_blocks = k_blocks,
-        .apart = w->stride_w * spec->in_c, .rows = rows, .skip = apart - row, .rest = rest,
-        .advances = ec_int8_advances_from(at), .rest_at = panel + ec_int8_place(at)};
-    return job;
+        for (int i = 0; i < EC_INT8_K_BLOCK_NUMBERS; i++)
+            panel[numbers / 4 * EC_INT8_K_BLOCK_NUMBERS + i] = 0;
+    job->from = from, job->panel = panel + ky * k_blocks * EC_INT8_K_BLOCK_NUMBERS;
+    job->k_blocks = k_blocks, job->rest = rest;
+    job->apart = w->stride_w * spec->in_c;
+    job->rows = rows, job->skip = apart - row;
+    job->advances = ec_int8_advances_from(at), job->rest_at = panel + ec_int8_place(at);
 }
 
 /* The windows of output pixels (y, x) to (y, x + pixels - 1), two or three, if none has pixels of the input apart and all
@@ -296,18 +297,18 @@ EC_INLINE int ec_int8_pack_together(const ec_int8_conv *spec, const int8_t *in, 
     const int inside = in_x >= 0 && in_x + columns <= w->in_w && in_y >= 0 && in_y + height < w->in_h;
     if (w->dilation_w > 1 || spec->in_pixel != c || (!inside && !ec_int8_is_copied(spec, columns)))
         return 0;
+    ec_int8_windows_job job;
     if (!inside) {
         int8_t copy[EC_INT8_COPIED];
         ec_int8_copy_rows(spec, in, padding, copy, in_y, in_x, columns);
-        const ec_int8_windows_job job = ec_int8_windows_of(spec, copy, columns * c, panel, 0, w->kernel_h);
+        ec_int8_windows_of(&job, spec, copy, columns * c, panel, 0, w->kernel_h);
         ec_int8_windows_dsp(&job, pixels);
         return 1;
     }
     for (int ky = 0, at_y = ec_ring(in_y, w->in_ring), rows; ky < w->kernel_h;
          ky += rows, at_y += rows * w->dilation_h - w->in_ring) {
         rows = ec_int8_rows_before_end(w, at_y, w->kernel_h - ky);
-        const ec_int8_windows_job job = ec_int8_windows_of(spec, in + at_y * spec->in_row + in_x * c,
-                                                           w->dilation_h * spec->in_row, panel, ky, rows);
+        ec_int8_windows_of(&job, spec, in + at_y * spec->in_row + in_x * c, w->dilation_h * spec->in_row, panel, ky, rows);
         ec_int8_windows_dsp(&job, pixels);
     }
     return 1;

@@ -67,14 +67,12 @@ typedef struct ec_int8_run {
 
 #ifdef EC_INT8_DSP
 /* The windows of a run of panels of two or three pixels. */
-EC_INLINE ec_int8_windows_job ec_int8_windows_of_run(const ec_int8_conv *spec, ec_int8_run run, int16_t *panel)
+EC_INLINE void ec_int8_windows_of_run(ec_int8_windows_job *job, const ec_int8_conv *spec, ec_int8_run run, int16_t *panel)
 {
     const ec_window *w = &spec->window;
-    ec_int8_windows_job windows =
-        ec_int8_windows_of(spec, run.row ? run.row : run.windows, run.below, panel, 0, w->kernel_h);
+    ec_int8_windows_of(job, spec, run.row ? run.row : run.windows, run.below, panel, 0, w->kernel_h);
     if (run.row)
-        windows.apart = spec->in_pixel;
-    return windows;
+        job->apart = spec->in_pixel;
 }
 #endif
 

@@ -464,6 +464,15 @@ static void addition(void)
     }
 }
 
+/* A row of more pixels than one panel has, or is copied at a time. */
+static ec_window wide(ec_window window)
+{
+    const int more = draw(4, 24);
+    window.in_w += more * window.stride_w;
+    window.out_w += more;
+    return window;
+}
+
 int main(void)
 {
     const ec_window dot = {.in_h = 4, .in_w = 3, .out_h = 4, .out_w = 3, .kernel_h = 1, .kernel_w = 1,
@@ -472,7 +481,9 @@ int main(void)
         for (int out_c = 1; out_c <= 9; out_c++) {
             convolution(in_c, out_c, dot);
             fully_connected(in_c, out_c, draw(1, 3));
-            convolution_joined(in_c, out_c, dot);
+            ec_window rows = dot;
+            rows.in_w = rows.out_w = draw(1, 9);
+            convolution_joined(in_c, out_c, rows);
             fully_connected_joined(in_c, out_c, draw(1, 3));
         }
     for (int i = 0; i < 20; i++) { /* the largest sums that may be */
@@ -489,6 +500,8 @@ int main(void)
         depthwise_2x2(draw(1, 20), 1, window_of(3, 1));
         depthwise_2x2(draw(1, 9), draw(1, 3), window_of_column());
     }
+    for (int i = 0; i < 200; i++)
+        convolution_joined(draw(1, 9), draw(1, 9), wide(window_of(i % 2 ? 3 : 0, i % 3 == 0)));
     for (int i = 0; i < 4; i++)
         addition();
     printf("%ld %ld %ld\n", different, compared, between);

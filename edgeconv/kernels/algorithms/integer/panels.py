@@ -79,9 +79,10 @@ def packing_cycles(
     if run is not None and in_runs:
         panel = run.panel + height * (run.row + beyond * run.number)
         alone = replace(among or windows, three=0.0, three_row=0.0, three_beyond=0.0)
-        around = in_runs * panel / kernel.pixels
+        around = in_runs * (panel / kernel.pixels + run.call / problem.out_size[2])
         if in_runs < 1:
             around += gathering(problem, alone, apart=apart, in_threes=in_runs)
+            around += (1 - in_runs) * run.alone
     elif among is not None and in_threes:
         around = gathering(problem, among, apart=apart, in_threes=in_threes)
     else:

@@ -10,22 +10,19 @@ typedef struct ec_int8_2x2_columns_job {
     ptrdiff_t pixel, end;
 } ec_int8_2x2_columns_job;
 
-/* Of rows in registers a and b the pairs, to r5, from `first` on. */
+/* Of two rows in a and b the pairs of four channels, to r5, from `first` on: halves of both words are put together before
+   bytes are taken apart.  Leaves r11 and lr to be written over. */
 #define EC_INT8_2X2_ROWS_OF_COLUMN(a, b, first, second, third, fourth)                            \
-    "ldr r7, [" a ", r4]\n"                                                                       \
-    "ldr r8, [" b ", r4]\n"                                                                       \
-    "sxtb16 r9, r7\n"                                                                             \
-    "sxtb16 r10, r8\n"                                                                            \
-    "sxtb16 r7, r7, ror #8\n"                                                                     \
-    "sxtb16 r8, r8, ror #8\n"                                                                     \
-    "pkhbt r11, r9, r10, lsl #16\n"                                                               \
-    "pkhtb r9, r10, r9, asr #16\n"                                                                \
-    "pkhbt r10, r7, r8, lsl #16\n"                                                                \
-    "pkhtb r7, r8, r7, asr #16\n"                                                                 \
-    "str r11, [r5, #" first "]\n"                                                                 \
-    "str r10, [r5, #" second "]\n"                                                                \
-    "str r9, [r5, #" third "]\n"                                                                  \
-    "str r7, [r5, #" fourth "]\n"
+    "pkhbt r11, " a ", " b ", lsl #16\n"                                                          \
+    "pkhtb " a ", " b ", " a ", asr #16\n"                                                        \
+    "sxtb16 lr, r11\n"                                                                            \
+    "sxtb16 r11, r11, ror #8\n"                                                                   \
+    "str lr, [r5, #" first "]\n"                                                                  \
+    "sxtb16 " b ", " a "\n"                                                                       \
+    "str r11, [r5, #" second "]\n"                                                                \
+    "sxtb16 " a ", " a ", ror #8\n"                                                               \
+    "str " b ", [r5, #" third "]\n"                                                               \
+    "str " a ", [r5" fourth "\n"
 
 EC_NAKED void ec_int8_2x2_columns_dsp(const ec_int8_2x2_columns_job *job __attribute__((unused)))
 {
@@ -34,10 +31,14 @@ EC_NAKED void ec_int8_2x2_columns_dsp(const ec_int8_2x2_columns_job *job __attri
         "ldr r12, [r0, #28]\n"
         "ldm r0, {r0-r6}\n"
         "1:\n"
-        EC_INT8_2X2_ROWS_OF_COLUMN("r0", "r1", "0", "8", "16", "24")
-        EC_INT8_2X2_ROWS_OF_COLUMN("r2", "r3", "4", "12", "20", "28")
+        "ldr r7, [r0, r4]\n"
+        "ldr r8, [r1, r4]\n"
+        "ldr r9, [r2, r4]\n"
+        "ldr r10, [r3, r4]\n"
         "add r4, r4, r6\n"
+        EC_INT8_2X2_ROWS_OF_COLUMN("r7", "r8", "0", "8", "16", ", #24]")
         "add r5, r5, #32\n"
+        EC_INT8_2X2_ROWS_OF_COLUMN("r9", "r10", "4-32", "12-32", "20-32", ", #28-32]")
         "cmp r4, r12\n"
         "bne 1b\n"
         "pop {r4-r11, pc}\n");

@@ -21,17 +21,20 @@ EC_NAKED void ec_int8_columns_dsp(const ec_int8_columns_job *job __attribute__((
         "ldr r12, [r1, r3]\n"
         "ldr lr, [r2, r3]\n"
         "add r3, r3, r5\n"
-        "sxtb16 r9, r11\n"
-        "sxtb16 r8, r12\n"
-        "pkhbt r7, r9, r8, lsl #16\n"
-        "pkhtb r8, r8, r9, asr #16\n"
+        "pkhbt r9, r11, r12, lsl #16\n"
+        "pkhtb r10, r12, r11, asr #16\n"
+        "sxtb16 r7, r9\n"
+        "sxtb16 r8, r10\n"
+        "sxtb16 r11, r10, ror #8\n"
+        "str r8, [r4, #4]\n"
+        "sxtb16 r10, r9, ror #8\n"
+        "str r11, [r4, #16]\n"
         "sxtb16 r9, lr\n"
-        "sxtb16 r11, r11, ror #8\n"
-        "sxtb16 r12, r12, ror #8\n"
-        "pkhbt r10, r11, r12, lsl #16\n"
-        "pkhtb r11, r12, r11, asr #16\n"
+        "str r10, [r4, #12]\n"
         "sxtb16 r12, lr, ror #8\n"
-        "stm r4!, {r7-r12}\n"
+        "str r9, [r4, #8]\n"
+        "str r12, [r4, #20]\n"
+        "str r7, [r4], #24\n"
         "cmp r3, r6\n"
         "bne 1b\n"
         "pop {r4-r11, pc}\n");
@@ -46,10 +49,21 @@ typedef struct ec_int8_depthwise_job {
     ptrdiff_t panel_skip, out_pixel;
 } ec_int8_depthwise_job;
 
-/* r0 panel, r1 filters, r2 to r5 sums, r6 to r8 numbers of the panel, r9 to r11 of filters. */
+/* r0 panel, r1 filters, r2 to r5 sums, r6 to r8 numbers of the panel, r9 to r11 of filters: each by itself where a load of
+   several takes a cycle more. */
+#ifdef EC_DUAL_ISSUE
+#define EC_INT8_THREE_WORDS "ldm r0!, {r6-r8}\n" "ldm r1!, {r9-r11}\n"
+#else
+#define EC_INT8_THREE_WORDS                                                                       \
+    "ldr r6, [r0], #4\n"                                                                          \
+    "ldr r9, [r1], #4\n"                                                                          \
+    "ldr r7, [r0], #4\n"                                                                          \
+    "ldr r10, [r1], #4\n"                                                                         \
+    "ldr r8, [r0], #4\n"                                                                          \
+    "ldr r11, [r1], #4\n"
+#endif
 #define EC_INT8_HALF_COLUMN(first, second)                                                        \
-    "ldm r0!, {r6-r8}\n"                                                                          \
-    "ldm r1!, {r9-r11}\n"                                                                         \
+    EC_INT8_THREE_WORDS                                                                           \
     "smlad " first ", r6, r9, " first "\n"                                                        \
     "smlad " second ", r7, r10, " second "\n"                                                     \
     "smlabb " first ", r8, r11, " first "\n"                                                      \

@@ -69,14 +69,17 @@ typedef struct ec_int8_panels_job {
     "add sp, sp, #76\n"                                                                           \
     "pop {r4-r11, pc}\n"
 
-/* A job without its panels' `channels_end`, `skip` and `left_out`. */
-EC_INLINE ec_int8_panels_job ec_int8_panels_of(ec_int8_result result, const int16_t *panel, const int8_t *filters,
-                                               const int32_t *channels, int k_blocks, int8_t *out, ptrdiff_t out_pixel)
+/* A job of the one panel that is packed, without `channels_end` and `skip`.  Its members are set one by one:
+   compilers copy a structure of its size by a call. */
+EC_INLINE void ec_int8_panels_of(ec_int8_panels_job *job, ec_int8_result result, const int16_t *panel, const int8_t *filters,
+                                 const int32_t *channels, int k_blocks, int8_t *out, ptrdiff_t out_pixel)
 {
-    const ec_int8_panels_job job = {
-        .panel = panel, .panel_end = panel + k_blocks * EC_INT8_K_BLOCK_NUMBERS, .channels = channels, .out = out,
-        .out_pixel = out_pixel, .offset = EC_INT8_OFFSET(result), .right = result.right, .filters = filters, .panels = 1};
-    return job;
+    job->panel = panel, job->panel_end = panel + k_blocks * EC_INT8_K_BLOCK_NUMBERS;
+    job->channels = channels, job->filters = filters;
+    job->out = out, job->out_pixel = out_pixel;
+    job->offset = EC_INT8_OFFSET(result), job->right = result.right;
+    job->left_out = 0, job->windows = NULL, job->pack = NULL, job->next = 0;
+    job->panels = 1, job->in = NULL, job->in_pixel = 0;
 }
 
 /* Bounds of the results of `pixels`, `channels` each. */
