@@ -29,7 +29,7 @@ from edgeconv.kernels.ops import operators
 from edgeconv.target.targets import Target
 
 LARGEST = float(np.finfo(np.float16).max)
-UNIT = float(np.finfo(np.float16).eps) / 2  # the largest relative error of a rounding
+ROUNDOFF = float(np.finfo(np.float16).eps) / 2  # the largest relative error of a rounding
 _SIX_DEVIATIONS = 6 / math.sqrt(3)  # of an error anywhere within it
 MARGIN = 2.0  # for other inputs than those that Winograd's algorithm was measured on
 # What becomes of a vector without functions that are made of the bits of float32.
@@ -123,7 +123,7 @@ def promised_error(layer: Layer, graph: Graph) -> float:
     outputs = max(graph[layer.node.output].size, 1)
     read = [graph[name].size for name in layer.node.inputs if name and not graph[name].is_constant]
     summed = max(layer.macs / outputs, max(read, default=1) / outputs, 1.0)
-    return own + _SIX_DEVIATIONS * UNIT * math.sqrt(summed)
+    return own + _SIX_DEVIATIONS * ROUNDOFF * math.sqrt(summed)
 
 
 def _row(target: Target) -> Target:
@@ -159,7 +159,7 @@ def _in_bytes(layer: Layer, node: Node) -> Layer:
         blobs=tuple(map(_blob, layer.blobs)),
         work=work,
         workspace_bytes=-(-layer.workspace_bytes // 2),
-        candidate=_candidate(layer.candidate) if layer.candidate else None,
+        candidate=_plan(layer.candidate) if layer.candidate else None,
         node=node,
         aliases=tuple(replace(alias, offset=alias.offset // 2) for alias in layer.aliases),
         compute=HALF,
@@ -176,7 +176,7 @@ def _blob(blob: Blob) -> Blob:
     return replace(blob, storage=FLOAT16) if plain else blob
 
 
-def _candidate(found: Candidate) -> Candidate:
+def _plan(found: Candidate) -> Candidate:
     workspace = {name: -(-size // 2) for name, size in found.workspace.items()}
 
     def traffic() -> tuple[CacheTraffic, ...]:

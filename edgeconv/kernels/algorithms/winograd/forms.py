@@ -90,7 +90,7 @@ def accurate(weights: Floats, most: float, strides: Sequence[int] = (1, 1)) -> t
 def least_error(
     forms: Sequence[Nested], weights: Floats, strides: Sequence[int], most: float
 ) -> tuple[Nested, ...]:
-    """Of the sizes of ``forms`` those that float16 computes with an error of at most ``most``, each
+    """The sizes of ``forms`` that float16 computes with an error of at most ``most``, each
     at the points of least error."""
     sizes = {str(form) for form in forms}
     found = []
