@@ -46,8 +46,9 @@ def of_streaming(streamed: StepCalls[Any], first: int, last: int) -> tuple[str, 
     rows = f"{streamed.stream_rows} of {streamed.rows} rows of the result at a time."
     if streamed.row_by_row:
         rows = "a row at a time: the last layer that has all that its next row reads."
+    patches = f" in {len(streamed.patches)} patches of columns," if streamed.patches else ","
     return (
-        f"{first} to {last} stream rows, {rows}",
+        f"{first} to {last} stream rows{patches} {rows}",
         (
             f"Of {lies} between them memory holds some rows, y at y % {places}, "
             "and no call passes the end of these."

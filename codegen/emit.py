@@ -151,13 +151,18 @@ class _Emitter:
         workers = max(1, len(step.shares))
         copied = tuple((index, a) not in self.memory.granted for a in range(len(layer.aliases)))
         code, shared = "", None
+        columns = (f"columns + {step.layers.index(index)}",) if step.patches > 1 else ()
         if not (layer.free_if_aliased and not any(copied)):
             rows, items, table = (rows, (), ()) if not shares else ranges(shares)
             function, numbers = self.table.call_of(
-                layer, copied, by_rows=bool(rows), items=Items(self.threads > 1, bool(items))
+                layer,
+                copied,
+                by_rows=bool(rows),
+                by_columns=bool(columns),
+                items=Items(self.threads > 1, bool(items)),
             )
             arguments = [self.at.of_argument(index, arg, workers) for arg in layer.args]
-            code = f"{function.name}({', '.join((*arguments, *numbers, *rows, *items))});"
+            code = f"{function.name}({', '.join((*arguments, *numbers, *rows, *columns, *items))});"
             if shares:
                 shared = shared_step(self.name, position, code, table, self.run_parameters)
                 code = shared.call

@@ -87,14 +87,16 @@ class FunctionTable:
         copied: tuple[bool, ...],
         *,
         by_rows: bool = False,
+        by_columns: bool = False,
         items: Items = NOBODY,
     ) -> tuple[Function, tuple[str, ...]]:
         """The function that computes ``layer``, and the literals to pass behind the layer's own
         arguments.
 
         ``copied[i]`` says that alias i of the layer was not granted, so that its bytes must move.
-        ``by_rows``: behind all others it takes the rows to compute, [row0, row1).  ``items``: where
-        they are shared, the range of items comes behind those.
+        ``by_rows``: behind all others it takes the rows to compute, [row0, row1).  ``by_columns``:
+        then the columns.  ``items``: where they are shared, the range of items comes behind
+        those.
         """
         parameters = [
             f"{'' if arg.kind in (ArgKind.OUTPUT, ArgKind.WORKSPACE) else 'const '}"
@@ -114,10 +116,13 @@ class FunctionTable:
         body = indent(dedent(rendered).strip("\n"), "    ")
         if by_rows and not ("row0" in body and "row1" in body):
             raise InvariantError(f"emit: {layer.template} computes all rows at once")
+        if by_columns and "columns" not in body:
+            raise InvariantError(f"emit: {layer.template} computes all columns at once")
         if items.shared and not all(re.search(rf"\b{name}\b", body) for name in ITEMS):
             raise InvariantError(f"emit: {layer.template} computes all items at once")
         parameters += [f"float {name}" for name in numbers.passed]
         parameters += [f"int {name}" for name in ROWS] if by_rows else []
+        parameters += ["const ec_columns *columns"] if by_columns else []
         parameters += [f"int {name}" for name in ITEMS] if items.shared else []
         signature = ", ".join(parameters)
         if half:

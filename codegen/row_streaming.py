@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from textwrap import wrap
 from typing import Generic, TypeVar
 
+from edgeconv.codegen.lines import COLUMNS
 from edgeconv.ir.choice import Choice
-from edgeconv.ir.step import ROW_BY_ROW, Divides, Step, starts
+from edgeconv.ir.step import (
+    ROW_BY_ROW,
+    Columns,
+    Divides,
+    Step,
+    columns_read,
+    patches_of,
+    starts,
+)
 
 Call = TypeVar("Call")
 
@@ -37,7 +47,8 @@ class StepCalls(Generic[Call]):
     Where there are several, ``stream_rows`` of the ``rows`` of the last result are made at a time,
     and ``between`` are the results of all others.  ``shares``: by worker that shares them the rows
     of the last result, [from, to), then of each other the first row that he needs; behind those of
-    all the same of a worker for everything.
+    all the same of a worker for everything.  ``patches``: by patch and layer the members of
+    ec_columns; none where all columns are computed at once.
     """
 
     calls: tuple[Call, ...]
@@ -45,11 +56,20 @@ class StepCalls(Generic[Call]):
     rows: int = 0
     between: tuple[RingResult, ...] = ()
     shares: tuple[tuple[int, ...], ...] = ()
+    patches: tuple[tuple[tuple[int, ...], ...], ...] = ()
 
     @property
     def row_by_row(self) -> bool:
         """Whether every layer computes a row at a time."""
         return self.stream_rows == ROW_BY_ROW
+
+    @property
+    def patch_rows(self) -> list[str]:
+        """By patch the initialiser of the ec_columns of its layers, on as many lines as it
+        takes."""
+        each = ([f"{{{', '.join(map(str, own))}}}" for own in patch] for patch in self.patches)
+        whole = (", ".join(own.replace(" ", "\0") for own in patch) for patch in each)
+        return ["{" + "\n".join(wrap(row, COLUMNS - 12)).replace("\0", " ") + "}" for row in whole]
 
 
 def row_variables(step: Step, position: int) -> list[tuple[str, ...]]:
@@ -82,7 +102,25 @@ def step_calls_of(
     shares = tuple((*share[:2], *starts(divides, share.row0)[:-1]) for share in step.shares)
     if shares:
         shares = (*shares, (0, divides[-1].rows, *starts(divides, 0)[:-1]))
-    return StepCalls(tuple(calls), step.stream_rows, divides[-1].rows, between, shares)
+    width = choice.graph[layers[0].node.inputs[0]].shape[-1]
+    patches = () if step.patches == 1 else patches_of(divides, step.patches)
+    columns = tuple(tuple(patch_columns(divides, patch, width)) for patch in patches)
+    return StepCalls(tuple(calls), step.stream_rows, divides[-1].rows, between, shares, columns)
+
+
+def patch_columns(
+    divides: Sequence[Divides], patch: Sequence[Columns], width: int
+) -> Iterator[tuple[int, ...]]:
+    """By layer of a patch the members of its ec_columns, where the first one's input is so wide:
+    what lies between two layers has the columns of the patch, the first one's input and the last
+    one's result all of the image."""
+    read = columns_read(divides[0], patch[0], width)
+    for number, (layer, made) in enumerate(zip(divides, patch, strict=True)):
+        assert layer.columns
+        pad = layer.columns.pad + read.begin - made.begin * layer.columns.stride
+        out = made.begin if number == len(divides) - 1 else 0
+        yield (0 if number else read.begin, read.width, out, made.width, pad)
+        read = made
 
 
 def _read(reader: Divides, rows: str, beyond: int | None = None) -> str:

@@ -63,10 +63,14 @@ def convolutions(
 
 
 def stream(
-    monkeypatch: pytest.MonkeyPatch, steps: Mapping[str, int], stream_rows: int, workers: int = 1
+    monkeypatch: pytest.MonkeyPatch,
+    steps: Mapping[str, int],
+    stream_rows: int,
+    workers: int = 1,
+    patches: int = 1,
 ) -> None:
     """From now on the layers named in ``steps`` and so many in all stream rows of ``stream_rows``
-    rows, shared by ``workers``."""
+    rows, shared by ``workers``, or in ``patches``."""
     select = choose.select
 
     def shares(choice: Choice, last: int) -> Sequence[Share]:
@@ -80,9 +84,8 @@ def stream(
         choice = select(graph, target, **options)
         for name, count in steps.items():
             first = [layer.node.name for layer in choice.layers].index(name)
-            made = stream_rows_of(
-                choice, target, first, count, stream_rows, shares(choice, first + count - 1)
-            )
+            shared = shares(choice, first + count - 1)
+            made = stream_rows_of(choice, target, first, count, stream_rows, shared, patches)
             assert made
             choice = made
         return choice

@@ -290,7 +290,8 @@ def _streamed(project: Project, choice: Choice, target: Target) -> Choice:
         first = {name: number for number, name in enumerate(names)}[wanted[0]]
         if names[first : first + len(wanted)] != wanted:
             raise KeyError(wanted[-1])
-        made = choose.stream_rows_of(choice, target, first, len(wanted), step["stream_rows"])
+        rows, patches = step["stream_rows"], step.get("patches", 1)
+        made = choose.stream_rows_of(choice, target, first, len(wanted), rows, patches=patches)
         if made is None:
             raise KeyError(wanted[0])
         choice = made

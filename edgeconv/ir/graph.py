@@ -29,7 +29,9 @@ class Tensor:
     ``layout`` is the order of its elements, ``storage`` the format in which run-time values lie in
     memory (graph inputs and outputs are float32 in memory, or integers of ``dtype``).
     ``ring``: the rows (of the last dimension but one) that memory holds at a time, row y at y
-    modulo these; 0: all of them.  ``data`` is set for constants only: the logical array.
+    modulo these; 0: all of them.  ``ring_columns``: the most columns of such a row that a patch
+    computes, which is what memory holds of it; 0: all of them.  ``data`` is set for constants only:
+    the logical array.
     """
 
     name: str
@@ -38,6 +40,7 @@ class Tensor:
     layout: Layout = ROW_MAJOR
     storage: Encoding = FLOAT32
     ring: int = 0
+    ring_columns: int = 0
     data: Array | None = field(default=None, compare=False, repr=False)
 
     @property
@@ -54,7 +57,7 @@ class Tensor:
         """The shape of what memory holds at a time."""
         if not self.ring:
             return self.shape
-        return (*self.shape[:-2], self.ring, self.shape[-1])
+        return (*self.shape[:-2], self.ring, self.ring_columns or self.shape[-1])
 
     @property
     def bits(self) -> int:

@@ -45,7 +45,9 @@ class Request:
     ``winograd_forms``: the forms of Winograd that are allowed, and ``run_constants``: bytes of
     constants that a run of the network reads, which says from where their filters come.
     ``compute``: the type of the vectors that its kernel computes on, "" for float32's.
-    ``schedule``: of SConv, "" for the cheapest.  ``described``: the kernel call to make again.
+    ``schedule``: of SConv, "" for the cheapest.  ``patch``: the most columns of its input, and of
+    its result, that a patch has (`ir.step.patches_of`); none where all are computed at once.
+    ``described``: the kernel call to make again.
     """
 
     algorithm: str = ""
@@ -58,6 +60,7 @@ class Request:
     run_constants: int = 0
     compute: str = ""
     schedule: str = ""
+    patch: tuple[int, int] | None = None
     described: Described | None = None
 
 

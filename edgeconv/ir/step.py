@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import NamedTuple
 
 
@@ -16,12 +16,15 @@ class Divides:
 
     ``rows``: of the output.  Row y of it reads the rows from y * ``stride`` - ``pad`` on, ``reach``
     of them, of the layer's first input, as far as that has them, and row y of a residual.
+    ``columns``: how its columns read those of the input, in the same words, where it can compute
+    some of these alone too; None where it cannot.
     """
 
     rows: int
     reach: int = 1
     stride: int = 1
     pad: int = 0
+    columns: Divides | None = None
 
     def first_read(self, row0: int) -> int:
         """The first row of the input that rows from ``row0`` on read."""
@@ -88,18 +91,74 @@ class Step:
     which computes all at once.  ``workers``: how many share the
     step, each with rings and workspaces of its own.  ``shares``: what each computes, of several
     layers the rows of the last result, for which he computes all others that these need; none where
-    one worker computes all.
+    one worker computes all.  ``patches``: ranges of columns of the last result, one after the other
+    for each of which the step streams all rows (`patches_of`).
     """
 
     layers: tuple[int, ...]
     stream_rows: int = 0
     workers: int = 1
     shares: tuple[Share, ...] = ()
+    patches: int = 1
 
 
 def alone(count: int) -> tuple[Step, ...]:
     """So many layers, a step each."""
     return tuple(Step((layer,)) for layer in range(count))
+
+
+class Columns(NamedTuple):
+    """The columns [begin, end) of a layer's result that a patch computes."""
+
+    begin: int
+    end: int
+
+    @property
+    def width(self) -> int:
+        return self.end - self.begin
+
+
+def patches_of(divides: Sequence[Divides], count: int) -> list[tuple[Columns, ...]]:
+    """By patch and by layer the columns that are computed, where the last result is cut into
+    ``count`` ranges; none where a layer computes all columns, or would compute none for some patch.
+
+    Of the other results a patch needs a halo as well: columns beside those that it shares with no
+    other patch, which each patch computes that reads them (MCUNetV2, arXiv 2110.15352; msf-CNN,
+    arXiv 2505.11483).
+    """
+    columns = [each.columns for each in divides if each.columns]
+    if len(columns) < len(divides):
+        return []
+    found = []
+    for begin, end in pairwise(accumulate(_patch_widths(columns, count), initial=0)):
+        begins, ends = starts(columns, begin), _ends(columns, end)
+        found.append(tuple(map(Columns, begins, ends)))
+    return found if all(each.width > 0 for patch in found for each in patch) else []
+
+
+def _patch_widths(columns: Sequence[Divides], count: int) -> list[int]:
+    """Columns of the last result by patch, so that all patches compute about as many of the first
+    one: those at the borders, whose halo on one side is padding, have so many more."""
+    stride, pad = 1, 0  # of all windows but the first, together
+    for each in reversed(columns[1:]):
+        stride, pad = stride * each.stride, pad * each.stride + each.pad
+    width = columns[-1].rows
+    more = pad // stride if count > 2 else 0
+    more = more if width - 2 * more >= count else 0
+    least, rest = divmod(width - 2 * more, count)
+    widths = [
+        least + (number < rest - 1) for number in range(count)
+    ]  # of the rest the last has one
+    widths[0], widths[-1] = widths[0] + more + (rest == 1), widths[-1] + more + (rest > 1)
+    return widths
+
+
+def columns_read(layer: Divides, patch: Columns, width: int) -> Columns:
+    """The columns of an input of so many that the columns ``patch`` of the result of ``layer``
+    read, as far as there are such."""
+    assert layer.columns
+    begin, end = layer.columns.first_read(patch.begin), layer.columns.end_read(patch.end)
+    return Columns(begin, min(width, end))
 
 
 ROW_BY_ROW = 1  # rows per round with which every layer computes a row at a time

@@ -6,6 +6,7 @@ from typing import Any
 
 from edgeconv.ir.choice import Choice
 from edgeconv.ir.memory import MemoryMap
+from edgeconv.ir.step import Divides
 
 
 def streamed_steps(choice: Choice, memory: MemoryMap) -> dict[str, Any]:
@@ -14,7 +15,8 @@ def streamed_steps(choice: Choice, memory: MemoryMap) -> dict[str, Any]:
     ``stream_rows``: rows of the last result that are made at a time.  ``shares``: of several
     workers the rows of it that each makes.  Of each layer: its number in ``layers``, the ``rows``
     of its result, how many of them memory holds (``ring``), and the rows of its first input that
-    one reads: ``reach`` of them from y * ``stride`` - ``pad`` on.
+    one reads: ``reach`` of them from y * ``stride`` - ``pad`` on.  With ``patches``, their number,
+    the same of its columns: as many as ``rows``, of which memory holds ``ring``.
     """
     at = {index: position for position, index in enumerate(memory.order)}
     found = []
@@ -24,10 +26,20 @@ def streamed_steps(choice: Choice, memory: MemoryMap) -> dict[str, Any]:
             layer, own = choice.layers[index], choice.layers[index].divides
             assert own  # the planner has refused others
             held = choice.graph[layer.node.output].ring or own.rows
-            reads = {"reach": own.reach, "stride": own.stride, "pad": own.pad}
-            each.append({"layer": at[index], "rows": own.rows, "ring": held, **reads})
+            of: dict[str, Any] = {"layer": at[index], **_window(own, held)}
+            if step.patches > 1:
+                assert own.columns
+                columns = choice.graph[layer.node.output].ring_columns or own.columns.rows
+                of["columns"] = _window(own.columns, columns)
+            each.append(of)
         if each:
             shares = [list(share[:2]) for share in step.shares]
             entry: dict[str, Any] = {"stream_rows": step.stream_rows, "layers": each}
-            found.append(entry | ({"shares": shares} if shares else {}))
+            patches = {"patches": step.patches} if step.patches > 1 else {}
+            found.append(entry | ({"shares": shares} if shares else {}) | patches)
     return {"steps": found} if found else {}
+
+
+def _window(own: Divides, held: int) -> dict[str, int]:
+    reads = {"reach": own.reach, "stride": own.stride, "pad": own.pad}
+    return {"rows": own.rows, "ring": held, **reads}

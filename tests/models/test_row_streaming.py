@@ -19,7 +19,7 @@ from edgeconv.model import frontend
 from edgeconv.run.build import compile_project, find_compiler
 from edgeconv.run.build.project import Project
 from edgeconv.run.verify.inputs import ensure
-from edgeconv.run.verify.layers import first_difference, unread_rows
+from edgeconv.run.verify.layers import Unread, first_difference, unread
 from edgeconv.run.verify.program import run_program
 from edgeconv.search.options import CompileOptions
 from tests import onnx_models
@@ -152,7 +152,7 @@ def test_rows_that_nobody_reads(
         stream(patch, {"l0": len(kinds)}, 1)
         compile_model(options, tmp_path / "turns")
     (step,) = Project.open(tmp_path / "turns").report["steps"]
-    assert unread_rows([step]) == {0: (25,)}
+    assert unread([step]) == {0: Unread((25,), ())}
     found = verify_project(tmp_path / "turns", layers=True)
     assert found.passed
     tolerance = 1.0 if stored else 1e-4

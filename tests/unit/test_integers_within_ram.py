@@ -145,10 +145,10 @@ def test_the_least_memory_of_a_residual_network_is_in_integers(tmp_path: Path) -
 
 
 def test_its_image_is_changed_row_by_row(model: Path, edgeconv: Command, tmp_path: Path) -> None:
-    """The program computes the model, and its function takes rows."""
+    """The program computes the model, and its function takes rows, and columns of patches."""
     options = ("--board", BOARD, "--objective", "memory", "--io", "caller", "-o", tmp_path / "net")
     edgeconv.ok("compile", model, *options, "--verify")
-    assert "ec_nchw_to_nhwc_rows(" in (tmp_path / "net" / "net.c").read_text()
+    assert "ec_nchw_to_nhwc_columns(" in (tmp_path / "net" / "net.c").read_text()
 
 
 def test_depthwise_layers_of_less_ram_stay_in_integers(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from edgeconv.ir.request import NO_WORKSPACE, SMALLEST_OF_EACH, Workspace
 from edgeconv.search import memory
 from edgeconv.search.choose.arena_limit import Room
 from edgeconv.search.choose.fused import StepPrices
+from edgeconv.search.choose.row_streaming import macs_computed
 from edgeconv.search.choose.storage import EVERY_LAYER, EVERY_RESULT, lossless
 from edgeconv.search.memory.row_streaming import streamed_for_memory
 from edgeconv.search.memory.streaming_cut import StreamingCuts
@@ -26,6 +27,7 @@ _ATTEMPTS = 4  # at rooms: bytes that no node needs alone, and gaps between bloc
 # What time is worth of RAM where that is to be small: so much more of it for a program so many
 # times as fast, that again for as many times again, up to a most.
 _LITTLE_MORE, _CLEARLY_LESS, _MOST_MORE = 1.05, 1.3, 1.25
+_LIMITS = (1.0, _LITTLE_MORE, _LITTLE_MORE**2, _LITTLE_MORE**3, _MOST_MORE)  # of the least, tried
 _SLOWER = 1.05  # than without a limit of RAM: worth more plans
 _NONE, _SMALLEST_OF_EACH = {EVERY_LAYER: NO_WORKSPACE}, {EVERY_LAYER: SMALLEST_OF_EACH}
 _TIGHTENINGS = 6  # plans tried for a budget that leaves room for some workspaces
@@ -50,15 +52,17 @@ def fastest_within(
     """The fastest that fits of what there is instead of ``draft``, made of ``graph``, which needs
     too much RAM; None where nothing does.
 
-    With ``streaming`` first the same kernels where layers stream rows: mostly that takes hardly
-    more time.  Else kernels and layouts for that room (`with_room`), the same kernels with less
-    workspace (`tightened`), and of those in integers what takes least; where all of that is slower
-    than ``draft``, with ``streaming`` or in integers, all of these, and those without any
-    workspace, with layers that stream rows.
+    With ``streaming`` first the same kernels where layers stream rows, in patches where whole ones
+    need too much: mostly that takes hardly more time.  Else kernels and layouts for that room
+    (`with_room`), the same kernels with less workspace (`tightened`), and of those in integers what
+    takes least; where all of that is slower than ``draft``, with ``streaming`` or in integers, all
+    of these, and those without any workspace, with layers that stream rows.
     """
     price, most = partial(predicted_price, planner), _SLOWER * predicted_price(planner, draft)
     found = [*_streaming_plans(planner, [draft])] if streaming else []
-    if any(price(each) <= most for each in found):
+    # Where tensors alone need more than there is, kernels of less workspace are no way out.
+    enough = _CLEARLY_LESS * most if _tensors(draft) > _room(planner, draft) else most
+    if any(price(each) <= enough for each in found):
         return min(found, key=price)
     limited = with_room(planner, graph, draft), tightened(planner, graph, draft)
     found += (each for each in limited if each)
@@ -71,18 +75,20 @@ def fastest_within(
         every = every if streaming else [draft, *every]  # looked at first
         without = replace(draft.allowed, workspace=_NONE)
         every.append(planner.draft(graph, without, planner.options.storage))
-        found += _streaming_plans(planner, every)
+        found += _streaming_plans(planner, every, patches=not found)
     if streaming and all(price(each) > most for each in found):
-        found += filter(None, [tightened(planner, graph, draft, streaming=True)])
+        found += filter(None, [tightened(planner, graph, draft, streaming=True, patches=not found)])
     return min(found, key=price, default=None)
 
 
-def _streaming_plans(planner: Planner, drafts: Sequence[NetworkPlan]) -> Iterator[NetworkPlan]:
-    """Plans that fit: ``drafts`` with layers that stream rows, of each the fastest; else in the
-    steps that need least."""
+def _streaming_plans(
+    planner: Planner, drafts: Sequence[NetworkPlan], *, patches: bool = True
+) -> Iterator[NetworkPlan]:
+    """Plans that fit: ``drafts`` with layers that stream rows, of each the fastest, some steps
+    maybe in ``patches``; else in the steps that need least."""
     for draft in drafts:
         by_time = [by_price(planner, draft)] if planner.team or not planner.board.bare_metal else []
-        fastest = streaming_within(planner, draft)
+        fastest = streaming_within(planner, draft, patches=patches)
         made = [*by_time, fastest] if fastest else [*by_time, *smallest_streaming(planner, draft)]
         yield from (each for each in made if not planner.exceeded(each, "ram"))
 
@@ -115,6 +121,11 @@ def with_room(planner: Planner, graph: Graph, draft: NetworkPlan) -> NetworkPlan
     return None
 
 
+def _tensors(draft: NetworkPlan) -> int:
+    """Bytes of the arena but for the largest workspace."""
+    return draft.memory.lower_bound - max(draft.choice.workspaces().values(), default=0)
+
+
 def _room(planner: Planner, draft: NetworkPlan) -> int:
     """Bytes that the budget, and what a board has, leave for an arena."""
     ram, most = draft.sizes.ram, planner.ram_beside(draft)
@@ -123,11 +134,16 @@ def _room(planner: Planner, draft: NetworkPlan) -> int:
 
 
 def tightened(
-    planner: Planner, graph: Graph, draft: NetworkPlan, *, streaming: bool = False
+    planner: Planner,
+    graph: Graph,
+    draft: NetworkPlan,
+    *,
+    streaming: bool = False,
+    patches: bool = False,
 ) -> NetworkPlan | None:
     """``draft``, made of ``graph``, with less workspace for those layers alone that the budget has
     no room for beside their tensors, and with ``streaming`` beside the rows that are left of these
-    where layers stream rows; None where that does not fit.
+    where layers stream rows, some steps maybe in ``patches``; None where that does not fit.
 
     Kernels with less of it may have other layouts, so that it is planned again, with as much less
     as was still too much.
@@ -135,7 +151,7 @@ def tightened(
     workspace, room = dict(draft.allowed.workspace), _room(planner, draft)
     tried = draft
     for _ in range(_TIGHTENINGS):
-        if streaming and (fitting := streaming_within(planner, tried)):
+        if streaming and (fitting := streaming_within(planner, tried, patches=patches)):
             return fitting
         least = memory.room_for_workspaces(tried.choice, tried.memory, room)
         more = {name: Workspace(size) for name, size in least.items()}
@@ -162,7 +178,7 @@ def smallest_streaming(planner: Planner, draft: NetworkPlan) -> list[NetworkPlan
     if any(step.stream_rows for step in draft.choice.steps):
         return []
     cuts = _cuts(planner, draft)
-    limits = cuts.least, int(_LITTLE_MORE * cuts.least)
+    limits = (int(more * cuts.least) for more in _LIMITS)
     choices = [made for limit in limits if (made := cuts.within(limit))]
     if choices:
         # What lies where in the end may leave room for longer steps.
@@ -171,14 +187,17 @@ def smallest_streaming(planner: Planner, draft: NetworkPlan) -> list[NetworkPlan
     return [each for each in plans if each is not draft and not planner.exceeded(each)]
 
 
-def streaming_within(planner: Planner, draft: NetworkPlan) -> NetworkPlan | None:
-    """``draft`` with layers that stream rows, the fastest steps that fit; None where none do."""
+def streaming_within(
+    planner: Planner, draft: NetworkPlan, *, patches: bool = True
+) -> NetworkPlan | None:
+    """``draft`` with layers that stream rows, the fastest steps that fit, some of them maybe in
+    ``patches``; None where none do."""
     if any(step.stream_rows for step in draft.choice.steps):
         return None
     cuts = _cuts(planner, draft)
     room = limit = _room(planner, draft)
     for _ in range(_ATTEMPTS):
-        choice = cuts.within(limit)
+        choice = cuts.within(limit, patches=patches)
         if choice is None:
             return None
         made = _streamed(planner, draft, choice)
@@ -209,9 +228,25 @@ def _streamed(planner: Planner, draft: NetworkPlan, choice: Choice) -> NetworkPl
     if not streaming:
         return draft
     made = planner.placed(choice, draft.allowed, planner.options.storage)
+    return replace(made, notes=(*made.notes, _note(planner, draft, made)))
+
+
+def _note(planner: Planner, draft: NetworkPlan, made: NetworkPlan) -> str:
+    """What row streaming saves of the RAM of ``draft``, and what it costs."""
+    streaming = [step for step in made.choice.steps if step.stream_rows]
+    patches = [step for step in streaming if step.patches > 1]
+    layers = sum(len(step.layers) for step in streaming)
+    note = f"{layers} layers stream rows, in {len(streaming)} step(s)"
+    if patches:
+        again = macs_computed(made.choice) / max(1, macs_computed(draft.choice))
+        note += (
+            f", {len(patches)} of these in patches of columns, which compute halos again "
+            f"({again:.2f} times the multiply-accumulates)"
+        )
     saved = draft.memory.arena_bytes - made.memory.arena_bytes
-    note = f"{sum(streaming)} layers stream rows, in {len(streaming)} step(s): {saved} bytes less"
-    return replace(made, notes=(*made.notes, note))
+    before, after = (predicted_price(planner, each) for each in (draft, made))
+    slower = f", {100 * (after / before - 1):+.0f} % of time predicted" if before else ""
+    return f"{note}: {saved} bytes less{slower}"
 
 
 def fastest_of_the_smallest(planner: Planner, drafts: Sequence[NetworkPlan]) -> NetworkPlan:

@@ -78,8 +78,10 @@ class ConvProblem:
     from ``out_size``.  ``filters_as``, ``in_as`` and ``out_as`` are the storage formats of the
     filters, of the input and of the output.  ``finish``: the epilogue.  ``schedule``: the one
     asked of SConv, for comparisons.  ``in_ring`` and ``out_ring``: the rows that memory holds at a
-    time (``Tensor.ring``), 0 for all.  ``integers``: sums of stored integers make the result
-    (``sums.form_of``).  ``sum_facts``, ``two_fit``: `sums.facts_of` and `sums.two_fit`.
+    time (``Tensor.ring``), 0 for all.  ``in_pitch`` and ``out_pitch``: of a problem that is as wide
+    as a patch the columns from a row to the next in memory, 0 of others.  ``integers``: sums of
+    stored integers make the result (``sums.form_of``).  ``sum_facts``, ``two_fit``: `sums.facts_of`
+    and `sums.two_fit`.
     ``winograd_forms``: the forms of Winograd that are accurate enough.  ``run_constants``: bytes
     of constants that a run of the network reads, as far as that is known.
     ``wide``, ``chunk``: integers of 16 bits make the result (``wide_sums.wide_sums_of``), and how
@@ -108,6 +110,8 @@ class ConvProblem:
     schedule: str = ""
     in_ring: int = 0
     out_ring: int = 0
+    in_pitch: int = 0
+    out_pitch: int = 0
     integers: bool = False
     whole_sums: bool = False
     sum_facts: Facts = NO_FACTS
@@ -144,6 +148,22 @@ class ConvProblem:
             return None
         reach = (self.kernel[1] - 1) * self.dilations[1] + 1
         return Divides(self.out_size[1], reach, self.strides[1], self.pads[1])
+
+    @property
+    def columns(self) -> Divides:
+        """How columns of the result read those of the input, as `divides` has it of rows."""
+        reach = (self.kernel[2] - 1) * self.dilations[2] + 1
+        return Divides(self.out_size[2], reach, self.strides[2], self.pads[2])
+
+    @property
+    def in_rows(self) -> Triple:
+        """The size of the input with the columns from a row to the next in memory."""
+        return *self.in_size[:2], self.in_pitch or self.in_size[2]
+
+    @property
+    def out_rows(self) -> Triple:
+        """The size of the output, in the same way."""
+        return *self.out_size[:2], self.out_pitch or self.out_size[2]
 
     @property
     def rings(self) -> dict[str, int]:
@@ -312,4 +332,13 @@ def problem_of(node: Node, graph: Graph) -> ConvProblem:
         winograd_forms=node.request.winograd_forms,
         run_constants=node.request.run_constants,
     )
+    if patch := node.request.patch:
+        in_w, out_w = patch
+        problem = replace(
+            problem,
+            in_size=(*problem.in_size[:2], in_w),
+            out_size=(*problem.out_size[:2], out_w),
+            in_pitch=x.held[-1],
+            out_pitch=y.held[-1],
+        )
     return computed(problem, node, graph)

@@ -21,6 +21,7 @@ from edgeconv.kernels.ops.base import Operator
 from edgeconv.target.targets import Target
 
 _IMAGE = 4  # dimensions of what has rows
+_COLUMNS = ("ec_window.h", "ec_columns.h", "ec_convert_columns.h")
 _BYTE, _WORD = 8, 32  # bits of what is copied as it is
 _HALF_WORD = PerCore(530, 12, 12)  # of an int16 beside the copy, there and back
 _NAMES = {Order.ROW_MAJOR: "nchw", Order.CHANNELS_LAST: "nhwc", Order.BLOCKED: "blocks"}
@@ -63,8 +64,12 @@ def lower(node: Node, graph: Graph, target: Target) -> Layer:
             "pixels": pixels(shape),
             "block": max(have.block, want.block),
             **_rows(x, out),
+            "pitches": (x.held[-1], out.held[-1]) if node.request.patch else (),
         },
-        headers=("ec_lanes.h", "ec_copy.h", "ec_transpose.h", "ec_convert.h"),
+        headers=(
+            *("ec_lanes.h", "ec_copy.h", "ec_transpose.h", "ec_convert.h"),
+            *(_COLUMNS if node.request.patch else ()),
+        ),
         work=_work(call),
         epilogue=False,
         divides=_divides(x, out, target),
@@ -86,7 +91,7 @@ def _divides(x: Tensor, out: Tensor, target: Target) -> Divides | None:
     image = len(x.shape) == _IMAGE and x.shape[0] == 1
     if orders != (Order.ROW_MAJOR, Order.CHANNELS_LAST) or not image or not target.is_scalar:
         return None
-    return Divides(x.shape[-2])
+    return Divides(x.shape[-2], columns=Divides(x.shape[-1]))
 
 
 def _work(call: Call) -> Work:

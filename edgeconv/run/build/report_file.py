@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
@@ -222,6 +222,16 @@ def _streaming(report: Mapping[str, Any]) -> Iterator[Problem]:
                 yield Problem(f"{place}.rows", str(each["rows"]), f"are those of {shape}")
             if each["ring"] > each["rows"]:
                 yield Problem(f"{place}.ring", str(each["ring"]), "is a part of the rows")
+            if "patches" in step:
+                yield from _patches(each.get("columns"), f"{place}.columns", shape)
+
+
+def _patches(
+    columns: Mapping[str, int] | None, place: str, shape: Sequence[int]
+) -> Iterator[Problem]:
+    """Columns of a layer that computes those of patches are those of its result."""
+    if columns is None or columns["rows"] != shape[-1] or columns["ring"] > columns["rows"]:
+        yield Problem(place, str(columns), f"are columns of {shape}, of which memory holds a part")
 
 
 def _times(report: Mapping[str, Any]) -> Iterator[Problem]:

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -15,11 +15,18 @@ from edgeconv.base.errors import EdgeconvError
 from edgeconv.ir.array_types import array_type
 from edgeconv.ir.element_types import FLOAT32
 from edgeconv.ir.layout import Layout
-from edgeconv.ir.step import Divides, Rows, calls
+from edgeconv.ir.step import Columns, Divides, Rows, calls, patches_of
 from edgeconv.kernels.storage import format_called
 from edgeconv.run.verify.compare import Difference, assumed_spacing, compare
 
 Steps = Sequence[Mapping[str, Any]]  # those of a report
+
+
+class Unread(NamedTuple):
+    """Rows and columns of a result that no layer reads."""
+
+    rows: tuple[int, ...]
+    columns: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +70,7 @@ def compare_layers(
     Raises EdgeconvError when the trace does not have the length that the layers state.
     """
     results = []
-    unread = unread_rows(steps)
+    left = unread(steps)
     for number, memory in enumerate(pieces(layers, trace, steps)):
         layer = layers[number]
         shape = tuple(layer["output_shape"])
@@ -74,7 +81,7 @@ def compare_layers(
             skipped = "reshaped"
         else:
             got = Layout.parse(layer["layout_out"]).unpack(memory, shape)
-            got = with_rows(got, wanted, unread.get(number, ()))
+            got = with_unread(got, wanted, left.get(number))
             spacing = layer.get("step") or (assumed_spacing(wanted) if quantised else 0.0)
             difference = compare(layer["output"], got, wanted, spacing)
             results.append(LayerResult(layer["name"], layer["op"], difference))
@@ -104,28 +111,36 @@ def first_difference(results: Iterable[LayerResult], tolerance: float) -> LayerR
     )
 
 
-def unread_rows(steps: Steps) -> dict[int, tuple[int, ...]]:
-    """By layer's number the rows of its result that no layer reads, where it streams rows: they are
-    not computed, and `pieces` has zeros in their place."""
+def unread(steps: Steps) -> dict[int, Unread]:
+    """By layer's number the rows and columns of its result that no layer reads, where it streams
+    rows: they are not computed, and `pieces` has zeros in their place."""
     found = {}
     for step in steps:
-        made: dict[int, set[int]] = defaultdict(set)
-        for number, row0, row1 in _calls(step):
-            made[number].update(range(row0, row1))
+        rows: dict[int, set[int]] = defaultdict(set)
+        columns: dict[int, set[int]] = defaultdict(set)
+        for patch, (number, row0, row1) in _calls(step):
+            rows[number].update(range(row0, row1))
+            columns[number].update(range(*patch[number]) if patch else ())
         for number, of in enumerate(step["layers"][:-1]):
-            if rows := sorted({*range(of["rows"])} - made[number]):
-                found[of["layer"]] = tuple(rows)
+            width = of["columns"]["rows"] if columns[number] else 0
+            left = Unread(
+                tuple(sorted({*range(of["rows"])} - rows[number])),
+                tuple(sorted({*range(width)} - columns[number])),
+            )
+            if any(left):
+                found[of["layer"]] = left
     return found
 
 
-def with_rows(
-    got: npt.NDArray[Any], wanted: npt.NDArray[Any], rows: Sequence[int]
+def with_unread(
+    got: npt.NDArray[Any], wanted: npt.NDArray[Any], left: Unread | None
 ) -> npt.NDArray[Any]:
-    """``got`` with the ``rows`` of ``wanted``: those that nobody computes are right."""
-    if not rows:
+    """``got`` with those rows and columns of ``wanted``: what nobody computes is right."""
+    if left is None:
         return got
     filled = got.copy()
-    filled[..., list(rows), :] = wanted[..., list(rows), :]
+    filled[..., list(left.rows), :] = wanted[..., list(left.rows), :]
+    filled[..., list(left.columns)] = wanted[..., list(left.columns)]
     return filled
 
 
@@ -143,7 +158,7 @@ def pieces(
     expected = sum(layer["output_bytes"] for i, layer in enumerate(layers) if i not in inside)
     for step in steps:
         *between, last = (layers[each["layer"]]["output_bytes"] for each in step["layers"])
-        made = [call.number for call in _calls(step) if call.number < len(between)]
+        made = [call.number for _, call in _calls(step) if call.number < len(between)]
         expected += last + sum(between[number] for number in made)
     size = trace.stat().st_size
     if size != expected:
@@ -171,10 +186,20 @@ def _elements(layer: Mapping[str, Any], stream: BinaryIO) -> npt.NDArray[Any]:
     return format_called(stored).decode(data).astype(np.float32, copy=False)
 
 
-def _calls(step: Mapping[str, Any]) -> Iterator[Rows]:
+def _calls(step: Mapping[str, Any]) -> Iterator[tuple[Sequence[Columns], Rows]]:
+    """The calls of a step, each with the columns that it computes of the layers of its patch; none
+    where it computes all."""
     each = step["layers"]
-    divides = [Divides(of["rows"], of["reach"], of["stride"], of["pad"]) for of in each]
-    return calls(divides, [of["ring"] for of in each[:-1]], step["stream_rows"])
+    divides = [_divides(of) for of in each]
+    patches = patches_of(divides, step["patches"]) if "patches" in step else [()]
+    for patch in patches:
+        for call in calls(divides, [of["ring"] for of in each[:-1]], step["stream_rows"]):
+            yield patch, call
+
+
+def _divides(of: Mapping[str, Any]) -> Divides:
+    columns = _divides(of["columns"]) if "columns" in of else None
+    return Divides(of["rows"], of["reach"], of["stride"], of["pad"], columns)
 
 
 def _put_together(
@@ -183,14 +208,16 @@ def _put_together(
     """The results of a step, whole, from what memory held after each call."""
     own = [layers[each["layer"]] for each in step["layers"]]
     between = [np.zeros(layer["output_shape"], np.float32) for layer in own[:-1]]
-    for number, row0, row1 in _calls(step):
+    for patch, (number, row0, row1) in _calls(step):
         if number < len(between):
-            ring, whole = step["layers"][number]["ring"], between[number]
-            layout = Layout.parse(own[number]["layout_out"])
-            shape = (*whole.shape[:-2], ring, whole.shape[-1])
+            of, whole = step["layers"][number], between[number]
+            layout, width = Layout.parse(own[number]["layout_out"]), whole.shape[-1]
+            begin, end = patch[number] if patch else (0, width)
+            pitch = of["columns"]["ring"] if patch else width
+            shape = (*whole.shape[:-2], of["ring"], pitch)
             held = layout.unpack(_elements(own[number], stream), shape)
             for row in range(row0, row1):
-                whole[..., row, :] = held[..., row % ring, :]
+                whole[..., row, begin:end] = held[..., row % of["ring"], : end - begin]
     for whole, layer in zip(between, own, strict=False):
         yield Layout.parse(layer["layout_out"]).pack(whole).reshape(-1).astype(np.float32)
     yield _elements(own[-1], stream)

@@ -33,7 +33,14 @@ from edgeconv.ir.layout import Layout
 from edgeconv.ir.requantisation import EXACT
 from edgeconv.run.verify.compare import Difference, compare
 from edgeconv.run.verify.exact.value import Value
-from edgeconv.run.verify.layers import Steps, original_name, pieces, unread_rows, with_rows
+from edgeconv.run.verify.layers import (
+    Steps,
+    Unread,
+    original_name,
+    pieces,
+    unread,
+    with_unread,
+)
 from edgeconv.run.verify.second_opinion import is_rounding, largest_of, same_order
 
 Array = npt.NDArray[Any]
@@ -155,15 +162,15 @@ def compare_layers(
         found.append((f"output {name}", name, values))
         results.setdefault(name, values)
     own = beside(results, 0.0)
-    unread = {str(layers[n]["name"]): rows for n, rows in unread_rows(steps).items()}
-    found = [(n, name, with_rows(got, own[name], unread.get(n, ()))) for n, name, got in found]
+    left = {str(layers[n]["name"]): each for n, each in unread(steps).items()}
+    found = [(n, name, with_unread(got, own[name], left.get(n))) for n, name, got in found]
     integers, real = in_integers(layers, results), exactly(results)
     others = in_integers(layers, results, IN_WHOLE_NUMBERS) - integers
-    exact = _in_integers(found, own, real, integers, unread)
-    summed = _in_integers(found, own, real, others, unread, rounded=True)
+    exact = _in_integers(found, own, real, integers, left)
+    summed = _in_integers(found, own, real, others, left, rounded=True)
     judged = _judged(found, results, own, beside, unknown, exact)
     judged = replace(judged, requantise=requantise, summed=summed)
-    return _settled(judged, found, results, own, second, unread) if second else judged
+    return _settled(judged, found, results, own, second, left) if second else judged
 
 
 def _settled(
@@ -172,7 +179,7 @@ def _settled(
     results: Mapping[str, Array],
     own: Mapping[str, Array],
     second: Second,
-    unread: Mapping[str, Sequence[int]],
+    left: Mapping[str, Unread],
 ) -> PerLayer:
     """``judged``, but that layers which differ from ``own`` are held to float64 where they are what
     that makes, or as near to it as other float32 results."""
@@ -185,7 +192,7 @@ def _settled(
         if layer not in differ or name not in wide:
             continue
         right = wide[name].astype(got.dtype) if got.dtype.itemsize < _FLOAT32_BYTES else wide[name]
-        difference = compare(name, with_rows(got, right, unread.get(layer, ())), right)
+        difference = compare(name, with_unread(got, right, left.get(layer)), right)
         theirs = compare(name, own[name], right)
         others = [compare(name, written[name], right)] if name in written else []
         near = difference.within(second.tolerance) and is_rounding(theirs, largest, others)
@@ -230,19 +237,19 @@ def _in_integers(
     own: Mapping[str, Array],
     expected: Mapping[str, Value],
     names: Collection[str],
-    unread: Mapping[str, Sequence[int]],
+    left: Mapping[str, Unread],
     *,
     rounded: bool = False,
 ) -> dict[str, InIntegers]:
     """For every result the judgement, by the layer's name; none of a function that is no rational
-    number and was not rounded.  ``unread``: by layer the rows that nobody computes.  ``rounded``:
+    number and was not rounded.  ``left``: by layer what nobody computes.  ``rounded``:
     by float32, within the bound on whose error results are right."""
     judged = {}
     for layer, name, got in found:
         if name in names and name in expected and not np.any(expected[name].real.error):
             value = expected[name]
             exact, theirs = value.near().astype(got.dtype), own[name]
-            got = with_rows(got, exact, unread.get(layer, ()))
+            got = with_unread(got, exact, left.get(layer))
             wrong, apart = got != exact, theirs != exact
             beyond = _beyond_bound(theirs, apart, value)
             wrong = _beyond_bound(got, wrong, value) if rounded else wrong

@@ -14,7 +14,7 @@ from edgeconv.ir.layout import Layout
 from edgeconv.kernels.storage import format_called
 from edgeconv.kernels.storage.base import StorageFormat
 from edgeconv.run.verify.compare import Difference, compare
-from edgeconv.run.verify.layers import Steps, original_name, pieces, unread_rows, with_rows
+from edgeconv.run.verify.layers import Steps, original_name, pieces, unread, with_unread
 
 Array = npt.NDArray[np.generic]
 Doubles = npt.NDArray[np.float64]
@@ -56,7 +56,7 @@ def compare_beside(
     results: dict[str, Array] = {}
     stored: dict[str, StorageFormat] = {}
     summed: dict[str, float] = {}
-    unread = {original_name(layers[n]): rows for n, rows in unread_rows(steps).items()}
+    left = {original_name(layers[n]): each for n, each in unread(steps).items()}
     for layer, memory in zip(layers, pieces(layers, trace, steps), strict=True):
         name, shape = original_name(layer), tuple(layer["output_shape"])
         if name not in results:
@@ -67,7 +67,7 @@ def compare_beside(
         moved: Array = _beyond_rounding(results[name], wanted, stored[name], truncate)
         if summed[name]:
             moved = _beyond_sums(moved, wanted, summed[name])
-        moved = with_rows(moved, wanted, unread.get(name, ()))
+        moved = with_unread(moved, wanted, left.get(name))
         yield compare(name, moved, wanted)
 
 

@@ -84,7 +84,7 @@ class StepPrices:
             step.layers[0]: step.shares for step in choice.steps if not step.stream_rows
         }
         self._known: dict[tuple[int, int], list[Fusion]] = {}
-        self._of_one: dict[tuple[int, int, int], Fusion] = {}
+        self._of_one: dict[tuple[int, int, int, int], Fusion] = {}
 
     def cut(self, first: int, count: int) -> list[Fusion]:
         """The chain of ``count`` layers from ``first`` on, cut so that it takes least: the steps of
@@ -133,16 +133,25 @@ class StepPrices:
         for stream_rows in (stream_rows for stream_rows in STREAM_ROWS if stream_rows < last.rows):
             yield self.step(first, count, stream_rows)
 
-    def step_of_one(self, first: int, count: int, stream_rows: int) -> Fusion:
-        """The price of these layers in rounds of so many rows, all of one worker."""
-        if (first, count, stream_rows) not in self._of_one:
+    def step_of_one(self, first: int, count: int, stream_rows: int, patches: int = 1) -> Fusion:
+        """The price of these layers in rounds of so many rows, all of one worker, in so many
+        ``patches``."""
+        key = first, count, stream_rows, patches
+        if key not in self._of_one:
             choice, numbers = self._choice, range(first, first + count)
             whole = around(choice, numbers, self._constants)
-            each = priced(choice, numbers, stream_rows, whole, self._some_rows, self._machine)
+            each = priced(
+                choice,
+                numbers,
+                stream_rows,
+                whole,
+                self._some_rows,
+                self._machine,
+                patches=patches,
+            )
             cost, alone = sum(price.cost for price in each), self.apart(first, count)
-            made = Fusion(first, count, stream_rows, cost, alone)
-            self._of_one[first, count, stream_rows] = made
-        return self._of_one[first, count, stream_rows]
+            self._of_one[key] = Fusion(first, count, stream_rows, cost, alone)
+        return self._of_one[key]
 
     def step(self, first: int, count: int, stream_rows: int) -> Fusion:
         """The price of these layers in rounds of so many rows, shared by as many workers as take it

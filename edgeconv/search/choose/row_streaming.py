@@ -9,9 +9,11 @@ from itertools import chain, pairwise
 
 from edgeconv.ir.choice import Alias, Choice, Layer, tensor_bytes
 from edgeconv.ir.graph import Graph
-from edgeconv.ir.step import Share, Step, least_rings, overlap
+from edgeconv.ir.step import Share, Step, columns_read, least_rings, overlap, patches_of
 from edgeconv.search.choose.select import lowered
 from edgeconv.target.targets import Target
+
+MOST_COLUMNS = 32767  # of an image that patches are made of: what ec_columns.h counts
 
 
 def joins(choice: Choice) -> Iterator[tuple[int, int, str]]:
@@ -47,7 +49,11 @@ def obstacle(maker: Layer, reader: Layer, reads: int) -> str:
 
 def one_by_one(choice: Choice, target: Target) -> Choice:
     """``choice`` with every layer a step of its own."""
-    whole = {name: replace(t, ring=0) for name, t in choice.graph.tensors.items() if t.ring}
+    whole = {
+        name: replace(t, ring=0, ring_columns=0)
+        for name, t in choice.graph.tensors.items()
+        if t.ring
+    }
     if not whole:
         return choice
     graph = choice.graph.with_tensors(whole)
@@ -71,12 +77,14 @@ def stream_rows_of(
     count: int,
     stream_rows: int,
     shares: Sequence[Share] = (),
+    patches: int = 1,
 ) -> Choice | None:
     """``choice`` with ``count`` layers from ``first`` on as one step of ``stream_rows`` rows per
-    round, its last rows shared by workers.
+    round, its last rows shared by workers, or of so many ``patches``.
 
     Each must read the one before (`joins`).  None where one of them computes all rows at once, or
-    a kernel for rings other sums, and where workers would not be `apart`.
+    a kernel for rings other sums, where workers would not be `apart`, and where there are no such
+    patches (`patches_of`).
     """
     numbers = range(first, first + count)
     own = [choice.layers[i] for i in numbers]
@@ -90,23 +98,73 @@ def stream_rows_of(
         layer.node.output: replace(choice.graph[layer.node.output], ring=rows)
         for layer, rows in zip(own, rings, strict=False)
     }
-    graph = choice.graph.with_tensors(held)
-    made = [lowered(layer.node, graph, target) for layer in own]
-    aliases = aliases_of(made, stream_rows, choice.graph, workers=len(shares))
+    if patches > 1:
+        most = most_columns(own, patches, choice.graph)
+        if shares or not most:
+            return None
+        held = {
+            name: replace(ring, ring_columns=columns)
+            for (name, ring), (_, columns) in zip(held.items(), most, strict=False)
+        }
+        graph = choice.graph.with_tensors(held)
+        made = [of_patch(*each, graph, target) for each in zip(own, most, strict=True)]
+    else:
+        graph = choice.graph.with_tensors(held)
+        made = [lowered(layer.node, graph, target) for layer in own]
+    # What a patch or a worker has read another one may have yet to read.
+    alone = not shares and patches == 1
+    aliases = aliases_of(made, stream_rows, choice.graph, alone=alone)
     made = [replace(layer, aliases=aliases if layer is made[-1] else ()) for layer in made]
     if not all(map(same_sums, made, own)):
         return None
     if shares and not apart(made):
         return None
     layers = (*choice.layers[:first], *made, *choice.layers[first + count :])
-    alone = {i: Step((i,)) for i in range(len(layers))}
-    alone |= {step.layers[0]: step for step in choice.steps if not step.stream_rows}
+    single = {i: Step((i,)) for i in range(len(layers))}
+    single |= {step.layers[0]: step for step in choice.steps if not step.stream_rows}
     others = (step for step in choice.steps if step.stream_rows and step.layers[0] not in numbers)
     several = {step.layers[0]: step for step in others}
-    several[first] = Step(tuple(numbers), stream_rows, max(1, len(shares)), tuple(shares))
+    workers = max(1, len(shares))
+    several[first] = Step(tuple(numbers), stream_rows, workers, tuple(shares), patches)
     inside = set(chain.from_iterable(step.layers for step in several.values()))
-    steps = tuple(several.get(i, alone[i]) for i in alone if i in several or i not in inside)
+    steps = tuple(several.get(i, single[i]) for i in single if i in several or i not in inside)
     return replace(choice, graph=graph, layers=layers, steps=steps)
+
+
+def most_columns(layers: Sequence[Layer], patches: int, graph: Graph) -> list[tuple[int, int]]:
+    """By layer the most columns of its input, and of its result, that one of so many ``patches`` of
+    a step has; none where there are no such patches."""
+    divides = [layer.divides for layer in layers if layer.divides]
+    width = graph[layers[0].node.inputs[0]].shape[-1]
+    each = patches_of(divides, patches) if width <= MOST_COLUMNS else []
+    if not each:
+        return []
+    made = [max(columns.width for columns in layer) for layer in zip(*each, strict=True)]
+    read = [columns_read(divides[0], patch[0], width).width for patch in each]
+    return [*pairwise((max(read), *made))] if min(read) > 0 else []
+
+
+def of_patch(layer: Layer, most: tuple[int, int], graph: Graph, target: Target) -> Layer:
+    """``layer`` as it computes the columns of a patch, of at most so many of its input and its
+    result; the multiply-accumulates are those of the whole image."""
+    request = replace(layer.node.request, patch=most)
+    made = lowered(replace(layer.node, request=request), graph, target)
+    return replace(made, node=layer.node, macs=layer.macs, divides=layer.divides)
+
+
+def macs_computed(choice: Choice) -> int:
+    """Multiply-accumulates of all layers, those included that patches compute again."""
+    total = sum(layer.macs for layer in choice.layers)
+    for step in (step for step in choice.steps if step.patches > 1):
+        layers = [choice.layers[i] for i in step.layers]
+        divides = [layer.divides for layer in layers if layer.divides]
+        for layer, own, made in zip(
+            layers, divides, zip(*patches_of(divides, step.patches), strict=True), strict=True
+        ):
+            assert own.columns
+            again = sum(each.width for each in made) - own.columns.rows
+            total += layer.macs * again // own.columns.rows
+    return total
 
 
 def apart(layers: Sequence[Layer]) -> bool:
@@ -116,11 +174,11 @@ def apart(layers: Sequence[Layer]) -> bool:
 
 
 def aliases_of(
-    made: Sequence[Layer], stream_rows: int, graph: Graph, workers: int = 0
+    made: Sequence[Layer], stream_rows: int, graph: Graph, *, alone: bool = True
 ) -> tuple[Alias, ...]:
-    """What the last of the layers ``made`` of a step may share of the bytes that the step reads."""
-    # What a worker has read another one may have yet to read.
-    over = () if workers else _overlapping(made, stream_rows, graph)
+    """What the last of the layers ``made`` of a step may share of the bytes that the step reads;
+    ``alone``: one worker computes everything, once."""
+    over = _overlapping(made, stream_rows, graph) if alone else ()
     return (*_overwritten(made), *over)
 
 

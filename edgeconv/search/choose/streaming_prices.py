@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from edgeconv.ir.choice import ArgKind, Choice, Layer, tensor_bytes
 from edgeconv.ir.graph import Graph, Node, Tensor
-from edgeconv.ir.step import Divides, Share, calls, least_rings
+from edgeconv.ir.step import Divides, Share, calls, least_rings, patches_of
 from edgeconv.search.choose.select import lowered
 from edgeconv.target.price import Machine
 from edgeconv.target.price.operands import Touched, Use, between_neighbours
@@ -24,17 +24,20 @@ class SomeRows:
     def __init__(self, graph: Graph, target: Target) -> None:
         self._graph, self._target = graph, target
         self._empty = replace(graph, nodes=(), tensors={}, inputs=(), outputs=())
-        self._known: dict[tuple[str, int, bool, bool], tuple[Layer, tuple[Use, ...]]] = {}
+        self._known: dict[tuple[str, int, int, bool, bool], tuple[Layer, tuple[Use, ...]]] = {}
 
     def of(
-        self, layer: Layer, rows: int, *, from_ring: bool, to_ring: bool
+        self, layer: Layer, rows: int, *, from_ring: bool, to_ring: bool, columns: int = 0
     ) -> tuple[Layer, tuple[Use, ...]]:
         """The call that computes so many ``rows`` of ``layer``, and its operands.  Their first
-        input is a ring with ``from_ring``, their result with ``to_ring``."""
-        key = layer.node.name, rows, from_ring, to_ring
+        input is a ring with ``from_ring``, their result with ``to_ring``.  ``columns``: of these
+        rows those of a patch, 0 for all."""
+        key = layer.node.name, rows, columns, from_ring, to_ring
         if key not in self._known:
             assert layer.divides
             node, tensors = self._of_rows(layer.node, layer.divides, rows, from_ring, to_ring)
+            if columns:
+                node, tensors = _of_columns(node, tensors, layer.divides, columns)
             graph = replace(self._empty, nodes=(node,), tensors=tensors)
             made = lowered(node, graph, self._target)
             self._known[key] = made, between_neighbours(made, tensors, 0)
@@ -62,6 +65,24 @@ class SomeRows:
         return replace(node, attrs={**node.attrs, "pads": tuple(pads)}), tensors
 
 
+def _of_columns(
+    node: Node, tensors: dict[str, Tensor], divides: Divides, columns: int
+) -> tuple[Node, dict[str, Tensor]]:
+    """``node`` as one of an image that is so narrow, with a border on one side: two patches have
+    one each, of more all but two have none."""
+    own = divides.columns
+    assert own
+    read = max(1, (columns - 1) * own.stride + own.reach - own.pad)
+    for name, width in ((node.inputs[0], read), (node.output, columns)):
+        held = tensors[name]
+        tensors[name] = replace(held, shape=(*held.shape[:-1], width), ring_columns=0)
+    if "pads" in node.attrs:
+        pads = list(node.attrs["pads"])
+        pads[-1] = 0
+        node = replace(node, attrs={**node.attrs, "pads": tuple(pads)})
+    return node, tensors
+
+
 def priced(
     choice: Choice,
     numbers: Sequence[int],
@@ -70,10 +91,12 @@ def priced(
     some_rows: SomeRows,
     machine: Machine,
     share: Share | None = None,
+    patches: int = 1,
 ) -> list[Price]:
     """What each of the layers ``numbers`` of ``choice`` takes where they are a step of
-    ``stream_rows`` rows per round, all of it or a worker's ``share``.  ``whole``: their operands as
-    they are when the step begins."""
+    ``stream_rows`` rows per round, all of it or a worker's ``share``, or in so many ``patches``,
+    all of which are taken to be as wide as they are on average, rounded up.  ``whole``: their
+    operands as they are when the step begins."""
     layers = [choice.layers[i] for i in numbers]
     divides = [layer.divides for layer in layers if layer.divides]
     made = [*calls(divides, least_rings(divides, stream_rows, share), stream_rows, share)]
@@ -81,13 +104,18 @@ def priced(
     total: Counter[int] = Counter()
     for number, row0, row1 in made:
         total[number] += row1 - row0
+    widths = [
+        sum(each.width for each in of) for of in zip(*patches_of(divides, patches), strict=True)
+    ]
     found = []
     for i, (layer, own, operands) in enumerate(zip(layers, divides, whole, strict=True)):
         rows = -(-total[i] // max(1, count[i])) or 1  # none where a share reads padding alone
-        call, each = some_rows.of(layer, rows, from_ring=i > 0, to_ring=i < len(layers) - 1)
+        columns = -(-widths[i] // patches) if patches > 1 else 0
+        rings = {"from_ring": i > 0, "to_ring": i < len(layers) - 1}
+        call, each = some_rows.of(layer, rows, **rings, columns=columns)
         read = (rows - 1) * own.stride + own.reach
         fresh = min(1.0, rows * own.stride / read)
-        found.append(StreamedLayer(call, each, total[i] / rows, fresh, tuple(operands)))
+        found.append(StreamedLayer(call, each, patches * total[i] / rows, fresh, tuple(operands)))
     return prices(found, machine)
 
 
@@ -123,7 +151,15 @@ def streamed_prices(
     for step in choice.steps:
         if step.stream_rows:
             whole = [operands[i] for i in step.layers]
-            each = priced(choice, step.layers, step.stream_rows, whole, some_rows, machine)
+            each = priced(
+                choice,
+                step.layers,
+                step.stream_rows,
+                whole,
+                some_rows,
+                machine,
+                patches=step.patches,
+            )
             if step.shares and machine.team:
                 args = choice, step.layers, step.stream_rows, whole, some_rows, machine, step.shares
                 _, each = slowest(*args)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from itertools import chain, pairwise
 
 from edgeconv.ir.check import InvariantError
 from edgeconv.ir.choice import Choice
-from edgeconv.ir.step import Step, least_rings
+from edgeconv.ir.step import Divides, Step, least_rings, patches_of
 
 
 def check_steps(choice: Choice) -> None:
@@ -18,6 +19,8 @@ def check_steps(choice: Choice) -> None:
     for name, tensor in choice.graph.tensors.items():
         if bool(tensor.ring) != (name in inside):
             raise InvariantError(f"memory: {name!r} must be a ring between two layers of a step")
+        if tensor.ring_columns and not tensor.ring:
+            raise InvariantError(f"memory: {name!r} has columns of a patch and is no ring")
     reads = Counter(chain.from_iterable(layer.node.reads() for layer in choice.layers))
     reads.update(choice.graph.outputs)
     for step in choice.steps:
@@ -48,6 +51,7 @@ def _check_chain(choice: Choice, step: Step, reads: Counter[str]) -> None:
         for name, rows in zip(_results(choice, step), least, strict=True):
             if graph[name].ring < rows:
                 raise InvariantError(f"memory: the ring of {name!r} must have {rows} rows")
+    _check_patches(choice, step, divides)
     read = Counter(chain.from_iterable(layer.node.reads() for layer in layers))
     for layer in layers:
         last = layer is layers[-1]
@@ -56,6 +60,21 @@ def _check_chain(choice: Choice, step: Step, reads: Counter[str]) -> None:
         for alias in layer.aliases:  # later rounds read again what is no ring, but for residuals
             alone = read[alias.input] == 1 and alias.input != layer.node.inputs[0]
             follows = alias.overlaps and alias.input == layers[0].node.inputs[0]
-            follows = follows and not step.shares
+            follows = follows and not step.shares and step.patches == 1
             if alias.exact or not (last and (alone or follows)):
                 raise InvariantError(f"memory: {layer.node.name!r} streams rows: no {alias}")
+
+
+def _check_patches(choice: Choice, step: Step, divides: Sequence[Divides]) -> None:
+    rings = [choice.graph[name].ring_columns for name in _results(choice, step)]
+    if step.patches == 1:
+        if any(rings):
+            raise InvariantError(f"memory: {step} has rings of patches and no patches")
+        return
+    patches = patches_of(divides, step.patches)
+    if not patches or step.shares:
+        raise InvariantError(f"memory: {step} cannot be computed in patches")
+    most = (max(each.width for each in layer) for layer in zip(*patches, strict=True))
+    for name, columns, needed in zip(_results(choice, step), rings, most, strict=False):
+        if columns < needed:
+            raise InvariantError(f"memory: a row of {name!r} must have {needed} columns")

@@ -1,42 +1,58 @@
 """Which layers stream rows so that no step needs more than a limit of RAM, in the least time.
 
 A network is a path of steps in the order of its layers: of one layer, or of several that stream
-rows.  A step needs what lies in memory around it, its result, its rings and its largest workspace.
-The path of least time among the steps that need no more than the limit is a shortest path, and
-the smallest limit that any path keeps a bottleneck path; both are found by dynamic programming over
-the layers.
+rows, whole ones or those of patches one after the other.  A step needs what lies in memory around
+it, its result, its rings and its largest workspace.  The path of least time among the steps that
+need no more than the limit is a shortest path, and the smallest limit that any path keeps a
+bottleneck path; both are found by dynamic programming over the layers, as the fusion settings of
+msf-CNN are (arXiv 2505.11483).
+
+Patches compute halos again and so take more time.  They are looked at only where whole rows need
+more than the limit, or clearly more time than without a limit.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
 from math import inf
 
 from edgeconv.ir.choice import Alias, Choice, Layer, tensor_bytes
-from edgeconv.ir.step import least_rings
+from edgeconv.ir.graph import Graph
+from edgeconv.ir.step import ROW_BY_ROW, least_rings
+from edgeconv.kernels.algorithms.scaling import scaling_of
 from edgeconv.search.choose import joins, stream_rows_of
 from edgeconv.search.choose.fused import StepPrices
-from edgeconv.search.choose.row_streaming import aliases_of, same_sums
+from edgeconv.search.choose.row_streaming import aliases_of, most_columns, of_patch, same_sums
 from edgeconv.search.choose.select import lowered
 from edgeconv.search.memory.alias import share
 from edgeconv.search.memory.lifetimes import Span, lifetimes
 from edgeconv.search.memory.program import of_choice
 
 MOST_LAYERS = 12  # of a step
+MOST_LAYERS_IN_PATCHES = 16  # of one whose rings are narrower
 STREAM_ROWS = (1, 2, 4)  # rows of the last result per round that are tried
+PATCHES = (2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32)  # of a step, likewise
+_FLOOR_OF_PATCHES = 0.9  # of the time of whole images; caches and rows may save some
+CLEARLY_SLOWER = 1.02  # than without a limit: worth looking at patches
 
 
 @dataclass(frozen=True, slots=True)
 class _Cut:
-    """The layers [begin, end) as a step, and the bytes of the arena in use while it runs."""
+    """The layers [begin, end) as a step, and the bytes of the arena in use while it runs; of one in
+    patches without workspaces."""
 
     begin: int
     end: int
     stream_rows: int
     bytes: int
+    patches: int = 1
+
+
+_Cuts = list[list[_Cut]]  # by the layer behind the last one
 
 
 class StreamingCuts:
@@ -48,6 +64,8 @@ class StreamingCuts:
         self._program = of_choice(choice)
         self._joined = {first + 1 for first, count, _ in joins(choice) if count == 2}
         self._some: dict[tuple[int, bool, bool], Layer] = {}
+        self._of_patches: dict[tuple[int, bool, bool, tuple[int, int]], Layer] = {}
+        self._known: dict[_Cut, float] = {}
         self._torn: set[_Cut] = set()
 
     @property
@@ -55,27 +73,67 @@ class StreamingCuts:
         """The fewest bytes that some path of steps needs: the largest of its steps."""
         best = [0.0]
         for end in range(1, len(self._choice.layers) + 1):
-            best.append(min(max(best[cut.begin], cut.bytes) for cut in self._ending[end]))
+            least = inf
+            for cut in self._every[end]:
+                if max(best[cut.begin], cut.bytes) < least:
+                    least = min(least, max(best[cut.begin], self._needs(cut)))
+            best.append(least)
         return int(best[-1])
 
-    def within(self, limit: int) -> Choice | None:
+    def within(self, limit: int, *, patches: bool = True) -> Choice | None:
         """``choice`` in the steps that take the least time of those that need at most ``limit``
-        bytes; None where none do."""
+        bytes, some of them maybe in ``patches``; None where none do."""
+        made, cost = self._fastest(limit, self._of_rows)
+        if not patches:
+            return made
+        if made is None or cost > CLEARLY_SLOWER * self._of_no_limit:
+            made, _ = self._fastest(limit, self._every)
+        return made
+
+    def least_within(self, slower: float, halved: float) -> Iterator[Choice]:
+        """``choice`` in steps of whole rows that need the fewest bytes of those that take at most
+        ``slower`` times the least time, or ``halved`` times where that halves the bytes; then those
+        that take less time and more bytes."""
+        path, least = self._path(inf, self._of_rows)
+        most = max(cut.bytes for cut in path)
+        limits = sorted({cut.bytes for cuts in self._of_rows for cut in cuts if cut.bytes < most})
+        half, last = bisect_right(limits, most // 2), inf
+        for part, times in ((limits[:half], halved), (limits[half:], slower)):
+
+            def is_soon(limit: int, most: float = times * least) -> bool:
+                return self._path(limit, self._of_rows)[1] <= most
+
+            for limit in part[bisect_left(part, True, key=is_soon) :]:
+                made, cost = self._fastest(limit, self._of_rows)
+                if made is not None and cost < last:
+                    last = cost
+                    yield made
+
+    def _fastest(self, limit: float, among: _Cuts) -> tuple[Choice | None, float]:
+        """The fastest of the steps ``among`` these, and what they take."""
         while True:
-            path = self._path(limit)
-            if path is None:
-                return None
+            path, cost = self._path(limit, among)
+            if not path:
+                return None, cost
             made = self._made(path)
             if made is not None:
-                return made
+                return made, cost
 
-    def _path(self, limit: int) -> list[_Cut] | None:
+    @cached_property
+    def _of_no_limit(self) -> float:
+        return self._path(inf, self._of_rows)[1]
+
+    def _path(self, limit: float, among: _Cuts) -> tuple[list[_Cut], float]:
         best: list[tuple[float, _Cut | None]] = [(0.0, None)]
         for end in range(1, len(self._choice.layers) + 1):
             least: tuple[float, _Cut | None] = inf, None
-            for cut in self._ending[end]:
+            for cut in among[end]:
                 before = best[cut.begin][0]
-                if cut.bytes <= limit and cut not in self._torn and before < least[0]:
+                if cut.bytes > limit or cut in self._torn or before >= least[0]:
+                    continue
+                if cut.patches > 1 and before + self._floor(cut) >= least[0]:
+                    continue
+                if self._needs(cut) <= limit:
                     cost = before + self._cost(cut)
                     least = (cost, cut) if cost < least[0] else least
             best.append(least)
@@ -84,10 +142,10 @@ class StreamingCuts:
         while end:
             last = best[end][1]
             if last is None:
-                return None
+                return [], inf
             path.append(last)
             end = last.begin
-        return path[::-1]
+        return path[::-1], best[-1][0]
 
     def _made(self, path: list[_Cut]) -> Choice | None:
         """The steps of ``path``; None where one of them cannot be, which is then known."""
@@ -96,7 +154,12 @@ class StreamingCuts:
             if cut.stream_rows:
                 count = cut.end - cut.begin
                 made = stream_rows_of(
-                    choice, self._prices.target, cut.begin, count, cut.stream_rows
+                    choice,
+                    self._prices.target,
+                    cut.begin,
+                    count,
+                    cut.stream_rows,
+                    patches=cut.patches,
                 )
                 if made is None:
                     self._torn.add(cut)
@@ -108,14 +171,28 @@ class StreamingCuts:
         count = cut.end - cut.begin
         if not cut.stream_rows:
             return self._prices.apart(cut.begin, count)
-        return self._prices.step_of_one(cut.begin, count, cut.stream_rows).cost
+        rows, patches = cut.stream_rows, cut.patches
+        return self._prices.step_of_one(cut.begin, count, rows, patches).cost
+
+    def _floor(self, cut: _Cut) -> float:
+        """What a step in patches takes at least: most of what its layers take alone."""
+        return _FLOOR_OF_PATCHES * self._prices.apart(cut.begin, cut.end - cut.begin)
 
     @cached_property
-    def _ending(self) -> list[list[_Cut]]:
-        """By the layer behind their last one: the steps."""
-        found: list[list[_Cut]] = [[] for _ in range(len(self._choice.layers) + 1)]
+    def _of_rows(self) -> _Cuts:
+        """By the layer behind their last one: the steps of whole rows."""
+        return self._by_end(self._beginning)
+
+    @cached_property
+    def _every(self) -> _Cuts:
+        """All steps: of whole rows, and in patches."""
+        patches = self._by_end(self._in_patches)
+        return [[*rows, *more] for rows, more in zip(self._of_rows, patches, strict=True)]
+
+    def _by_end(self, beginning: Callable[[int], Iterator[_Cut]]) -> _Cuts:
+        found: _Cuts = [[] for _ in range(len(self._choice.layers) + 1)]
         for begin in range(len(self._choice.layers)):
-            for cut in self._beginning(begin):
+            for cut in beginning(begin):
                 found[cut.end].append(cut)
         return found
 
@@ -136,6 +213,49 @@ class StreamingCuts:
                 own = self._own(made, end, aliases_of(made, rows, self._choice.graph))
                 yield _Cut(begin, end, rows, around + held + own)
 
+    def _in_patches(self, begin: int) -> Iterator[_Cut]:
+        """The steps in patches that begin with a layer."""
+        for end in range(
+            begin + 2, min(begin + MOST_LAYERS_IN_PATCHES, len(self._choice.layers)) + 1
+        ):
+            if not self._streaming(begin, end):
+                return
+            yield from self._by_patches(begin, end)
+
+    def _by_patches(self, begin: int, end: int) -> Iterator[_Cut]:
+        """The steps that compute the layers [begin, end) in patches, the fewest first, as long as
+        more of them need fewer bytes, workspaces aside."""
+        layers, least = self._choice.layers[begin:end], inf
+        divides = [layer.divides for layer in layers if layer.divides]
+        columns = divides[-1].columns
+        result = self._around[begin] + sum(map(self._held, layers[-1].node.outputs))
+        for patches in PATCHES:
+            most = most_columns(layers, patches, self._choice.graph)
+            if columns is None or patches > columns.rows or not most:
+                return
+            each = zip(layers, least_rings(divides, ROW_BY_ROW), most, strict=False)
+            needed = result + sum(self._ring_bytes(of, rows, own[1]) for of, rows, own in each)
+            if needed < least:
+                least = needed
+                yield _Cut(begin, end, ROW_BY_ROW, needed, patches)
+
+    def _needs(self, cut: _Cut) -> float:
+        """The bytes that ``cut`` needs, workspaces included, which the layers of patches are made
+        for; infinitely many where they cannot be."""
+        if cut.patches == 1:
+            return cut.bytes
+        if cut not in self._known:
+            layers = self._choice.layers[cut.begin : cut.end]
+            most = most_columns(layers, cut.patches, self._choice.graph)
+            made = [
+                self._of_patch(i, i > cut.begin, i < cut.end - 1, own)
+                for i, own in zip(range(cut.begin, cut.end), most, strict=True)
+            ]
+            workspace = max(self._rounded(layer.workspace_bytes) for layer in made)
+            able = all(map(same_sums, made, layers))
+            self._known[cut] = cut.bytes + workspace if able else inf
+        return self._known[cut]
+
     def _streaming(self, begin: int, end: int) -> list[Layer]:
         """The layers [begin, end) as they are where they stream rows; none where they cannot."""
         if end - 1 not in self._joined:
@@ -149,15 +269,39 @@ class StreamingCuts:
         """A layer whose input, or result, is a ring: of how many rows decides nothing of it."""
         key = index, from_ring, to_ring
         if key not in self._some:
-            layer, graph = self._choice.layers[index], self._choice.graph
+            layer, graph = self._choice.layers[index], self._around_of(index)
             rings = [layer.node.inputs[0]] * from_ring + [layer.node.output] * to_ring
             held = {name: replace(graph[name], ring=graph[name].shape[-2]) for name in rings}
             made = lowered(layer.node, graph.with_tensors(held), self._prices.target)
             self._some[key] = made if rings else layer
         return self._some[key]
 
-    def _ring_bytes(self, layer: Layer, rows: int) -> int:
-        ring = replace(self._choice.graph[layer.node.output], ring=rows)
+    def _around_of(self, index: int) -> Graph:
+        """A graph of nothing but the tensors of a layer: what a kernel call is made from."""
+        graph, node = self._choice.graph, self._choice.layers[index].node
+        names = dict.fromkeys(name for name in (*node.reads(), *node.outputs) if name)
+        tensors = {name: graph[name] for name in names}
+        scaling = graph.scaling or scaling_of(graph)
+        return replace(graph, nodes=(), tensors=tensors, inputs=(), outputs=(), scaling=scaling)
+
+    def _of_patch(self, index: int, from_ring: bool, to_ring: bool, most: tuple[int, int]) -> Layer:
+        """As `_with_rings`, of at most so many columns of its input and its result."""
+        key = index, from_ring, to_ring, most
+        if key not in self._of_patches:
+            layer, graph = self._choice.layers[index], self._around_of(index)
+            rings = [layer.node.inputs[0]] * from_ring + [layer.node.output] * to_ring
+            widths = [most[0]] * from_ring + [most[1]] * to_ring
+            held = {
+                name: replace(graph[name], ring=graph[name].shape[-2], ring_columns=width)
+                for name, width in zip(rings, widths, strict=True)
+            }
+            target = self._prices.target
+            self._of_patches[key] = of_patch(layer, most, graph.with_tensors(held), target)
+        return self._of_patches[key]
+
+    def _ring_bytes(self, layer: Layer, rows: int, columns: int = 0) -> int:
+        tensor = self._choice.graph[layer.node.output]
+        ring = replace(tensor, ring=rows, ring_columns=columns)
         return self._rounded(tensor_bytes(ring))
 
     def _rounded(self, size: int) -> int:

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from edgeconv.ir.choice import Arg, ArgKind, Blob, Layer, Param
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.requantisation import Form
+from edgeconv.ir.step import Divides
 from edgeconv.kernels.algorithms.candidate import ConvCandidate
 from edgeconv.kernels.algorithms.integer.candidate import ROWS, IntegerPlan, rows_of
 from edgeconv.kernels.algorithms.integer.depthwise_2x2 import Depthwise2x2
@@ -73,8 +74,9 @@ def lower(candidate: ConvCandidate[IntegerPlan], node: Node, graph: Graph, targe
         **problem.rings,
         "groups": 1 if candidate.plan.kernel.is_depthwise else problem.groups,
         **_group(candidate, blobs),
-        "in_strides": strides_of(problem.in_c, problem.in_size),
-        "out_strides": strides_of(problem.out_c, problem.out_size),
+        "in_strides": strides_of(problem.in_c, problem.in_rows),
+        "out_strides": strides_of(problem.out_c, problem.out_rows),
+        "patch": problem.in_pitch > 0,
         "workspace": bool(candidate.workspace_bytes),
         "has_filters": len(blobs) > 1,
         "sums_of_inputs": sums_behind(problem),
@@ -84,8 +86,18 @@ def lower(candidate: ConvCandidate[IntegerPlan], node: Node, graph: Graph, targe
     }
     aliases = (*residual_overwritten(node, graph), *overlapping(candidate, node))
     layer = _layer(candidate, node, graph, "conv/integer.c.j2", params, form, blobs)
-    headers = (*dual_issue_header(target), *layer.headers)
+    patch = ("ec_columns.h",) if problem.in_pitch else ()
+    headers = (*dual_issue_header(target), *layer.headers, *patch)
     return replace(layer, headers=headers, aliases=aliases)
+
+
+def _divides(problem: ConvProblem, node: Node) -> Divides | None:
+    """How a convolution reads its input.  Columns may be computed apart too, but those to which a
+    residual is added: sums of whole rows wait for that."""
+    divides = problem.divides if node.op == "Conv" else None
+    if divides is None or node.epilogue.residual:
+        return divides
+    return replace(divides, columns=problem.columns)
 
 
 def _lower_rows(candidate: ConvCandidate[IntegerPlan], node: Node, graph: Graph) -> Layer:
@@ -132,7 +144,7 @@ def _layer(
         blobs=blobs,
         workspace_bytes=candidate.workspace_bytes,
         macs=candidate.problem.macs,
-        divides=candidate.problem.divides if node.op == "Conv" else None,
+        divides=_divides(candidate.problem, node),
         candidate=candidate,
         plan={"right": form.right},
         scaling=scaling_of(graph),

@@ -1,0 +1,186 @@
+"""Layers that stream rows in patches of columns compute what they compute of whole images."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import onnx
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from edgeconv.app.deciding import decide
+from edgeconv.app.pipeline import compile_model, verify_project
+from edgeconv.codegen.row_streaming import patch_columns
+from edgeconv.ir.check import InvariantError
+from edgeconv.ir.step import Divides, patches_of
+from edgeconv.run.build.project import Project
+from edgeconv.run.verify.layers import Unread, unread
+from edgeconv.search.choose.row_streaming import macs_computed, most_columns, stream_rows_of
+from edgeconv.search.memory.step_check import check_steps
+from edgeconv.search.options import CompileOptions
+from edgeconv.target import board as boards
+from tests.quantised_models import Network
+from tests.row_streaming import one_by_one, stream
+
+pytestmark = pytest.mark.usefixtures("compiled_lightly")
+
+Kinds = Sequence[Mapping[str, Any]]
+BOARD = "mps2-an500"
+TARGET = boards.load(BOARD).target
+THREE, DEPTHWISE = {"out": 7, "kernel": 3, "pad": 1}, {"kernel": 3, "pad": 1}
+POINT, HALVED = {"out": 9, "kernel": 1}, {"kernel": 3, "pad": 1, "stride": 2}
+CHAINS: dict[str, Kinds] = {
+    "mobile": ({**THREE, "stride": 2}, POINT, DEPTHWISE, {"out": 5, "kernel": 1}, POINT, HALVED),
+    "borders": ({**THREE, "kernel": 5, "pad": 4}, {"kernel": 5, "pad": 0}, {**THREE, "pad": 0}),
+    "strides": (THREE, {**POINT, "stride": 3}, {"kernel": 5, "pad": 2, "stride": 2}),
+    "dilated": (THREE, {**DEPTHWISE, "dilation": 2, "pad": 1}, POINT),
+}
+
+
+def chain(kinds: Kinds, size: tuple[int, int], *, nhwc: bool = False) -> onnx.ModelProto:
+    """Convolutions ``l0``, ``l1``, ... of int8, of ``out`` channels, or depthwise where none are
+    given; ``image`` has three channels, last ones with ``nhwc``."""
+    net, channels, scale = Network(), 3, 0.03
+    y = net.dequantise("image", scale, 3)
+    if nhwc:
+        y = net.node("Transpose", [y], "channels_first", perm=[0, 3, 1, 2])
+    for i, kind in enumerate(kinds):
+        out, kernel = kind.get("out", channels), kind["kernel"]
+        group = 1 if "out" in kind else channels
+        w = net.filters(f"w{i}", (out, channels // group, kernel, kernel))
+        bias = net.bias(f"b{i}", out, net.scales[f"w{i}"] * np.float32(scale))
+        window = {"pads": [kind.get("pad", 0)] * 4, "strides": [kind.get("stride", 1)] * 2}
+        window["dilations"] = [kind.get("dilation", 1)] * 2
+        y = net.pair(net.node("Conv", [y, w, bias], f"l{i}", group=group, **window), scale, -3)
+        channels = out
+    net.node("Identity", [net.quantise(y, scale, -3)], "y")
+    shape = (1, *size, 3) if nhwc else (1, 3, *size)
+    return net.model(
+        {"image": ("int8", shape)}, {"y": ("int8", (1, channels, *sizes_behind(kinds, size)))}
+    )
+
+
+def sizes_behind(kinds: Kinds, size: tuple[int, int]) -> list[int]:
+    """Rows and columns of the last result."""
+    found = [*size]
+    for kind in kinds:
+        reach = (kind["kernel"] - 1) * kind.get("dilation", 1) + 1
+        pads = 2 * kind.get("pad", 0)
+        found = [(each + pads - reach) // kind.get("stride", 1) + 1 for each in found]
+    return found
+
+
+@pytest.mark.parametrize(
+    ("name", "board"),
+    [*((name, BOARD) for name in CHAINS), ("mobile", "mps3-an547"), ("borders", "microbit")],
+)
+def test_the_same_bytes(
+    name: str, board: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In an emulator every result, put together from the columns of all patches, is that of exact
+    arithmetic."""
+    one_by_one(monkeypatch)
+    kinds, folder = CHAINS[name], tmp_path / "patches"
+    path = tmp_path / "net.onnx"
+    onnx.save(chain(kinds, (23, 29), nhwc=name == "strides"), path)
+    alternative = "edgeconv.app.deciding.formats.with_faster"  # in float32
+    monkeypatch.setattr(alternative, lambda planner, graph, decided: decided)
+    with monkeypatch.context() as patch:
+        stream(patch, {"l0_node": len(kinds)}, 1, patches=3)
+        compile_model(CompileOptions(path, board, name="net"), folder)
+    (step,) = Project.open(folder).report["steps"]
+    assert step["patches"] == 3
+    assert verify_project(folder, layers=True).passed
+
+
+@st.composite
+def windows(draw: st.DrawFn) -> tuple[int, list[Divides]]:
+    """The columns of an image, and layers each of which reads the columns of the one before."""
+    image = width = draw(st.integers(6, 40))
+    found = list[Divides]()
+    for _ in range(draw(st.integers(2, 5))):
+        reach, stride = draw(st.integers(1, 5)), draw(st.integers(1, 3))
+        pad = draw(st.integers(0, reach - 1))
+        width = max(1, (width + 2 * pad - reach) // stride + 1)
+        found.append(Divides(1, columns=Divides(width, reach, stride, pad)))
+    return image, found
+
+
+def summed(
+    row: npt.NDArray[np.int64], out: int, window: Divides, pad: int
+) -> npt.NDArray[np.int64]:
+    """A row under a window whose taps count 1, 2, ..., and ``pad`` columns of zeros in front."""
+    behind = out * window.stride + window.reach
+    wide = np.concatenate([np.zeros(pad, np.int64), row, np.zeros(behind, np.int64)])
+    taps = np.arange(1, window.reach + 1)
+    starts = np.arange(out) * window.stride
+    found: npt.NDArray[np.int64] = wide[starts[:, None] + np.arange(window.reach)] @ taps
+    return found
+
+
+@given(windows(), st.integers(2, 9))
+def test_patches_have_all_that_their_windows_read(
+    drawn: tuple[int, list[Divides]], count: int
+) -> None:
+    """Computed by the numbers that the program is given, of nothing but the columns of a patch, the
+    last row is that of the whole image."""
+    width, layers = drawn
+    columns = [layer.columns for layer in layers if layer.columns]
+    image = np.arange(1, width + 1)
+    whole = image
+    for window in columns:
+        whole = summed(whole, window.rows, window, window.pad)
+    last, found = columns[-1].rows, np.zeros(columns[-1].rows, np.int64)
+    for patch in patches_of(layers, count):
+        numbers = [*patch_columns(layers, patch, width)]
+        row = image[numbers[0][0] : numbers[0][0] + numbers[0][1]]
+        for window, (_, in_w, _, out_w, pad) in zip(columns, numbers, strict=True):
+            assert len(row) == in_w
+            row = summed(row, out_w, window, pad)
+        out_x = numbers[-1][2]
+        found[out_x : out_x + len(row)] = row
+    if patches_of(layers, count):
+        assert count <= last
+        assert np.array_equal(found, whole)
+
+
+def test_columns_that_no_window_reads_are_not_judged() -> None:
+    of = {"rows": 6, "ring": 6, "reach": 1, "stride": 1, "pad": 0}
+    skips = {"rows": 2, "ring": 2, "reach": 1, "stride": 3, "pad": 0}
+    layers = [
+        {**of, "layer": 4, "columns": {**of, "ring": 1}},
+        {**skips, "layer": 5, "columns": skips},
+    ]
+    step = {"stream_rows": 1, "patches": 2, "layers": layers}
+    assert unread([step]) == {4: Unread((4, 5), (1, 2, 4, 5))}
+
+
+def test_a_plan_of_patches_is_checked(tmp_path: Path) -> None:
+    """Rings of patches have the columns that their readers need, and work that is done again is
+    counted."""
+    path = tmp_path / "net.onnx"
+    onnx.save(chain(CHAINS["mobile"], (32, 32)), path)
+    choice = decide(CompileOptions(path, BOARD)).choice
+    first = [layer.node.name for layer in choice.layers].index("l0_node")
+    layers = choice.layers[first : first + 6]
+    made = stream_rows_of(choice, TARGET, first, 6, 1, patches=4)
+    assert made
+    check_steps(made)
+    assert macs_computed(choice) == sum(layer.macs for layer in choice.layers)
+    assert 1 < macs_computed(made) / macs_computed(choice) < 2
+    widths = [made.graph[layer.node.output].ring_columns for layer in layers[:-1]]
+    assert widths == [most for _, most in most_columns(layers, 4, choice.graph)][:-1]
+    assert all(
+        width < choice.graph[layer.node.output].shape[-1]
+        for width, layer in zip(widths, layers, strict=False)
+    )
+    ring = made.graph[layers[2].node.output]
+    narrow = made.graph.with_tensors({ring.name: replace(ring, ring_columns=ring.ring_columns - 1)})
+    with pytest.raises(InvariantError, match="columns"):
+        check_steps(replace(made, graph=narrow))
