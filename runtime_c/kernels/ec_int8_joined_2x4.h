@@ -31,13 +31,13 @@ EC_INLINE void ec_int8_joined_2x4_c(ec_int8_result result, const int16_t *panel,
 }
 
 #ifdef EC_INT8_DSP
-/* The panels of `job` under `blocks` of filters. */
+/* The panels of `job` under `blocks` of filters, and the rest of that it has. */
 EC_INLINE void ec_int8_joined_2x4_panels(ec_int8_panels_job *job, ec_int8_result result, int k_blocks, int blocks)
 {
     job->channels_end = job->channels + 4 * EC_INT8_WORDS * blocks;
     job->skip = (-k_blocks & (EC_INT8_JOINED_2X4_K_BLOCKS - 1)) * EC_INT8_JOINED_2X4_BYTES;
     ec_int8_joined_2x4_dsp(job);
-    ec_int8_bound_pixels(result, job->out, job->out_pixel, 2 * job->panels, 4 * blocks);
+    ec_int8_bound_pixels(result, job->out, job->out_pixel, 2 * job->panels, 4 * blocks + job->rest);
 }
 #endif
 
@@ -61,11 +61,12 @@ EC_INLINE int ec_int8_run_joined_2x4(const ec_int8_conv *spec, ec_int8_run run, 
 {
 #ifdef EC_INT8_DSP
     const int k_blocks = ec_int8_k_blocks(spec);
-    if (EC_INT8_IN_ASSEMBLY(spec->result) && spec->out_c % 4 == 0) {
+    if (EC_INT8_IN_ASSEMBLY(spec->result) && spec->out_c >= 4) {
         ec_int8_windows_job windows;
         ec_int8_windows_of_run(&windows, spec, run, panel);
         ec_int8_panels_job job;
         ec_int8_panels_of(&job, spec->result, panel, filters, channels, k_blocks, out, spec->out_pixel);
+        job.rest = spec->out_c % 4;
         job.panels = run.panels, job.in = run.row, job.in_pixel = spec->in_pixel;
         job.windows = run.row ? NULL : &windows, job.pack = ec_int8_pack_2_dsp, job.next = 2 * windows.apart;
         ec_int8_joined_2x4_panels(&job, spec->result, k_blocks, spec->out_c / 4);

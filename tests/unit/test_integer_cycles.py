@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -12,11 +13,17 @@ from edgeconv.kernels.algorithms.integer.candidate import (
     dense_candidate,
     image_candidates,
 )
-from edgeconv.kernels.algorithms.integer.kernels import CONVOLVE, DENSE
-from edgeconv.kernels.algorithms.integer.panels import (
-    panels_of,
+from edgeconv.kernels.algorithms.integer.kernels import (
+    CONVOLVE,
+    CONVOLVE_JOINED,
+    CONVOLVE_JOINED_2X4,
+    CONVOLVE_JOINED_DUAL_ISSUE,
+    DENSE,
+    IntegerKernel,
 )
+from edgeconv.kernels.algorithms.integer.panels import kernel_of, panels_of
 from edgeconv.kernels.algorithms.problem import ConvProblem
+from edgeconv.kernels.algorithms.sums import Facts
 from edgeconv.target import board as boards
 from edgeconv.target.targets import DUAL_ISSUE
 
@@ -135,3 +142,44 @@ def test_a_product_of_a_depthwise_layer_costs_little_more_with_another_window(
         return found.work.moves / layer.macs
 
     assert cycles_of(kernel, dilation) < 1.5 * cycles_of((3, 3), 1)
+
+
+JOINED = replace(LAYER, sum_facts=Facts(1, joins=True))
+
+
+@pytest.mark.parametrize(
+    ("board", "changes", "kernel"),
+    [
+        ("stm32f407", {}, CONVOLVE_JOINED_2X4),
+        ("stm32f407", {"out_c": 11}, CONVOLVE_JOINED_2X4),  # the last three with a filter of zeros
+        ("stm32f407", {"out_c": 10}, CONVOLVE_JOINED),
+        ("stm32f407", {"in_size": (1, 3, 3), "out_size": (1, 3, 3)}, CONVOLVE_JOINED),
+        ("mps2-an505", {}, CONVOLVE_JOINED_2X4),
+        ("stm32h743", {}, CONVOLVE_JOINED_DUAL_ISSUE),
+        ("microbit", {}, CONVOLVE_JOINED),
+    ],
+)
+def test_joined_filters_are_multiplied_in_the_tile_that_a_core_is_fastest_with(
+    board: str, changes: dict[str, Any], kernel: IntegerKernel
+) -> None:
+    layer, target = replace(JOINED, **changes), boards.load(board).target
+    assert kernel_of(layer, target) == kernel
+    if "in_size" not in changes:  # a row of it is computed alike, where layers stream rows
+        row = replace(layer, in_size=(1, 1, 6), out_size=(1, 1, 6))
+        assert kernel_of(row, target) == kernel
+
+
+def test_edges_take_longer_than_windows_that_lie_side_by_side() -> None:
+    """Of many channels and of few, whose windows are copied; of these a column outside costs
+    less the wider an image is."""
+    target = boards.load("stm32f407").target
+    for channels in (3, 16):
+        whole = replace(
+            JOINED,
+            **{"in_c": channels, "out_c": 8, "kernel": (1, 3, 3), "in_size": (1, 18, 18)},
+            out_size=(1, 16, 16),
+        )
+        padded = replace(whole, in_size=(1, 16, 16), pads=(0, 1, 1))
+        wide = replace(padded, in_size=(1, 64, 64), out_size=(1, 64, 64))
+        each = [candidates(e, target)[0].work.moves / e.macs for e in (whole, padded, wide)]
+        assert each[0] < each[2] < each[1]

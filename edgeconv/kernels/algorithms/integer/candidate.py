@@ -33,11 +33,7 @@ from edgeconv.kernels.algorithms.integer.cycles import (
 from edgeconv.kernels.algorithms.integer.depthwise_2x2 import Depthwise2x2, depthwise_2x2
 from edgeconv.kernels.algorithms.integer.joined import PANEL_BYTES_BEYOND, joins
 from edgeconv.kernels.algorithms.integer.kernels import (
-    CONVOLVE,
     CONVOLVE_1X4,
-    CONVOLVE_JOINED,
-    CONVOLVE_JOINED_2X4,
-    CONVOLVE_JOINED_DUAL_ISSUE,
     DENSE,
     DENSE_1X4,
     DENSE_1X4_AROUND,
@@ -60,6 +56,7 @@ from edgeconv.kernels.algorithms.integer.packing import (
 )
 from edgeconv.kernels.algorithms.integer.panels import (
     PIXELS,
+    kernel_of,
     panel_k_blocks,
     panels_of,
     summing,
@@ -67,7 +64,7 @@ from edgeconv.kernels.algorithms.integer.panels import (
     within,
 )
 from edgeconv.kernels.algorithms.problem import ConvProblem
-from edgeconv.target.targets import DSP, DUAL_ISSUE, HELIUM, Target
+from edgeconv.target.targets import DSP, HELIUM, Target
 
 ROWS = PIXELS  # that wait for a residual: no pixel is left over, whatever their width
 _PANEL_BYTES = 2 * PIXELS * K_BLOCK  # of a k-block
@@ -212,7 +209,7 @@ def _dense(problem: ConvProblem, target: Target, *, apart: bool) -> ConvCandidat
     facts = problem.sum_facts
     core = cycles_of(target, facts.scaling, bounded=facts.bounded)
     k_blocks = panel_k_blocks(problem, problem.in_c * math.prod(problem.kernel))
-    kernel = _of_panels(problem, target)
+    kernel = kernel_of(problem, target)
     cycles = tiles_cycles(problem, core, kernel, apart=apart)
     pixels, (panels, _) = (
         problem.batch * math.prod(problem.out_size),
@@ -232,19 +229,6 @@ def _dense(problem: ConvProblem, target: Target, *, apart: bool) -> ConvCandidat
         },
         (cycles, float(passes), 3.0 * pixels * window),
     )
-
-
-def _of_panels(problem: ConvProblem, target: Target) -> IntegerKernel:
-    """The kernel that multiplies panels by filters.  Rows of an image that are computed by
-    themselves have that of the whole one, since it depends on their width alone: of three pixels
-    that are a panel two panels would leave one over."""
-    if not joins(problem, target):
-        return CONVOLVE
-    if DUAL_ISSUE in target.features:
-        return CONVOLVE_JOINED_DUAL_ISSUE
-    in_fours = padded(problem.out_c, FOUR) == padded(problem.out_c, 2)
-    in_fours &= problem.out_size[2] != PIXELS
-    return CONVOLVE_JOINED_2X4 if in_fours and DSP in target.features else CONVOLVE_JOINED
 
 
 def _fewer_bytes_later(

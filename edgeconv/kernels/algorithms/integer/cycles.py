@@ -104,7 +104,8 @@ class Cycles:
     place of ``tile`` and ``tile_results``, ``dot_joined`` and ``dot_joined_results`` of ``dot`` and
     ``dot_results``.  By four filters and two pixels ``joined_2x4`` of 32 products, ``loop_2x4`` of
     eight k-blocks of a loop, ``joined_2x4_results`` of eight; where pixels are packed in that loop
-    ``pixel_2x4`` of one and ``widened_2x4`` of its k-block."""
+    ``pixel_2x4`` of one and ``widened_2x4`` of its k-block.  ``rest``: of a panel's last
+    filter where their number is odd."""
 
     tile: float
     tile_results: float
@@ -139,6 +140,7 @@ class Cycles:
     joined_2x4_results: float = 0.0
     pixel_2x4: float = 0.0
     widened_2x4: float = 0.0
+    rest: float = 0.0
 
 
 # 20 instructions, four of them LDRD, and a quarter of the loop's end; 43; LDR, two SXTB16, STRD and
@@ -164,9 +166,10 @@ _SINGLE = Cycles(
     dot_joined_results=56,
     joined_2x4=30,
     loop_2x4=6,
-    joined_2x4_results=73,
-    pixel_2x4=11,
+    joined_2x4_results=74,
+    pixel_2x4=14,
     widened_2x4=7.5,
+    rest=420,
 )
 _DUAL = Cycles(
     *(17.5, 38, 4.5, 64, 17, 18.5, 34, 12, 43, 8.5, 6.5, 15, 6, 50, 160, 360),
@@ -182,6 +185,7 @@ _DUAL = Cycles(
     joined_results=46,
     dot_joined=12.75,
     dot_joined_results=38,
+    rest=240,
 )
 _THUMB_2 = Cycles(
     *(61, 122, 14, 205, 32, 97, 75, 28, 214, 55, 38, 44, 14),

@@ -9,10 +9,18 @@ import numpy as np
 import numpy.typing as npt
 
 from edgeconv.kernels.algorithms.axis import axes_of
-from edgeconv.kernels.algorithms.integer.cycles import Cycles, Summed, Windows
-from edgeconv.kernels.algorithms.integer.kernels import IntegerKernel
+from edgeconv.kernels.algorithms.integer.cycles import Cycles, Summed, Windows, cycles_of
+from edgeconv.kernels.algorithms.integer.joined import joins
+from edgeconv.kernels.algorithms.integer.kernels import (
+    CONVOLVE,
+    CONVOLVE_JOINED,
+    CONVOLVE_JOINED_2X4,
+    CONVOLVE_JOINED_DUAL_ISSUE,
+    IntegerKernel,
+)
 from edgeconv.kernels.algorithms.integer.packing import FOUR, K_BLOCK, sums_in
 from edgeconv.kernels.algorithms.problem import ConvProblem
+from edgeconv.target.targets import DSP, DUAL_ISSUE, Target
 
 PIXELS = 3  # of a panel
 _COPIED = 128  # numbers of a window: EC_INT8_COPIED
@@ -38,6 +46,21 @@ def panel_k_blocks(problem: ConvProblem, numbers: int) -> int:
     return -(-(numbers + (sums_in(numbers) if problem.asymmetric else 0)) // K_BLOCK)
 
 
+def kernel_of(problem: ConvProblem, target: Target) -> IntegerKernel:
+    """The kernel that multiplies panels by filters.  Rows of an image that are computed by
+    themselves have that of the whole one, since it depends on their width alone: three pixels are
+    one panel, or two with one left over."""
+    if not joins(problem, target):
+        return CONVOLVE
+    if DUAL_ISSUE in target.features:
+        return CONVOLVE_JOINED_DUAL_ISSUE
+    if DSP not in target.features or problem.out_size[2] == PIXELS:
+        return CONVOLVE_JOINED
+    k_blocks = panel_k_blocks(problem, problem.in_c * math.prod(problem.kernel))
+    core, ways = cycles_of(target), (CONVOLVE_JOINED_2X4, CONVOLVE_JOINED)
+    return min(ways, key=lambda way: panel_cycles(problem, core, way, k_blocks) / way.pixels)
+
+
 def tiles_cycles(
     problem: ConvProblem, core: Cycles, kernel: IntegerKernel, *, apart: bool
 ) -> float:
@@ -45,6 +68,14 @@ def tiles_cycles(
     ``apart`` as in `packing_cycles`."""
     k_blocks = panel_k_blocks(problem, problem.in_c * math.prod(problem.kernel))
     panels, packed = panels_of(problem, kernel.pixels)
+    cycles = panels * panel_cycles(problem, core, kernel, k_blocks)
+    if kernel.pointwise and _in_runs(problem, kernel, apart=apart) == 1 and is_pointwise(problem):
+        return cycles + packed * (core.pixel_2x4 + k_blocks * core.widened_2x4)
+    return cycles + packing_cycles(problem, core, kernel, apart=apart)
+
+
+def panel_cycles(problem: ConvProblem, core: Cycles, kernel: IntegerKernel, k_blocks: int) -> float:
+    """What a panel takes under all filters of a layer."""
     if kernel.filters == FOUR:
         ends = -(-k_blocks // LOOP) * core.loop_2x4
         tile = k_blocks * core.joined_2x4 + ends + core.joined_2x4_results
@@ -52,10 +83,8 @@ def tiles_cycles(
         tile = k_blocks * core.joined + core.joined_results
     else:
         tile = k_blocks * core.tile + core.tile_results
-    cycles = panels * -(-problem.out_c // kernel.filters) * tile
-    if kernel.pointwise and _in_runs(problem, kernel, apart=apart) == 1 and is_pointwise(problem):
-        return cycles + packed * (core.pixel_2x4 + k_blocks * core.widened_2x4)
-    return cycles + packing_cycles(problem, core, kernel, apart=apart)
+    alone = core.rest if kernel.filters < FOUR and problem.out_c % kernel.filters else 0.0
+    return -(-problem.out_c // kernel.filters) * tile + alone
 
 
 def is_pointwise(problem: ConvProblem) -> bool:
@@ -140,7 +169,8 @@ def _in_threes(problem: ConvProblem) -> float:
 def _in_runs(problem: ConvProblem, kernel: IntegerKernel, *, apart: bool) -> float:
     """The share of the windows that are in runs of panels (ec_int8_run of ec_int8_tile.h), which a
     ``kernel`` packs itself."""
-    if not kernel.runs or problem.out_c % kernel.filters:
+    whole = problem.out_c >= FOUR if kernel.pointwise else problem.out_c % kernel.filters == 0
+    if not kernel.runs or not whole:
         return 0.0
     if is_pointwise(problem) and not (problem.in_ring or problem.out_ring):
         return float(math.prod(problem.out_size) >= kernel.pixels)

@@ -20,14 +20,15 @@ typedef struct ec_int8_panels_job {
     int panels;
     const int8_t *in;
     ptrdiff_t in_pixel;
+    int rest; /* filters behind those up to channels_end, fewer than a tile has */
 } ec_int8_panels_job;
 
 /* The frame: 0 panel, 4 its end, 8 channels, 12 their end, 16 out, 20 out_pixel, 24 offset, 28 right, 32 entry, 36 left_out,
-   40 filters, 44 windows, 48 pack, 52 next, 56 panels, 60 the first channels, 64 out of the panel, 68 in, 72 in_pixel.  The
-   job is at r0, the loop at label 2. */
+   40 filters, 44 windows, 48 pack, 52 next, 56 panels, 60 the first channels, 64 out of the panel, 68 in, 72 in_pixel,
+   76 rest.  The job is at r0, the loop at label 2. */
 #define EC_INT8_PANELS_ENTER                                                                      \
     "push {r4-r11, lr}\n"                                                                         \
-    "sub sp, sp, #76\n"                                                                           \
+    "sub sp, sp, #80\n"                                                                           \
     "ldm r0!, {r1-r8}\n"                                                                          \
     "stm sp, {r1-r8}\n"                                                                           \
     "str r3, [sp, #60]\n"                                                                         \
@@ -37,7 +38,8 @@ typedef struct ec_int8_panels_job {
     "add r4, r4, r1\n"                                                                            \
     "add r11, sp, #32\n"                                                                          \
     "stm r11, {r4-r10}\n"                                                                         \
-    "ldm r0, {r4, r5}\n"                                                                          \
+    "ldm r0, {r4-r6}\n"                                                                           \
+    "str r6, [sp, #76]\n"                                                                         \
     "strd r4, r5, [sp, #68]\n"
 /* Packs windows, if there are any; then r1 filters, lr channels. */
 #define EC_INT8_PANELS_PACK                                                                       \
@@ -66,7 +68,7 @@ typedef struct ec_int8_panels_job {
     "str r1, [sp, #64]\n"                                                                         \
     "str r1, [sp, #16]\n"                                                                         \
     "bne 4b\n"                                                                                    \
-    "add sp, sp, #76\n"                                                                           \
+    "add sp, sp, #80\n"                                                                           \
     "pop {r4-r11, pc}\n"
 
 /* A job of the one panel that is packed, without `channels_end` and `skip`.  Its members are set one by one:
@@ -79,7 +81,7 @@ EC_INLINE void ec_int8_panels_of(ec_int8_panels_job *job, ec_int8_result result,
     job->out = out, job->out_pixel = out_pixel;
     job->offset = EC_INT8_OFFSET(result), job->right = result.right;
     job->left_out = 0, job->windows = NULL, job->pack = NULL, job->next = 0;
-    job->panels = 1, job->in = NULL, job->in_pixel = 0;
+    job->panels = 1, job->in = NULL, job->in_pixel = 0, job->rest = 0;
 }
 
 /* Bounds of the results of `pixels`, `channels` each. */
