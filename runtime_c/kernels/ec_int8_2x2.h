@@ -76,15 +76,15 @@ EC_INLINE void ec_int8_2x2_inside(const ec_int8_conv *spec, ec_int8_lattice *of,
     of->both = ec_int8_rows_inside(w, in_y, of->pairs, pair, w->dilation_h);
 }
 
-/* What a kernel does for a lattice and four channels of the output from `first` on: takes numbers to the panel, and
-   multiplies them by `words` of these channels, to `out`. */
+/* What a kernel does for a lattice: takes numbers to the panel, four channels at a time, and multiplies them by `words` of
+   these channels, to `out`. */
 typedef void ec_int8_2x2_kernel(const ec_int8_conv *spec, const ec_int8_lattice *of, const int8_t *in,
-                                const int8_t *outside, const int32_t *words, int16_t *panel, int8_t *out, int first);
+                                const int8_t *outside, const int32_t *words, int16_t *panel, int8_t *out);
 
-/* Rows [row0, row1) of the output, `together` of a lattice at a time.  words: of four channels.  workspace: a panel
+/* Rows [row0, row1) of the output, `together` of a lattice at a time.  workspace: a panel
    (ec_int8_2x2_numbers); then a row of the input's size outside of it, unless no window reaches there. */
 EC_INLINE void ec_int8_2x2_blocks(const ec_int8_conv *spec, const int8_t *in, const int32_t *channels, int8_t *out,
-                                  int16_t *workspace, int row0, int row1, int together, ec_int8_2x2_kernel *kernel, int words)
+                                  int16_t *workspace, int row0, int row1, int together, ec_int8_2x2_kernel *kernel)
 {
     const ec_window *w = &spec->window;
     ec_int8_lattice of = {.down = ec_int8_beside(w->stride_h, w->dilation_h),
@@ -100,12 +100,10 @@ EC_INLINE void ec_int8_2x2_blocks(const ec_int8_conv *spec, const int8_t *in, co
             for (int i = 0; i < 4; i++)
                 of.row[i] = ec_int8_2x2_row(spec, &of, in, outside, i);
             for (of.x = 0; of.x < across; of.x++) {
-                const int32_t *own = channels;
                 of.columns = ec_ceil_div(w->out_w - of.x, of.across.every);
                 of.read = (of.columns - 1) * of.across.stride + w->kernel_w;
                 ec_int8_2x2_inside(spec, &of, workspace);
-                for (int c = 0; c < spec->out_c; c += 4, own += words)
-                    kernel(spec, &of, in, outside, own, workspace, out, c);
+                kernel(spec, &of, in, outside, channels, workspace, out);
             }
         }
     }

@@ -137,6 +137,14 @@ EC_INLINE void ec_int8_2x2_of_any(const ec_int8_conv *spec, const ec_int8_lattic
     }
 }
 
+EC_INLINE void ec_int8_2x2_of_channels(const ec_int8_conv *spec, const ec_int8_lattice *of, const int8_t *in,
+                                       const int8_t *outside, const int32_t *words, int16_t *panel, int8_t *out)
+{
+    const int own = 2 * ec_int8_2x2_words(ec_int8_2x2_taps(&spec->window));
+    for (int c = 0; c < spec->out_c; c += 4, words += own)
+        ec_int8_2x2_of_any(spec, of, in, outside, words, panel, out, c);
+}
+
 /* Rows of a kernel of one row as columns. */
 EC_INLINE ec_int8_conv ec_int8_2x2_transposed(const ec_int8_conv *spec)
 {
@@ -153,8 +161,7 @@ EC_INLINE ec_int8_conv ec_int8_2x2_transposed(const ec_int8_conv *spec)
 EC_SHARED void ec_int8_2x2_any(const ec_int8_conv *spec, const int8_t *in, const int32_t *channels, int8_t *out,
                                int16_t *workspace, int row0, int row1, int together)
 {
-    ec_int8_2x2_blocks(spec, in, channels, out, workspace, row0, row1, together, ec_int8_2x2_of_any,
-                       2 * ec_int8_2x2_words(ec_int8_2x2_taps(&spec->window)));
+    ec_int8_2x2_blocks(spec, in, channels, out, workspace, row0, row1, together, ec_int8_2x2_of_channels);
 }
 EC_INLINE void ec_int8_depthwise_2x2(const ec_int8_conv *spec, const int8_t *in, const int32_t *channels, int8_t *out,
                                      int16_t *workspace, int row0, int row1)

@@ -50,46 +50,81 @@ EC_INLINE void ec_int8_2x2_windows_3x3(ec_int8_result result, const int16_t *pan
     }
 }
 
-EC_INLINE void ec_int8_2x2_of_3x3(const ec_int8_conv *spec, const ec_int8_lattice *of, const int8_t *in,
-                                  const int8_t *outside, const int32_t *words, int16_t *panel, int8_t *out, int first)
+/* Where a lattice of a layer lies: from its first column in the input on, `pixel` bytes from one to the next, and in the
+   output, `apart` bytes from one column to the next and `second` to the second row, which is 0 where there is none. */
+typedef struct ec_int8_3x3_places {
+    ptrdiff_t at, pixel, out, apart, second;
+    int columns;
+} ec_int8_3x3_places;
+
+EC_INLINE ec_int8_3x3_places ec_int8_3x3_places_of(const ec_int8_conv *spec, const ec_int8_lattice *of)
 {
     const ec_window *w = &spec->window;
-    const int channels = ec_min_i(spec->out_c - first, 4), columns = of->inside.to - of->inside.from;
+    const int y = ec_ring(of->y, w->out_ring), next = ec_ring(of->y + of->down.every, w->out_ring) - y;
     const ptrdiff_t pixel = w->dilation_w * spec->in_pixel;
-    (void)in, (void)outside;
-    if (columns > 0)
-        ec_int8_2x2_columns_3x3(of->row, (of->x * w->stride_w - w->pad_w) * spec->in_pixel + of->inside.from * pixel + first,
-                                panel + of->inside.from * EC_INT8_2X2_COLUMN, columns, pixel, channels);
-    int8_t *const to = out + ec_ring(of->y, w->out_ring) * spec->out_row + of->x * spec->out_pixel + first;
-    const ptrdiff_t apart = of->across.every * spec->out_pixel;
-    const int next = ec_ring(of->y + of->down.every, w->out_ring) - ec_ring(of->y, w->out_ring);
-    const ptrdiff_t second = of->rows > 1 ? next * spec->out_row : 0;
+    const ec_int8_3x3_places found = {
+        .at = (of->x * w->stride_w - w->pad_w) * spec->in_pixel + of->inside.from * pixel, .pixel = pixel,
+        .out = y * spec->out_row + of->x * spec->out_pixel, .apart = of->across.every * spec->out_pixel,
+        .second = of->rows > 1 ? next * spec->out_row : 0, .columns = of->inside.to - of->inside.from};
+    return found;
+}
+
 #ifdef EC_INT8_DSP
-    if (channels == 4 && EC_INT8_IN_ASSEMBLY(spec->result)) {
-        const int alone = of->columns == 1; /* is computed twice */
-        const ec_int8_3x3_2x2_job job = {
-            .panel = panel, .words = words, .out = to, .last = to + (of->columns - 1) * apart - alone,
-            .pixel = alone ? 0 : apart, .second = second, .offset = EC_INT8_OFFSET(spec->result),
-            .right = spec->result.right};
+/* The channels of a lattice as far as they make fours: how many. */
+EC_INLINE int ec_int8_3x3_by_four(const ec_int8_conv *spec, const ec_int8_lattice *of, ec_int8_3x3_places place,
+                                       const int32_t *words, int16_t *panel, int8_t *out)
+{
+    const int whole = EC_INT8_IN_ASSEMBLY(spec->result) ? spec->out_c / 4 * 4 : 0, alone = of->columns == 1;
+    ec_int8_2x2_columns_job columns = {
+        .row = {of->row[0], of->row[1], of->row[2], of->row[3]}, .at = place.at,
+        .panel = panel + of->inside.from * EC_INT8_2X2_COLUMN, .pixel = place.pixel,
+        .end = place.at + place.columns * place.pixel};
+    ec_int8_3x3_2x2_job job = {
+        .panel = panel, .words = words, .out = out, .last = out + (of->columns - 1) * place.apart - alone,
+        .pixel = alone ? 0 : place.apart, .second = place.second, .offset = EC_INT8_OFFSET(spec->result),
+        .right = spec->result.right}; /* a column alone is computed twice */
+    for (int c = 0; c < whole; c += 4) {
+        if (place.columns > 0)
+            ec_int8_2x2_columns_dsp(&columns);
         ec_int8_3x3_2x2_dsp(&job);
-        if (spec->result.low != INT8_MIN || spec->result.high != INT8_MAX)
-            for (int i = 0; i < of->columns; i++) {
-                ec_int8_bound(spec->result, to + i * apart, 4);
-                ec_int8_bound(spec->result, to + i * apart + second, 4);
-            }
-        return;
+        columns.at += 4, columns.end += 4;
+        job.words += 4 * EC_INT8_2X2_CHANNEL, job.out += 4, job.last += 4;
     }
+    if (spec->result.low != INT8_MIN || spec->result.high != INT8_MAX)
+        for (int i = 0; i < of->columns; i++) {
+            ec_int8_bound(spec->result, out + i * place.apart, whole);
+            ec_int8_bound(spec->result, out + i * place.apart + place.second, whole);
+        }
+    return whole;
+}
 #endif
-    for (int c = 0; c < channels; c++)
-        ec_int8_2x2_windows_3x3(spec->result, panel + 4 * c, words + c * EC_INT8_2X2_CHANNEL, of->columns, to + c, apart, second);
+
+EC_INLINE void ec_int8_2x2_of_3x3(const ec_int8_conv *spec, const ec_int8_lattice *of, const int8_t *in,
+                                  const int8_t *outside, const int32_t *words, int16_t *panel, int8_t *out)
+{
+    const ec_int8_3x3_places place = ec_int8_3x3_places_of(spec, of);
+    int done = 0;
+    (void)in, (void)outside;
+    out += place.out;
+#ifdef EC_INT8_DSP
+    done = ec_int8_3x3_by_four(spec, of, place, words, panel, out);
+#endif
+    for (int c = done; c < spec->out_c; c += 4) {
+        const int channels = ec_min_i(spec->out_c - c, 4);
+        if (place.columns > 0)
+            ec_int8_2x2_columns_3x3(of->row, place.at + c, panel + of->inside.from * EC_INT8_2X2_COLUMN, place.columns,
+                                    place.pixel, channels);
+        for (int i = 0; i < channels; i++)
+            ec_int8_2x2_windows_3x3(spec->result, panel + 4 * i, words + (c + i) * EC_INT8_2X2_CHANNEL, of->columns,
+                                    out + c + i, place.apart, place.second);
+    }
 }
 
 /* Rows [row0, row1) of the output: see ec_int8_2x2_blocks. */
 EC_SHARED void ec_int8_depthwise_3x3_2x2(const ec_int8_conv *spec, const int8_t *in, const int32_t *channels, int8_t *out,
                                          int16_t *workspace, int row0, int row1)
 {
-    ec_int8_2x2_blocks(spec, in, channels, out, workspace, row0, row1, EC_INT8_2X2_ROWS, ec_int8_2x2_of_3x3,
-                       4 * EC_INT8_2X2_CHANNEL);
+    ec_int8_2x2_blocks(spec, in, channels, out, workspace, row0, row1, EC_INT8_2X2_ROWS, ec_int8_2x2_of_3x3);
 }
 
 #endif

@@ -175,9 +175,7 @@ def test_edges_take_longer_than_windows_that_lie_side_by_side() -> None:
     target = boards.load("stm32f407").target
     for channels in (3, 16):
         whole = replace(
-            JOINED,
-            **{"in_c": channels, "out_c": 8, "kernel": (1, 3, 3), "in_size": (1, 18, 18)},
-            out_size=(1, 16, 16),
+            JOINED, in_c=channels, kernel=(1, 3, 3), in_size=(1, 18, 18), out_size=(1, 16, 16)
         )
         padded = replace(whole, in_size=(1, 16, 16), pads=(0, 1, 1))
         wide = replace(padded, in_size=(1, 64, 64), out_size=(1, 64, 64))

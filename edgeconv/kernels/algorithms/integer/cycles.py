@@ -357,8 +357,8 @@ class Cycles2x2:
 
 # 32 instructions, four of them loads and eight stores; 55, four of them LDRD and one LDM of three;
 # 17, two of them STRD; 36; 6, LDRD and LDM of four among them, with an eighth of the loop's end.
-_SINGLE_ISSUE_2X2 = Cycles2x2(169, 36, 45, 69.5, 80, 24, 45, 110, 50, 12.4, 1200)
-_DUAL_ISSUE_2X2 = Cycles2x2(95, 24, 20, 46, 50, 15, 28, 65, 32, 6.3, 700)
+_SINGLE_ISSUE_2X2 = Cycles2x2(75, 36, 45, 69.5, 80, 24, 45, 110, 50, 12.4, 1200)
+_DUAL_ISSUE_2X2 = Cycles2x2(50, 24, 20, 46, 50, 15, 28, 65, 32, 6.3, 700)
 
 
 def cycles_2x2_of(target: Target) -> Cycles2x2:
