@@ -19,11 +19,13 @@ PREFETCH = "EC_PREFETCH_DISTANCES"  # kernels prefetch in software
 LOADS_IN_ORDER = "EC_LOADS_IN_ORDER"  # register tiles are those of cores in order
 ZERO_POINTS = "EC_ZERO_POINTS"  # integers of filters have them
 MEMORY_SUMS = "EC_MEMORY_SUMS"  # micro-kernels are used whose sums are memory
+CONSTANT_STEPS = "EC_CONSTANT_STEPS"  # kernels see to it that loads have constant offsets
 PACKED_ZERO_POINTS = "EC_PACKED_ZERO_POINTS"  # of filters that packed rows are multiplied by
 _SAID = (
     PREFETCH,
     LOADS_IN_ORDER,
     ZERO_POINTS,
+    CONSTANT_STEPS,
     PACKED_ZERO_POINTS,
 )  # by a header that defines them
 

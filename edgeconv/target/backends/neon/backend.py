@@ -74,8 +74,8 @@ _KERNELS = (
 )
 
 # Of float16, in words of two bytes: a vector has eight lanes, and so many channels are a block.
-# rows * vectors accumulators + rows pixels + two vectors of filters <= 32 registers, of which
-# pixels take some of the first sixteen alone.
+# rows * vectors accumulators + rows pixels + vectors filters <= 30 registers: two hold the bounds of
+# a clip.  Pixels take some of the first sixteen alone.
 _FLOAT16 = ("-march=armv8.2-a+fp16",)
 _FLOAT16_CPU = ("fphp", "asimdhp")
 _HALVES = Target(
@@ -92,7 +92,7 @@ _HALVES = Target(
     kernels=(
         MicroKernel(
             *(_NAME, STRIPS, Lies.STRIDED),
-            tiles((8, 2), (7, 3), (5, 4), (12, 1), (2, 6)),
+            tiles((8, 2), (5, 4), (6, 3), (8, 1), (2, 6)),
             latency=8,
             groups_per_load=8,
             feature=FLOAT16,

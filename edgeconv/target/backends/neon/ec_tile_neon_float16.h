@@ -36,15 +36,34 @@ EC_INLINE ec_vec ec_fma_lane(ec_vec sum, ec_vec filters, ec_vec x, int n)
     return sum;
 }
 
+/* The n vectors at *p, which moves on behind them, two by a load.  Assembly, because with all registers
+   taken compilers load them one by one, and add to p. */
+EC_INLINE void ec_load_next(ec_vec *v, const ec_real **p, int n)
+{
+    EC_IN_ORDER();
+    EC_UNROLL
+    for (int j = 0; j + 1 < n; j += 2)
+        __asm__ volatile("ldp %q0, %q1, [%2], 32" : "=w"(v[j]), "=w"(v[j + 1]), "+r"(*p));
+    if (n % 2)
+        __asm__ volatile("ldr %q0, [%1], 16" : "=w"(v[n - 1]), "+r"(*p));
+}
+
 /* Channel `lane` of eight: the pixels' channels x[p] are in registers already. */
-EC_INLINE void ec_tile_lane(ec_tile *tile, const char *stored, int fmt, const ec_vec *x, int lane, int mr, int nv,
+EC_INLINE void ec_tile_lane(ec_tile *tile, const char **stored, int fmt, const ec_vec *x, int lane, int mr, int nv,
                             int lo, int hi)
 {
     ec_vec filters[EC_TILE_VECS];
-    EC_IN_ORDER();
-    EC_UNROLL
-    for (int j = 0; j < nv; j++)
-        filters[j] = ec_load_at(stored, (lane * nv + j) * EC_VL, fmt);
+    if (fmt == EC_F32) {
+        const ec_real *next = (const ec_real *)(const void *)*stored;
+        ec_load_next(filters, &next, nv);
+        *stored = (const char *)next;
+    } else {
+        EC_IN_ORDER();
+        EC_UNROLL
+        for (int j = 0; j < nv; j++)
+            filters[j] = ec_load_at(*stored, j * EC_VL, fmt);
+        *stored += EC_STORED_SPAN(fmt, nv * EC_VL);
+    }
     EC_UNROLL
     for (int p = 0; p < mr; p++) {
         if (p < lo || p >= hi)
@@ -64,14 +83,14 @@ EC_INLINE void ec_tile_mac(ec_tile *tile, const void *a, int a_as, ptrdiff_t a_r
     int k = 0;
     if (a_k == 1) /* eight channels lie side by side: multiply by lane, an eighth of the loads */
         EC_NO_UNROLL
-        for (; k + EC_VL <= kc; k += EC_VL, pixels += EC_VL * stride, stored += EC_VL * channel) {
+        for (; k + EC_VL <= kc; k += EC_VL, pixels += EC_VL * stride) {
             ec_vec x[EC_TILE_VECS];
             EC_UNROLL
             for (int p = 0; p < mr; p++)
                 x[p] = p >= lo && p < hi ? ec_load_as(pixels + p * pixel, a_as) : ec_set1(0);
             EC_UNROLL
             for (int lane = 0; lane < EC_VL; lane++)
-                ec_tile_lane(tile, stored, fmt, x, lane, mr, nv, lo, hi);
+                ec_tile_lane(tile, &stored, fmt, x, lane, mr, nv, lo, hi);
         }
     EC_NO_UNROLL
     for (; k < kc; k++, pixels += stride, stored += channel)
