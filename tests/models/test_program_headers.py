@@ -31,6 +31,9 @@ from tests.tools import available, booting, representatives
 
 BARE_METAL = [name for name in representatives(boards.names()) if boards.load(name).bare_metal]
 BOOTING = [name for name in BARE_METAL if boards.load(name).run.kind is RunKind.QEMU_SYSTEM]
+# In 32 KiB the pool of `filling` reads rows of the wide tensor, which is nowhere whole; microbit
+# has the same instructions.
+FILLED = [name for name in BOOTING if name != "generic-mcu-nofpu"]
 
 # As NXP's i.MX RT1060 has its memories: serial flash is mapped far above RAM.
 FLASH_ABOVE_RAM = """\
@@ -166,7 +169,7 @@ def filling(board: Board) -> onnx.ModelProto:
 
 
 @pytest.mark.parametrize("io", ["caller", "arena"])
-@pytest.mark.parametrize("name", booting(BOOTING))
+@pytest.mark.parametrize("name", booting(FILLED))
 def test_a_network_that_fills_the_ram_starts(name: str, io: str, tmp_path: Path) -> None:
     board = available(name)
     model = onnx_models.save(filling(board), tmp_path / "net.onnx")
