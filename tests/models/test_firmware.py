@@ -23,13 +23,18 @@ from edgeconv.target.board_folders import FOLDERS_VARIABLE
 from tests import onnx_models
 from tests.command import Command
 from tests.compilers import lightly
-from tests.tools import available, booting, is_slow
+from tests.tools import available, booting, is_slow, representatives
 from tests.weight_images import with_flipped
 
 NETWORKS = sorted((Path(__file__).parent / "networks").glob("mlperf-tiny-*.onnx"))
 # The micro:bit has too little RAM for these, and the mps2-an505 runs what the mps2-an386 does.
 MACHINES = ("mps2-an386", "mps2-an500", "mps3-an547")
-BARE_METAL = [name for name in boards.names() if boards.load(name).bare_metal]
+BARE_METAL = [name for name in representatives(boards.names()) if boards.load(name).bare_metal]
+# Of every kind of core and division of memory one; the mps2-an505 has the memory of the mps2-an500.
+FITTED = (
+    *("microbit", "nrf52840", "stm32f407", "stm32h743", "mps2-an386", "mps2-an500", "mps3-an547"),
+    *("esp32-c3", "generic-riscv32"),
+)
 # In every run each network boots on one machine or two, and each machine boots two or three;
 # `make test-all` has them all.
 BOOTED = {
@@ -67,8 +72,7 @@ def small(tmp_path: Path) -> Iterator[Path]:
             id=f"{path.stem}-{name}",
         )
         for path in NETWORKS
-        for name in BARE_METAL
-        if name != "mps2-an505"  # which has the memory of the mps2-an500
+        for name in FITTED
     ],
 )
 def test_which_networks_fit_which_boards(path: Path, board: str) -> None:
