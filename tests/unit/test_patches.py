@@ -14,7 +14,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edgeconv.app.deciding import decide
+from edgeconv.app.deciding import Decider, decide
+from edgeconv.app.deciding.less_ram import predicted_price, trade_offs
+from edgeconv.app.deciding.planning import Allowed
 from edgeconv.app.pipeline import compile_model, verify_project
 from edgeconv.codegen.row_streaming import patch_columns
 from edgeconv.ir.check import InvariantError
@@ -22,6 +24,7 @@ from edgeconv.ir.step import Divides, patches_of
 from edgeconv.run.build.project import Project
 from edgeconv.run.verify.layers import Unread, unread
 from edgeconv.search.choose.row_streaming import macs_computed, most_columns, stream_rows_of
+from edgeconv.search.choose.storage import EVERY_RESULT
 from edgeconv.search.memory.step_check import check_steps
 from edgeconv.search.options import CompileOptions
 from edgeconv.target import board as boards
@@ -184,3 +187,23 @@ def test_a_plan_of_patches_is_checked(tmp_path: Path) -> None:
     narrow = made.graph.with_tensors({ring.name: replace(ring, ring_columns=ring.ring_columns - 1)})
     with pytest.raises(InvariantError, match="columns"):
         check_steps(replace(made, graph=narrow))
+
+
+def test_less_ram_is_traded_for_time(tmp_path: Path) -> None:
+    """In integers on a microcontroller: without a budget whole rows are streamed, as RAM costs no
+    time worth a word; less of it takes patches, and more and more time."""
+    path = tmp_path / "net.onnx"
+    onnx.save(chain((*CHAINS["mobile"], POINT), (64, 64)), path)
+    with Decider(CompileOptions(path, BOARD, io="caller")) as decider:
+        planner, default = decider.planner, decider.decide()
+        draft = planner.draft(decider.graph, Allowed(integers=EVERY_RESULT), {})
+        found = trade_offs(planner, draft)
+    rams = [plan.sizes.ram.total for plan in found]
+    times = [predicted_price(planner, plan) for plan in found]
+    assert len(found) > 2
+    assert rams == sorted(rams, reverse=True)
+    assert times == sorted(times)
+    assert any(step.patches > 1 for step in found[-1].choice.steps)
+    assert not any(step.patches > 1 for step in default.choice.steps)
+    assert default.memory.arena_bytes <= 0.8 * draft.memory.arena_bytes
+    assert default.predicted.price <= 1.02 * predicted_price(planner, draft)

@@ -10,7 +10,7 @@ from dataclasses import replace
 from edgeconv.app.choice_notes import integers_of
 from edgeconv.app.deciding.float16_hint import require_plain
 from edgeconv.app.deciding.formats import Formats
-from edgeconv.app.deciding.less_ram import ways
+from edgeconv.app.deciding.less_ram import trade_offs, ways
 from edgeconv.app.deciding.minimum_footprint import soon_decided
 from edgeconv.app.deciding.objective import (
     better,
@@ -36,6 +36,7 @@ from edgeconv.search.choose.storage import EVERY_LAYER, OUTPUT
 from edgeconv.search.fitting import AtBest, UnfitError, offered
 from edgeconv.search.memory.sizes import Overhead, Sizes
 from edgeconv.search.options import CompileOptions
+from edgeconv.search.predict import predict
 from edgeconv.target.price.measured import Measured
 
 
@@ -187,15 +188,26 @@ class Decider(Closing):
 
     def frontier(self) -> tuple[Point, ...]:
         """What formats trade, within the budgets that the user sets and --min-sqnr, with each of
-        the kernels that `plain` chooses among: those that take time and those that take RAM."""
+        the kernels that `plain` chooses among: those that take time and those that take RAM; and
+        what row streaming trades of RAM for time, without any loss."""
         search = self._formats.searched(self._plain()).search
         ram, flash = self.options.ram, self.options.flash
         found: list[Point] = []
-        for allowed in ways(self.graph, self.board):
+        for number, allowed in enumerate(ways(self.graph, self.board)):
             draft = self.planner.draft(self.graph, allowed, self.options.storage)
             kept = integers_of(draft.choice)
-            found += search.on(self.planner.lower(draft.settled), kept).frontier(ram, flash)
+            points = search.on(self.planner.lower(draft.settled), kept).frontier(ram, flash)
+            found += points
+            # Of the fastest kernels: with others RAM costs more time still.
+            for point in [] if number else [point for point in points if not point.noise][:1]:
+                found += (self._traded(point, each) for each in trade_offs(self.planner, draft))
         return search.measure(thinned(undominated(found), POINTS))
+
+    def _traded(self, point: Point, plan: NetworkPlan) -> Point:
+        """``point``, planned so."""
+        sizes, predicted = plan.sizes, predict(plan.choice, plan.memory, self.board)
+        ms, mj = predicted.ms, predicted.mj
+        return replace(point, ram=sizes.ram.total, flash=sizes.flash.total, ms=ms, mj=mj)
 
     def _in_integers(self, graph: Graph) -> NetworkPlan:
         """Kernels and memory for the model quantised to int8."""

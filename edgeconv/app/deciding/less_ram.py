@@ -30,6 +30,7 @@ _LITTLE_MORE, _CLEARLY_LESS, _MOST_MORE = 1.05, 1.3, 1.25
 _LIMITS = (1.0, _LITTLE_MORE, _LITTLE_MORE**2, _LITTLE_MORE**3, _MOST_MORE)  # of the least, tried
 _SLOWER = 1.05  # than without a limit of RAM: worth more plans
 _NONE, _SMALLEST_OF_EACH = {EVERY_LAYER: NO_WORKSPACE}, {EVERY_LAYER: SMALLEST_OF_EACH}
+_TRADED = 10  # sizes of an arena between the largest and the least that are tried
 _TIGHTENINGS = 6  # plans tried for a budget that leaves room for some workspaces
 
 
@@ -185,6 +186,26 @@ def smallest_streaming(planner: Planner, draft: NetworkPlan) -> list[NetworkPlan
         choices.append(_longer_steps(planner, choices[0]))
     plans = (_streamed(planner, draft, choice) for choice in choices)
     return [each for each in plans if each is not draft and not planner.exceeded(each)]
+
+
+def trade_offs(planner: Planner, draft: NetworkPlan) -> list[NetworkPlan]:
+    """What ``draft`` trades of RAM for time by layers that stream rows, in patches or not: plans of
+    less and less of the former, none of which needs as much as another and takes as long."""
+    if any(step.stream_rows for step in draft.choice.steps):
+        return []
+    cuts, found, price = (
+        _cuts(planner, draft),
+        list[NetworkPlan](),
+        partial(predicted_price, planner),
+    )
+    least, most = cuts.least, draft.memory.arena_bytes
+    limits = (most * (least / most) ** (i / _TRADED) for i in range(1, _TRADED + 1))
+    for choice in filter(None, (cuts.within(math.ceil(limit)) for limit in limits)):
+        made = _streamed(planner, draft, choice)
+        others = [each for each in (draft, *found) if price(each) <= price(made)]
+        if all(_ram(made) < _ram(each) for each in others) and not planner.exceeded(made):
+            found.append(made)
+    return found
 
 
 def streaming_within(
