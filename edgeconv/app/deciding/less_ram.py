@@ -30,7 +30,7 @@ _LITTLE_MORE, _CLEARLY_LESS, _MOST_MORE = 1.05, 1.3, 1.25
 _LIMITS = (1.0, _LITTLE_MORE, _LITTLE_MORE**2, _LITTLE_MORE**3, _MOST_MORE)  # of the least, tried
 _SLOWER = 1.05  # than without a limit of RAM: worth more plans
 _NONE, _SMALLEST_OF_EACH = {EVERY_LAYER: NO_WORKSPACE}, {EVERY_LAYER: SMALLEST_OF_EACH}
-_TRADED = 10  # sizes of an arena between the largest and the least that are tried
+_TRADED = 7  # sizes of an arena between the largest and the least that are tried
 _TIGHTENINGS = 6  # plans tried for a budget that leaves room for some workspaces
 
 
