@@ -10,7 +10,14 @@ import pytest
 
 from edgeconv.ir.graph import Graph
 from edgeconv.model.frontend import load
+from edgeconv.search.memory.plan import forget
 from tests.onnx_models import save
+
+
+@pytest.fixture(autouse=True)
+def planned_anew() -> None:
+    """Tests of the planner change what it may try."""
+    forget()
 
 
 @pytest.fixture

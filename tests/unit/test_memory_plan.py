@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from itertools import product
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +16,8 @@ from edgeconv.ir.choice import Alias, Choice, Layer
 from edgeconv.ir.memory import MemoryMap, Place, Region
 from edgeconv.ir.step import Step
 from edgeconv.search.memory import plan
+from edgeconv.search.memory.banks import Bank
+from edgeconv.search.memory.plan import forget
 from tests.memory_choices import Net
 from tests.memory_strategies import choices
 
@@ -116,7 +120,9 @@ def test_random_programs(choice: Choice) -> None:
 @settings(max_examples=10)
 @given(choices(max_layers=30))
 def test_same_choice_same_map(choice: Choice) -> None:
-    assert plan(choice) == plan(choice)
+    first = plan(choice)
+    forget()
+    assert plan(choice) == first
 
 
 def test_empty_program() -> None:
@@ -202,3 +208,31 @@ def test_overlaps_that_make_a_staircase_are_given_up(chain: Chain) -> None:
     }
     found = plan(chain_over(chain, (True,) * count))
     assert found.arena_bytes == min(every.values()) < every[(False,) * count]
+
+
+def test_a_program_is_laid_out_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever its memories are; another is planned for itself."""
+    module = sys.modules["edgeconv.search.memory.plan"]
+    orders: list[object] = []
+
+    def counted(own: Any) -> Any:
+        orders.append(own.order)
+        return improve(own)
+
+    improve = vars(module)["_improve"]
+    monkeypatch.setattr(module, "_improve", counted)
+    first, second = (small(size) for size in (4, 5))
+    banks = Bank("fast", 6, 0.0), Bank("slow", None, 1.0)
+    made = [plan(small(4)), plan(first, banks), plan(first, banks[1:]), plan(first)]
+    assert len(orders) == 1
+    assert made[0] == made[3]
+    assert [len(each.banks) for each in made] == [1, 2, 1, 1]
+    assert plan(second).arena_bytes > made[0].arena_bytes
+    assert len(orders) == 2
+
+
+def small(size: int) -> Choice:
+    """Two layers after each other."""
+    net = Net()
+    net.layer("b", size, net.layer("a", size, net.input("x", size)))
+    return net.choice("b")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 
 from edgeconv.ir.choice import Layer
 from edgeconv.ir.graph import Graph, Node
@@ -16,8 +16,8 @@ FORMS: Mapping[str, Callable[[Node, Graph], Form | None]] = {
     "Dense": form_of,
     PRODUCT: form_of_product,
 }
-_MOST = 8  # graphs whose scalings are kept
-_known: dict[int, tuple[Graph, str]] = {}
+_MOST = 64  # graphs whose scalings are kept, with what they depend on
+_known: dict[Hashable, tuple[object, str]] = {}
 
 
 def scaling_of(graph: Graph) -> str:
@@ -25,7 +25,9 @@ def scaling_of(graph: Graph) -> str:
     whether they are or not, and of the one that is stated."""
     if graph.requantise == TFLITE:
         return TWICE
-    if id(graph) not in _known:
+    read = tuple(_read(graph))
+    key = (*map(id, read), graph.scaling, graph.requantise)
+    if key not in _known:
         if len(_known) >= _MOST:
             _known.pop(next(iter(_known)))
         forms = {
@@ -38,8 +40,19 @@ def scaling_of(graph: Graph) -> str:
         tied = any(pair and pair.ties for pair in pairs)
         found = TIES if tied else scaling_for(forms.values())
         found = widest(each for each in (found, graph.scaling) if each)
-        _known[id(graph)] = graph, found
-    return _known[id(graph)][1]
+        _known[key] = read, found
+    return _known[key][1]
+
+
+def _read(graph: Graph) -> Iterator[object]:
+    """What scalings depend on: the nodes, and what elements of their tensors are, not where they
+    lie, in which graphs differ that a search for layouts or rings of rows makes of one."""
+    for node in graph.nodes:
+        if node.op in FORMS:
+            yield node
+            for name in (*node.reads(), *node.outputs):
+                tensor = graph.tensors[name]
+                yield tensor.storage if tensor.data is None else tensor.data
 
 
 def common_scaling(layers: Iterable[Layer]) -> str:

@@ -10,8 +10,9 @@ number of units as `in_units` has it.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from math import inf
 
 import numpy as np
@@ -214,7 +215,8 @@ def _is_whole(x: Encoding, filters: Encoding) -> bool:
     return scaled and filters.element == INT8 and are_scales(x.scale) and are_scales(filters.scale)
 
 
-def are_scales(scales: Sequence[float]) -> bool:
+@lru_cache(_MOST)
+def are_scales(scales: tuple[float, ...]) -> bool:
     """There are some, and all are finite and above 0, as files may have others."""
     return bool(scales) and all(0 < scale < inf for scale in scales)
 

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from edgeconv.search.memory.blocks import Block, Rect, height, live_bytes
 
 PROMOTIONS = 24  # improvement rounds per start
+_MOST_KNOWN = 1024  # packings that are kept: a search comes to the same blocks again and again
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,9 +80,14 @@ def _union(ranges: list[Range]) -> list[Range]:
 
 def pack(blocks: Sequence[Block], bound: int) -> Packing:
     """The smallest packing that the heuristics find; the first one of height ``bound``."""
+    return _packed(tuple(blocks), bound, PROMOTIONS)
+
+
+@lru_cache(_MOST_KNOWN)
+def _packed(blocks: tuple[Block, ...], bound: int, promotions: int) -> Packing:
     conflicts = Conflicts(blocks)
     best: Packing | None = None
-    for packing in _attempts(conflicts):
+    for packing in _attempts(conflicts, promotions):
         if best is None or packing.height < best.height:
             best = packing
         if best.height <= bound:
@@ -90,20 +96,22 @@ def pack(blocks: Sequence[Block], bound: int) -> Packing:
     return best
 
 
-def _attempts(conflicts: Conflicts) -> Iterator[Packing]:
+def _attempts(conflicts: Conflicts, promotions: int) -> Iterator[Packing]:
     starts = [_sequence(conflicts, key) for key in _KEYS]
     for sequence in starts:
         for fit in (_first_fit, _best_fit):
             yield _place(conflicts, sequence, fit)
     for sequence in starts:
         for fit in (_first_fit, _best_fit):
-            yield from _promote(conflicts, sequence, fit)
+            yield from _promote(conflicts, sequence, fit, promotions)
 
 
-def _promote(conflicts: Conflicts, sequence: list[int], fit: Fit) -> Iterator[Packing]:
+def _promote(
+    conflicts: Conflicts, sequence: list[int], fit: Fit, promotions: int
+) -> Iterator[Packing]:
     """Place the blocks that reach the top earlier, again and again."""
     seen = {tuple(sequence)}
-    for _ in range(PROMOTIONS):
+    for _ in range(promotions):
         packing = _place(conflicts, sequence, fit)
         yield packing
         tops = conflicts.tops
@@ -128,13 +136,19 @@ def _place(conflicts: Conflicts, sequence: Sequence[int], fit: Fit) -> Packing:
             for low, high in ranges
             if bases[j] + high > 0
         ]
-        bases[i] = fit(_union(taken))
+        taken.sort()
+        bases[i] = fit(taken)
     return Packing(tuple(bases), height(conflicts.blocks, bases))
 
 
 def _first_fit(taken: list[Range]) -> int:
     """The lowest base outside the open ranges ``taken``."""
-    return next(_gaps(taken))[0]
+    base = 0
+    for low, high in taken:
+        if base <= low:
+            break
+        base = max(base, high)
+    return base
 
 
 def _best_fit(taken: list[Range]) -> int:
@@ -143,7 +157,8 @@ def _best_fit(taken: list[Range]) -> int:
 
 
 def _gaps(taken: list[Range]) -> Iterator[tuple[int, float]]:
-    """The closed ranges of bases that are free, lowest first; the last one is unbounded."""
+    """The closed ranges of bases that are free of the open ranges ``taken``, which are sorted,
+    lowest first; the last one is unbounded."""
     base = 0
     for low, high in taken:
         if base <= low:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import chain, islice
 from math import inf
 
@@ -28,6 +29,10 @@ _ATTEMPTS = 90  # at leaving out one result over its input
 _BEAM, _ROUNDS = 3, 2  # layouts of which one is left out; rounds of that which gain nothing
 
 
+_MOST_KNOWN = 256  # programs whose layouts are kept
+_known: dict[Hashable, tuple[_Layout, Packing, bool]] = {}
+
+
 def plan(choice: Choice, banks: Sequence[Bank] = ()) -> MemoryMap:
     """Decide the order of execution, which aliases to grant and where every tensor lies.
 
@@ -41,14 +46,12 @@ def plan(choice: Choice, banks: Sequence[Bank] = ()) -> MemoryMap:
     ``choice`` is inconsistent or the map is wrong, both defects of the tool.
     """
     program, banks = of_choice(choice), banks or ONE
-    offered = any(alias.overlaps for aliases in program.aliases for alias in aliases)
-    apart = _improve(_lay_out(program, range(len(program.reads)), inf))
-    layout, packing, optimal = _with_overlaps(*apart) if offered else apart
+    layout, packing, optimal = _laid_out(program)
     room = banks[0].capacity
     if len(banks) == 1 or room is None or packing.height <= room:
         where = in_first(packing, layout.bound, optimal, len(banks))
     else:
-        where = assign_banks(layout.blocks, _moved(layout), banks, program.align)
+        where = _assigned(layout.blocks, tuple(_moved(layout)), tuple(banks), program.align)
     memory_map = _to_map(layout, where, banks)
     check(choice, memory_map)
     return memory_map
@@ -68,6 +71,32 @@ class _Layout:
     blocks: tuple[Block, ...]  # those, then the workspaces
     workspaces: tuple[int, ...]  # layers that have one
     bound: int
+
+
+def _laid_out(program: Program) -> tuple[_Layout, Packing, bool]:
+    """The best layout of ``program``, wherever its arena lies: known where it was planned before,
+    since a search comes to the same program by many ways, and for several divisions of memories."""
+    key = program.key
+    if key not in _known:
+        offered = any(alias.overlaps for aliases in program.aliases for alias in aliases)
+        apart = _improve(_lay_out(program, range(len(program.reads)), inf))
+        if len(_known) >= _MOST_KNOWN:
+            _known.pop(next(iter(_known)))
+        _known[key] = _with_overlaps(*apart) if offered else apart
+    return _known[key]
+
+
+def forget() -> None:
+    """Whatever was planned before is planned anew from here on."""
+    _known.clear()
+    _assigned.cache_clear()
+
+
+@lru_cache(_MOST_KNOWN)
+def _assigned(
+    blocks: tuple[Block, ...], moved: tuple[int, ...], banks: tuple[Bank, ...], align: int
+) -> BankAssignment:
+    return assign_banks(blocks, moved, banks, align)
 
 
 def _lay_out(

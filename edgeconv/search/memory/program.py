@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -37,6 +37,14 @@ class Program:
     passing: Mapping[str, int]
 
     @cached_property
+    def key(self) -> Hashable:
+        """What is equal for equal programs alone."""
+        ordered = self.reads, self.writes, self.aliases, self.workspaces, self.inputs, self.outputs
+        by_name = self.sizes, self.itemsizes, self.buffers, self.passing
+        items = tuple(tuple(each.items()) for each in by_name)
+        return *ordered, *items, self.align, self.steps
+
+    @cached_property
     def producer(self) -> dict[str, int]:
         """Tensor -> the layer that writes it; graph inputs are absent."""
         return {name: i for i, names in enumerate(self.writes) for name in names}
@@ -68,7 +76,7 @@ def of_choice(choice: Choice) -> Program:
     placed = {name for name in placed if not graph[name].is_constant}
     program = Program(
         sizes={name: choice.held_bytes(name) for name in graph.tensors if name in placed},
-        itemsizes={name: element_align(graph[name]) for name in placed},
+        itemsizes={name: element_align(graph[name]) for name in graph.tensors if name in placed},
         reads=tuple(
             tuple(name for name in node.reads() if not graph[name].is_constant) for node in nodes
         ),
@@ -81,7 +89,9 @@ def of_choice(choice: Choice) -> Program:
         align=choice.align,
         steps=tuple(step.layers for step in choice.steps),
         passing={
-            name: tensor_bytes(replace(graph[name], ring=0)) for name in placed if graph[name].ring
+            name: tensor_bytes(replace(graph[name], ring=0))
+            for name in graph.tensors
+            if name in placed and graph[name].ring
         },
     )
     check_steps(choice)
