@@ -17,6 +17,9 @@ JOBS ?= 2
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+# Tests start Python by the hundred: what it compiles is kept, out of sight of the sources.
+unexport PYTHONDONTWRITEBYTECODE
+export PYTHONPYCACHEPREFIX := $(CURDIR)/$(VENV)/pycache
 # Idle workers take over tests that wait.  Failures are shown as they occur, at the end what took
 # longest.
 PYTEST := -n $(JOBS) --dist worksteal --durations=25 --durations-min=1 $(TIMES:%=--cpu-times %)
