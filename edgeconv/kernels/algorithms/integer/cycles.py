@@ -144,19 +144,19 @@ class Cycles:
 
 
 # 20 instructions, four of them LDRD, and a quarter of the loop's end; 43; LDR, two SXTB16, STRD and
-# half of the loop's end; 61, among them 14 LDM; three LDR, ten, STM of six; 20, one an LDM; 39.  Of
-# other kernels: 52; LDM of four and two LDRD by four SMLAD, two LDRD by four, either with a quarter
-# of the loop's end; two LDR, 13, two STRD; LDR, five, STRD.
+# half of the loop's end; 85, among them 36 LDR by six and two LDM; three LDR, 16; 20, one an LDM;
+# 39.  Of other kernels: 52; LDM of four and two LDRD by four SMLAD, two LDRD by four, either with a
+# quarter of the loop's end; two LDR, 14; LDR, five, STRD.
 # With filters joined in pairs: 22, eight of them loads, and a quarter of the loop's end; 53; 19,
 # five of them loads; 48.  Of two pixels by four filters: 28, eight of them loads in two groups; 3
 # at the loop's end; 64; of two pixels 22 and 12 of each k-block.
 _SINGLE = Cycles(
-    *(29.5, 63, 8.5, 108, 24, 26, 50, 17, 74, 16, 11, 24, 12, 75, 250, 560),
+    *(29.5, 63, 8.5, 108, 24, 26, 50, 17, 74, 16, 11, 20, 12, 75, 250, 560),
     windows=Windows(62, 260, 50, 8, 115, 48, 16),
     few=Windows(62, 310, 18, 9, 70, 5, 23, copied=300, copied_number=15),
     threes=Windows(58, 87, 41, 8, 67, 48, 16, 41, 5, 0.5),
     few_threes=Windows(58, 31, 16, 6, 32, 3.5, 14.5, 110, 5, 0.5, copied=300, copied_number=15),
-    run=Run(90, 14, 13, 170, 120),
+    run=Run(90, 14, 13, 170, 175),
     summed=Summed(9, 40),
     dot_sum=29,
     dot_around=110,
@@ -177,7 +177,7 @@ _DUAL = Cycles(
     few=Windows(45, 190, 14, 7, 55, 4, 18, copied=170, copied_number=7),
     threes=Windows(28, 55, 28, 8, 47, 36, 13, 27, 3.5, 0.5),
     few_threes=Windows(28, 22, 12, 5, 25, 2.5, 11, 27, 3.5, 0.5, copied=170, copied_number=7),
-    run=Run(45, 7, 8, 100, 60),
+    run=Run(45, 7, 8, 100, 90),
     summed=Summed(6, 30),
     dot_sum=20,
     dot_around=80,
@@ -355,9 +355,9 @@ class Cycles2x2:
     transposed: float
 
 
-# 32 instructions, four of them loads and eight stores; 55, four of them LDRD and one LDM of three;
-# 17, two of them STRD; 36; 6, LDRD and LDM of four among them, with an eighth of the loop's end.
-_SINGLE_ISSUE_2X2 = Cycles2x2(75, 36, 45, 69.5, 80, 24, 45, 110, 50, 12.4, 1200)
+# 26 instructions, four of them loads and eight stores; 55, four of them LDRD and one LDM of three;
+# 17; 36; 6, LDRD and LDM of four among them, with an eighth of the loop's end.
+_SINGLE_ISSUE_2X2 = Cycles2x2(75, 36, 45, 69.5, 80, 20, 45, 110, 50, 12.4, 1200)
 _DUAL_ISSUE_2X2 = Cycles2x2(50, 24, 20, 46, 50, 15, 28, 65, 32, 6.3, 700)
 
 
