@@ -287,26 +287,18 @@ EC_INLINE void ec_int8_windows_of(ec_int8_windows_job *job, const ec_int8_conv *
 }
 
 /* The windows of output pixels (y, x) to (y, x + pixels - 1), two or three, if none has pixels of the input apart and all
-   of them lie in the input, or can be copied: whether that is so. */
-EC_INLINE int ec_int8_pack_together(const ec_int8_conv *spec, const int8_t *in, int padding, int16_t *panel, int y, int x,
-                                    int pixels)
+   of them lie in the input: whether that is so. */
+EC_INLINE int ec_int8_pack_together(const ec_int8_conv *spec, const int8_t *in, int16_t *panel, int y, int x, int pixels)
 {
     const ec_window *w = &spec->window;
     const int in_y = y * w->stride_h - w->pad_h, in_x = x * w->stride_w - w->pad_w, c = spec->in_c;
     const int height = (w->kernel_h - 1) * w->dilation_h, columns = (pixels - 1) * w->stride_w + w->kernel_w;
-    const int inside = in_x >= 0 && in_x + columns <= w->in_w && in_y >= 0 && in_y + height < w->in_h;
-    if (w->dilation_w > 1 || spec->in_pixel != c || (!inside && !ec_int8_is_copied(spec, columns)))
+    if (w->dilation_w > 1 || spec->in_pixel != c || in_x < 0 || in_x + columns > w->in_w || in_y < 0 ||
+        in_y + height >= w->in_h)
         return 0;
-    ec_int8_windows_job job;
-    if (!inside) {
-        int8_t copy[EC_INT8_COPIED];
-        ec_int8_copy_rows(spec, in, padding, copy, in_y, in_x, columns);
-        ec_int8_windows_of(&job, spec, copy, columns * c, panel, 0, w->kernel_h);
-        ec_int8_windows_dsp(&job, pixels);
-        return 1;
-    }
     for (int ky = 0, at_y = ec_ring(in_y, w->in_ring), rows; ky < w->kernel_h;
          ky += rows, at_y += rows * w->dilation_h - w->in_ring) {
+        ec_int8_windows_job job;
         rows = ec_int8_rows_before_end(w, at_y, w->kernel_h - ky);
         ec_int8_windows_of(&job, spec, in + at_y * spec->in_row + in_x * c, w->dilation_h * spec->in_row, panel, ky, rows);
         ec_int8_windows_dsp(&job, pixels);
@@ -335,7 +327,7 @@ EC_SHARED void ec_int8_pack_panel(const ec_int8_conv *spec, const int8_t *in, co
             packed = 1;
         } else {
             const int below = first / width, x = first - below * width;
-            packed = x + pixels <= width && ec_int8_pack_together(spec, in, padding, panel, y + below, x, pixels);
+            packed = x + pixels <= width && ec_int8_pack_together(spec, in, panel, y + below, x, pixels);
         }
     }
 #endif

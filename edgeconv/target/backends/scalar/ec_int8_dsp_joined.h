@@ -68,7 +68,7 @@ EC_NAKED void ec_int8_joined_dsp(const ec_int8_panels_job *job __attribute__((un
     __asm__ volatile(
         EC_INT8_PANELS_ENTER
         "4:\n" /* a panel */
-        EC_INT8_PANELS_PACK
+        EC_INT8_PANELS_PACK(EC_INT8_PACK_3)
         "1:\n" /* two filters */
         "ldr r2, [lr]\n"
         "ldr r0, [sp]\n"

@@ -87,7 +87,7 @@ EC_NAKED void ec_int8_joined_2x4_dsp(const ec_int8_panels_job *job __attribute__
         "bne 3b\n"
         "b 6f\n"
         "5:\n"
-        EC_INT8_PANELS_PACK
+        EC_INT8_PANELS_PACK(EC_INT8_PACK_2)
         "b 1f\n"
         ".balign 4\n"
         "2:\n"
@@ -142,12 +142,12 @@ EC_NAKED void ec_int8_joined_2x4_dsp(const ec_int8_panels_job *job __attribute__
         "mov r9, r4\n"
         "mov pc, r12\n"
         "7:\n" /* the last filters, if they are fewer than four */
-        "ldr r2, [sp, #76]\n"
+        "ldr r2, [sp, #48]\n"
         "cmp r2, #0\n"
         "bne 1b\n"
         "b 9f\n"
         "8:\n"
-        "ldr r10, [sp, #76]\n"
+        "ldr r10, [sp, #48]\n"
         "strb r2, [r12]\n"
         "strb r6, [r0]\n"
         "cmp r10, #2\n"

@@ -4,8 +4,8 @@
 #define EC_INT8_DSP_PANELS_H
 
 /* skip: bytes of the first pass through the loop that are left out, and `left_out` those of filters.  `panels`: of pixels of
-   the input from `in` on, or, where that is NULL, of `windows`, which `pack` brings to the panel, `next` bytes from one
-   panel's to the next's; where both are NULL, the one panel is packed. */
+   the input from `in` on, or, where that is NULL, of `windows`, `next` bytes from one panel's to the
+   next's; where both are NULL, the one panel is packed. */
 typedef struct ec_int8_panels_job {
     const int16_t *panel, *panel_end;
     const int32_t *channels, *channels_end;
@@ -15,20 +15,19 @@ typedef struct ec_int8_panels_job {
     ptrdiff_t skip, left_out;
     const int8_t *filters;
     ec_int8_windows_job *windows;
-    void (*pack)(const ec_int8_windows_job *windows);
+    int rest; /* filters behind those up to channels_end, fewer than a tile has */
     ptrdiff_t next;
     int panels;
     const int8_t *in;
     ptrdiff_t in_pixel;
-    int rest; /* filters behind those up to channels_end, fewer than a tile has */
 } ec_int8_panels_job;
 
 /* The frame: 0 panel, 4 its end, 8 channels, 12 their end, 16 out, 20 out_pixel, 24 offset, 28 right, 32 entry, 36 left_out,
-   40 filters, 44 windows, 48 pack, 52 next, 56 panels, 60 the first channels, 64 out of the panel, 68 in, 72 in_pixel,
-   76 rest.  The job is at r0, the loop at label 2. */
+   40 filters, 44 windows, 48 rest, 52 next, 56 panels, 60 the first channels, 64 out of the panel, 68 in, 72 in_pixel.
+   The job is at r0, the loop at label 2. */
 #define EC_INT8_PANELS_ENTER                                                                      \
     "push {r4-r11, lr}\n"                                                                         \
-    "sub sp, sp, #80\n"                                                                           \
+    "sub sp, sp, #76\n"                                                                           \
     "ldm r0!, {r1-r8}\n"                                                                          \
     "stm sp, {r1-r8}\n"                                                                           \
     "str r3, [sp, #60]\n"                                                                         \
@@ -38,15 +37,14 @@ typedef struct ec_int8_panels_job {
     "add r4, r4, r1\n"                                                                            \
     "add r11, sp, #32\n"                                                                          \
     "stm r11, {r4-r10}\n"                                                                         \
-    "ldm r0, {r4-r6}\n"                                                                           \
-    "str r6, [sp, #76]\n"                                                                         \
+    "ldm r0, {r4, r5}\n"                                                                          \
     "strd r4, r5, [sp, #68]\n"
-/* Packs windows, if there are any; then r1 filters, lr channels. */
-#define EC_INT8_PANELS_PACK                                                                       \
+/* Packs windows, if there are any; then r1 filters, lr channels.  pack: EC_INT8_PACK_2 or _3. */
+#define EC_INT8_PANELS_PACK(pack)                                                                 \
     "ldr r0, [sp, #44]\n"                                                                         \
-    "ldr r4, [sp, #48]\n"                                                                         \
-    "cbz r0, 6f\n"                                                                                \
-    "blx r4\n"                                                                                    \
+    "cmp r0, #0\n"                                                                                \
+    "beq 6f\n"                                                                                    \
+    pack                                                                                          \
     "ldr r0, [sp, #44]\n"                                                                         \
     "ldr r1, [sp, #52]\n"                                                                         \
     "ldr r2, [r0]\n"                                                                              \
@@ -68,7 +66,7 @@ typedef struct ec_int8_panels_job {
     "str r1, [sp, #64]\n"                                                                         \
     "str r1, [sp, #16]\n"                                                                         \
     "bne 4b\n"                                                                                    \
-    "add sp, sp, #80\n"                                                                           \
+    "add sp, sp, #76\n"                                                                           \
     "pop {r4-r11, pc}\n"
 
 /* A job of the one panel that is packed, without `channels_end` and `skip`.  Its members are set one by one:
@@ -80,7 +78,7 @@ EC_INLINE void ec_int8_panels_of(ec_int8_panels_job *job, ec_int8_result result,
     job->channels = channels, job->filters = filters;
     job->out = out, job->out_pixel = out_pixel;
     job->offset = EC_INT8_OFFSET(result), job->right = result.right;
-    job->left_out = 0, job->windows = NULL, job->pack = NULL, job->next = 0;
+    job->left_out = 0, job->windows = NULL, job->next = 0;
     job->panels = 1, job->in = NULL, job->in_pixel = 0, job->rest = 0;
 }
 

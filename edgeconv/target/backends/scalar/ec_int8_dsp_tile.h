@@ -130,18 +130,18 @@ EC_INLINE uint32_t ec_int8_advances_from(int at)
     return bits ? 0x1204fe04u >> bits | 0x1204fe04u << (32 - bits) : 0x1204fe04u;
 }
 
-/* r0 from, r1 panel, r2 k_blocks, r3 apart, r4 to r9 numbers, r10 rows, r11 skip, r12 what is left, lr rest_at. */
+/* Packs the windows of the job at r0, in all registers: r0 from, r1 panel, r2 k_blocks, r3 apart, r4 to r9 numbers, r10 rows,
+   r11 skip, r12 what is left, lr rest_at. */
 #define EC_INT8_WINDOWS(load, widen, load_rest, store_rest)                                       \
-    "push {r4-r11, lr}\n"                                                                         \
     "ldr lr, [r0, #32]\n"                                                                         \
     "ldrd r4, r5, [r0, #24]\n" /* rest, advances */                                               \
     "ldrd r10, r11, [r0, #16]\n"                                                                  \
     "ldm r0, {r0-r3}\n"                                                                           \
     "push {r4, r5}\n"                                                                             \
-    "1:\n" /* a row */                                                                            \
+    "31:\n" /* a row */                                                                           \
     "movs r12, r2\n"                                                                              \
-    "beq 3f\n"                                                                                    \
-    "2:\n"                                                                                        \
+    "beq 33f\n"                                                                                   \
+    "32:\n"                                                                                       \
     "ldr r6, [r0, r3]\n"                                                                          \
     load                                                                                          \
     "ldr r4, [r0], #4\n"                                                                          \
@@ -155,13 +155,13 @@ EC_INLINE uint32_t ec_int8_advances_from(int at)
     "str r5, [r1, #4]\n"                                                                          \
     "subs r12, r12, #1\n"                                                                         \
     "str r4, [r1], #24\n"                                                                         \
-    "bne 2b\n"                                                                                    \
-    "3:\n"                                                                                        \
+    "bne 32b\n"                                                                                   \
+    "33:\n"                                                                                       \
     "ldr r12, [sp]\n"                                                                             \
     "ldr r7, [sp, #4]\n"                                                                          \
     "cmp r12, #0\n"                                                                               \
-    "beq 5f\n"                                                                                    \
-    "4:\n" /* a number */                                                                         \
+    "beq 35f\n"                                                                                   \
+    "34:\n" /* a number */                                                                        \
     "ldrsb r5, [r0, r3]\n"                                                                        \
     load_rest                                                                                     \
     "ldrsb r4, [r0], #1\n"                                                                        \
@@ -171,26 +171,28 @@ EC_INLINE uint32_t ec_int8_advances_from(int at)
     "sxtab lr, lr, r7\n"                                                                          \
     "ror r7, r7, #8\n"                                                                            \
     "subs r12, r12, #1\n"                                                                         \
-    "bne 4b\n"                                                                                    \
+    "bne 34b\n"                                                                                   \
     "str r7, [sp, #4]\n"                                                                          \
-    "5:\n"                                                                                        \
+    "35:\n"                                                                                       \
     "add r0, r0, r11\n"                                                                           \
     "subs r10, r10, #1\n"                                                                         \
-    "bne 1b\n"                                                                                    \
-    "add sp, sp, #8\n"                                                                            \
-    "pop {r4-r11, pc}\n"
+    "bne 31b\n"                                                                                   \
+    "add sp, sp, #8\n"
+#define EC_INT8_PACK_2 EC_INT8_WINDOWS("", "", "", "")
+#define EC_INT8_PACK_3                                                                            \
+    EC_INT8_WINDOWS("ldr r8, [r0, r3, lsl #1]\n",                                                 \
+                    "sxtb16 r9, r8, ror #8\n" "sxtb16 r8, r8\n" "str r9, [r1, #20]\n" "str r8, [r1, #16]\n", \
+                    "ldrsb r6, [r0, r3, lsl #1]\n",                                               \
+                    "strh r6, [lr, #16]\n")
 
 EC_NAKED void ec_int8_pack_2_dsp(const ec_int8_windows_job *job __attribute__((unused)))
 {
-    __asm__ volatile(EC_INT8_WINDOWS("", "", "", ""));
+    __asm__ volatile("push {r4-r11, lr}\n" EC_INT8_PACK_2 "pop {r4-r11, pc}\n");
 }
 
 EC_NAKED void ec_int8_pack_3_dsp(const ec_int8_windows_job *job __attribute__((unused)))
 {
-    __asm__ volatile(EC_INT8_WINDOWS("ldr r8, [r0, r3, lsl #1]\n",
-                                     "sxtb16 r9, r8, ror #8\n" "sxtb16 r8, r8\n" "str r9, [r1, #20]\n" "str r8, [r1, #16]\n",
-                                     "ldrsb r6, [r0, r3, lsl #1]\n",
-                                     "strh r6, [lr, #16]\n"));
+    __asm__ volatile("push {r4-r11, lr}\n" EC_INT8_PACK_3 "pop {r4-r11, pc}\n");
 }
 
 #endif
