@@ -7,7 +7,11 @@
 
    ec_dot_pack makes nv vectors of words from bytes at row[0], row[1], ..., of which there are `rows`; others
    count as nothing.  Either nv is 4, and all channels exist, in the order of ec_istore_s8_four; or it
-   is 1, of n channels in order.  ec_dot_add: sum + the products of either word's elements. */
+   is 1, of n channels in order.  ec_dot_add: sum + the products of either word's elements.
+
+   An ISA whose instructions take groups of registers defines EC_DOT_GROUPED, and in the place of ec_dot_load and ec_dot_add
+   their like of nv vectors, 4 or 1, whose words are those of one vector nv times as long: ec_dot_load_group and
+   ec_dot_add_group, with sums of a type ec_dot_sums that ec_dot_begin loads and ec_dot_vector takes vector j of. */
 #ifndef EC_DOT_H
 #define EC_DOT_H
 

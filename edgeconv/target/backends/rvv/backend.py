@@ -18,7 +18,7 @@ _HEADER = "rvv"
 # would not spare instructions, of which larger groups take fewer for as many products.
 _TILES = tiles((6, 4), (2, 8), (12, 2), (9, 3), (12, 1))
 # rows * vectors accumulators + a group of words, and halves of these as they are used <= 32
-_INTEGERS = ((6, 4), (12, 2), (8, 3), (24, 1))
+_INTEGERS = ((6, 4), (12, 2), (7, 3), (24, 1))
 
 
 def _target(bits: int) -> Target:
