@@ -27,15 +27,12 @@ typedef struct ec_depthwise {
     ec_strips strips[EC_STRIPS];
 } ec_depthwise;
 
-/* Element `first` of those at `in`, from where pixels lie at constant distances. */
-EC_INLINE const void *ec_depthwise_row(const void *in, ptrdiff_t first, int as)
-{
-    const void *row = ec_at(in, first, as);
+/* Where pixel i of a row lies. */
 #ifdef EC_CONSTANT_STEPS
-    EC_UNKNOWN(row); /* or compilers make an offset from `in` for each */
+#define EC_ROW_PIXEL(i) row, (i) * EC_VL
+#else
+#define EC_ROW_PIXEL(i) block.in, first + (i) * EC_VL
 #endif
-    return row;
-}
 
 /* Sums of the output columns [column, column + mr) of a row that reads `met`, in units of the filters if
    they have one.  edge: some input column may lie outside. */
@@ -54,7 +51,10 @@ EC_NEST void ec_depthwise_sum(const ec_depthwise spec, const ec_conv_operands bl
         for (int ky = met.ky.from; ky < met.ky.to; ky++) {
             const int tap = (kz * window.kernel_h + ky) * window.kernel_w;
             const ptrdiff_t first = (ec_row_in(window, met, kz, ky) * window.in_w + ix) * EC_VL;
-            const void *const row = ec_depthwise_row(block.in, first, spec.in_as);
+#ifdef EC_CONSTANT_STEPS
+            const void *row = ec_at(block.in, first, spec.in_as);
+            EC_UNKNOWN(row); /* or compilers make an offset from the input for each pixel */
+#endif
             EC_UNROLL
             for (int i = 0; i < columns; i++) {
                 if (edge && (ix + i < 0 || ix + i >= window.in_w))
@@ -65,7 +65,7 @@ EC_NEST void ec_depthwise_sum(const ec_depthwise spec, const ec_conv_operands bl
                     const int p = reach / window.stride_w;
                     if (reach < 0 || reach % window.stride_w || p >= mr)
                         continue;
-                    sums[p] = ec_fma(ec_read_as(row, i * EC_VL, EC_VL, spec.in_as),
+                    sums[p] = ec_fma(ec_read_as(EC_ROW_PIXEL(i), EC_VL, spec.in_as),
                                      ec_load_at(block.filters, (tap + kx) * EC_VL, spec.filters_as),
                                      sums[p]);
                 }

@@ -94,17 +94,6 @@ EC_INLINE int ec_conv_filters_as(const ec_conv spec)
 {
     return spec.decode_filters ? EC_F32 : spec.filters_as;
 }
-/* Whether all blocks of channels are met as a whole, so that each takes the same constant steps. */
-EC_INLINE int ec_conv_whole_blocks(const ec_conv spec)
-{
-#ifdef EC_CONSTANT_STEPS
-    return !spec.channels_per_chunk && !spec.group_out_c && spec.in_c % spec.in_block == 0;
-#else
-    (void)spec;
-    return 0;
-#endif
-}
-
 /* Kernel positions of a channel. */
 EC_INLINE int ec_conv_taps(const ec_conv spec)
 {
@@ -207,10 +196,15 @@ EC_INLINE void ec_conv_multiply(const ec_conv spec, const ec_conv_chunk *chunk, 
         few = ec_ceil_div(lines * spec.in_block, ec_max_i(macs, 1));
     }
     for (int c = chunk->c0; c < chunk->c1; block += block_stride) {
-        const int whole = ec_conv_whole_blocks(spec), first = whole ? 0 : c % spec.in_block;
-        const int kc = whole ? spec.in_block
-                       : spec.in_block == 1 ? 1
-                                            : ec_min_i(spec.in_block - first, chunk->c1 - c);
+#ifdef EC_CONSTANT_STEPS
+        /* Blocks that are met as a whole take the same steps. */
+        const int whole = !spec.channels_per_chunk && !spec.group_out_c && spec.in_c % spec.in_block == 0;
+        const int first = whole ? 0 : c % spec.in_block;
+        const int kc = whole ? spec.in_block : ec_min_i(spec.in_block - first, chunk->c1 - c);
+#else
+        const int first = c % spec.in_block;
+        const int kc = spec.in_block == 1 ? 1 : ec_min_i(spec.in_block - first, chunk->c1 - c);
+#endif
 #ifdef EC_PREFETCH_DISTANCES
         const ptrdiff_t wanted = c < last ? spec.prefetch_input * block_stride : of_next;
 #endif

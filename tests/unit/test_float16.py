@@ -193,7 +193,9 @@ def test_able() -> None:
 def test_a_network(tmp_path: Path) -> None:
     """Emitted, built, run under QEMU, and held to its own weights in float32 layer by layer; a
     constant that is another one is found."""
-    options = CompileOptions(save(residual(), tmp_path / "model.onnx"), "raspberry-pi-5", float16=True)
+    options = CompileOptions(
+        save(residual(), tmp_path / "model.onnx"), "raspberry-pi-5", float16=True
+    )
     project, notes = compile_model(options, tmp_path / "out")
     assert "--float16" in project.report["program"]["command"] or notes
     layers = [layer for layer in project.report["layers"] if layer.get("compute") == HALF]
