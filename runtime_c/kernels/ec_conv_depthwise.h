@@ -28,7 +28,7 @@ typedef struct ec_depthwise {
 } ec_depthwise;
 
 /* Where pixel i of a row lies. */
-#ifdef EC_CONSTANT_STEPS
+#ifdef EC_CONSTANT_OFFSETS
 #define EC_ROW_PIXEL(i) row, (i) * EC_VL
 #else
 #define EC_ROW_PIXEL(i) block.in, first + (i) * EC_VL
@@ -51,7 +51,7 @@ EC_NEST void ec_depthwise_sum(const ec_depthwise spec, const ec_conv_operands bl
         for (int ky = met.ky.from; ky < met.ky.to; ky++) {
             const int tap = (kz * window.kernel_h + ky) * window.kernel_w;
             const ptrdiff_t first = (ec_row_in(window, met, kz, ky) * window.in_w + ix) * EC_VL;
-#ifdef EC_CONSTANT_STEPS
+#ifdef EC_CONSTANT_OFFSETS
             const void *row = ec_at(block.in, first, spec.in_as);
             EC_UNKNOWN(row); /* or compilers make an offset from the input for each pixel */
 #endif

@@ -196,7 +196,7 @@ EC_INLINE void ec_conv_multiply(const ec_conv spec, const ec_conv_chunk *chunk, 
         few = ec_ceil_div(lines * spec.in_block, ec_max_i(macs, 1));
     }
     for (int c = chunk->c0; c < chunk->c1; block += block_stride) {
-#ifdef EC_CONSTANT_STEPS
+#ifdef EC_CONSTANT_OFFSETS
         /* Blocks that are met as a whole take the same steps. */
         const int whole = !spec.channels_per_chunk && !spec.group_out_c && spec.in_c % spec.in_block == 0;
         const int first = whole ? 0 : c % spec.in_block;

@@ -24,9 +24,10 @@ from edgeconv.search.calibration.error_feedback import (
 from edgeconv.search.calibration.inputs import columns_of, rows_of
 from edgeconv.search.calibration.moments import Moments, Rows
 from edgeconv.search.calibration.rounding import BEST, NEAREST, RECIPES, round_layer
+from edgeconv.search.choose.storage import weight_formats
 from tests.ir_interpreter import evaluate
 
-STORED = sorted(name for name, form in formats().items() if form.enumerator and name != "float32")
+STORED = sorted(weight_formats().keys() - {"float32"})
 COARSE = [name for name in STORED if formats()[name].scaled]
 Doubles = npt.NDArray[np.float64]
 

@@ -19,6 +19,7 @@ from edgeconv.kernels.algorithms.problem import ConvProblem
 from edgeconv.kernels.storage import formats
 from edgeconv.model import frontend, passes
 from edgeconv.search import choose, memory
+from edgeconv.search.choose.storage import weight_formats
 from edgeconv.search.predict import Prediction, predict
 from edgeconv.search.predict.traffic import precision_of
 from edgeconv.target import board as boards
@@ -126,7 +127,7 @@ def test_a_matrix_waits_for_fewer_bytes(storage: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", TARGETS)
 def test_every_format_that_kernels_read_has_a_price(name: str) -> None:
-    stored = {form.name for form in formats().values() if form.enumerator} - {"float32"}
+    stored = weight_formats().keys() - {"float32"}
     assert {entry.storage for entry in TARGETS[name].decodings} == stored | {QUANTISED}
     price = TARGETS[name].decoding(int8(0.5, 3))
     assert price.storage == QUANTISED

@@ -10,10 +10,10 @@ from itertools import chain
 from time import process_time
 
 from edgeconv.app.choice_notes import computing_notes, integers_of
+from edgeconv.app.deciding.float16_hint import with_float16_hint
 from edgeconv.app.deciding.float32_alternative import with_faster
 from edgeconv.app.deciding.fusing import by_price
 from edgeconv.app.deciding.less_flash import less_flash
-from edgeconv.app.deciding.float16_hint import with_float16_hint
 from edgeconv.app.deciding.less_ram import (
     faster_for_little_more,
     fastest_of_the_smallest,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -87,7 +87,8 @@ def winograd(
 ) -> npt.NDArray[np.float64]:
     """It as kernels compute it whose vectors hold a ``number``."""
     down, across = matrices(form.down).of_filter, matrices(form.across).of_filter
-    filters = nested(down, across, weights).astype(number).swapaxes(0, 1).copy()
+    rounded = nested(down, across, weights).astype(number)
+    filters = cast("Floats", rounded.swapaxes(0, 1).copy())
     inputs = _both(form, "input", tiles.astype(number)).swapaxes(0, 1).copy()
     if form.summed > 1:  # the micro-kernel sums rows as it does channels
         filters, inputs = _rows_as_channels(filters), _rows_as_channels(inputs)

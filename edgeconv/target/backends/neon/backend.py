@@ -74,8 +74,8 @@ _KERNELS = (
 )
 
 # Of float16, in words of two bytes: a vector has eight lanes, and so many channels are a block.
-# rows * vectors accumulators + rows pixels + vectors filters <= 30 registers: two hold the bounds of
-# a clip.  Pixels take some of the first sixteen alone.
+# rows * vectors accumulators + rows pixels + vectors filters <= 30 registers: two hold the bounds
+# of a clip.  Pixels take some of the first sixteen alone.
 _FLOAT16 = ("-march=armv8.2-a+fp16",)
 _FLOAT16_CPU = ("fphp", "asimdhp")
 _HALVES = Target(

@@ -11,7 +11,7 @@
 
 #define EC_ISA_NAME "neon, float16"
 #define EC_VL 8
-#define EC_CONSTANT_STEPS 1
+#define EC_CONSTANT_OFFSETS 1
 #define EC_TILE_VECS 24 /* of 32 registers; the rest hold filters and pixels */
 
 typedef float16_t ec_real;
