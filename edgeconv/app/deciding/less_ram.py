@@ -27,7 +27,7 @@ _ATTEMPTS = 4  # at rooms: bytes that no node needs alone, and gaps between bloc
 # What time is worth of RAM where that is to be small: so much more of it for a program so many
 # times as fast, that again for as many times again, up to a most.
 _LITTLE_MORE, _CLEARLY_LESS, _MOST_MORE = 1.05, 1.3, 1.25
-_LIMITS = (1.0, _LITTLE_MORE, _LITTLE_MORE**2, _LITTLE_MORE**3, _MOST_MORE)  # of the least, tried
+_LIMITS = (1.0, _LITTLE_MORE, _MOST_MORE)  # of the least, tried
 _SLOWER = 1.05  # than without a limit of RAM: worth more plans
 _NONE, _SMALLEST_OF_EACH = {EVERY_LAYER: NO_WORKSPACE}, {EVERY_LAYER: SMALLEST_OF_EACH}
 _TRADED = 7  # sizes of an arena between the largest and the least that are tried
@@ -179,7 +179,8 @@ def smallest_streaming(planner: Planner, draft: NetworkPlan) -> list[NetworkPlan
     if any(step.stream_rows for step in draft.choice.steps):
         return []
     cuts = _cuts(planner, draft)
-    limits = (int(more * cuts.least) for more in _LIMITS)
+    least = cuts.least
+    limits = (int(more * least) for more in _LIMITS)
     choices = [made for limit in limits if (made := cuts.within(limit))]
     if choices:
         # What lies where in the end may leave room for longer steps.
