@@ -54,7 +54,9 @@ class Encoding:
     @property
     def element(self) -> Encoding:
         """The encoding without scales: what the bytes of an element are."""
-        return replace(self, scale=(), zero=(), axis=0)
+        if not (self.scale or self.zero or self.axis):
+            return self
+        return Encoding(self.bits, self.affine, self.signed, exponent=self.exponent)
 
     def scaled(self, units: Iterable[float]) -> Encoding:
         """The encoding in units per output channel, of which elements are multiples."""

@@ -135,7 +135,7 @@ def test_the_least_memory_of_a_residual_network_is_in_integers(tmp_path: Path) -
     onnx.save(residual(), path)
     most, least = (decided(path, objective=each, io="arena") for each in ("latency", "memory"))
     assert least.report["integers"]["layers"] == least.report["integers"]["of_layers"]
-    assert least.sizes.ram.total < most.sizes.ram.total
+    assert least.sizes.ram.total <= most.sizes.ram.total  # which streams rows by default
     assert least.predicted.price <= 1.3 * most.predicted.price
     floats = decided(path, objective="latency", io="arena", algorithms={"*": "direct"})
     assert floats.report["integers"]["layers"] == 1  # the dense one
@@ -152,8 +152,8 @@ def test_its_image_is_changed_row_by_row(model: Path, edgeconv: Command, tmp_pat
 
 
 def test_depthwise_layers_of_less_ram_stay_in_integers(tmp_path: Path) -> None:
-    """Two rows at a time are faster; one at a time lets the output follow the input more closely.
-    A budget of that fits, in integers, and so does the least that there is."""
+    """Two rows at a time are faster, in a fifth less time; one at a time lets the output follow the
+    input more closely.  A budget of that fits, in integers, and so does the least that there is."""
     path = tmp_path / "separable.onnx"
     onnx.save(depthwise_separable(), path)
     fast = decided(path, io="arena")
@@ -162,4 +162,4 @@ def test_depthwise_layers_of_less_ram_stay_in_integers(tmp_path: Path) -> None:
     found = decided(path, io="arena", ram=least.sizes.ram.total)
     for each in (fast, least, found):
         assert each.report["integers"]["layers"] == each.report["integers"]["of_layers"]
-    assert found.predicted.price <= 1.2 * fast.predicted.price
+    assert found.predicted.price <= 1.3 * fast.predicted.price

@@ -85,6 +85,7 @@ class StepPrices:
         }
         self._known: dict[tuple[int, int], list[Fusion]] = {}
         self._of_one: dict[tuple[int, int, int, int], Fusion] = {}
+        self._costs: dict[int, float] = {}
 
     def cut(self, first: int, count: int) -> list[Fusion]:
         """The chain of ``count`` layers from ``first`` on, cut so that it takes least: the steps of
@@ -170,6 +171,11 @@ class StepPrices:
         return min(found, key=lambda step: step.cost)
 
     def _alone(self, index: int) -> float:
+        if index not in self._costs:
+            self._costs[index] = self._priced_alone(index)
+        return self._costs[index]
+
+    def _priced_alone(self, index: int) -> float:
         layer, machine = self._choice.layers[index], self._machine
         (operands,) = around(self._choice, [index], self._constants)
         shares, team = self._shares.get(index, ()), machine.team

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 
 from edgeconv.ir.choice import ArgKind, Choice, Layer, tensor_bytes
 from edgeconv.ir.graph import Graph, Node, Tensor
@@ -99,11 +100,7 @@ def priced(
     operands as they are when the step begins."""
     layers = [choice.layers[i] for i in numbers]
     divides = [layer.divides for layer in layers if layer.divides]
-    made = [*calls(divides, least_rings(divides, stream_rows, share), stream_rows, share)]
-    count = Counter(call.number for call in made)
-    total: Counter[int] = Counter()
-    for number, row0, row1 in made:
-        total[number] += row1 - row0
+    count, total = _calls_and_rows(tuple(divides), stream_rows, share)
     widths = [
         sum(each.width for each in of) for of in zip(*patches_of(divides, patches), strict=True)
     ]
@@ -117,6 +114,21 @@ def priced(
         fresh = min(1.0, rows * own.stride / read)
         found.append(StreamedLayer(call, each, patches * total[i] / rows, fresh, tuple(operands)))
     return prices(found, machine)
+
+
+@lru_cache(maxsize=4096)  # searches ask for each number of patches
+def _calls_and_rows(
+    divides: tuple[Divides, ...], stream_rows: int, share: Share | None
+) -> tuple[Counter[int], Counter[int]]:
+    """By the number of a layer in a step: its calls, and the rows that these compute."""
+    count: Counter[int] = Counter()
+    total: Counter[int] = Counter()
+    for number, row0, row1 in calls(
+        divides, least_rings(divides, stream_rows, share), stream_rows, share
+    ):
+        count[number] += 1
+        total[number] += row1 - row0
+    return count, total
 
 
 def slowest(
@@ -199,4 +211,5 @@ def _held(layer: Layer) -> Iterator[str]:
 def _aged(use: Use, distance: int) -> Use:
     if use.kind is ArgKind.WEIGHTS:
         return use
-    return replace(use, ages=(Touched(use.bytes, distance),))
+    ages = (Touched(use.bytes, distance),)
+    return Use(use.kind, use.ref, use.bytes, ages, use.bank, use.in_place)

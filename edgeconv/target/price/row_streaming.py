@@ -10,7 +10,7 @@ streamed anew in every round.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from edgeconv.ir.choice import ArgKind, Layer
 from edgeconv.target.price.machine import Machine
@@ -71,9 +71,9 @@ def _use(use: Use, layer: StreamedLayer, rings: set[str], own: float, stream_row
         first = list(_scaled(whole, min(1.0, total / max(whole.bytes, 1))))
     rest = round(total) - sum(age.bytes for age in first)
     ages = (*first, *([Touched(rest, stream_rows)] if rest > 0 else []))
-    return replace(use, bytes=sum(age.bytes for age in ages), ages=ages)
+    return Use(use.kind, use.ref, sum(age.bytes for age in ages), ages, use.bank, use.in_place)
 
 
 def _scaled(use: Use, by: float) -> Iterator[Touched]:
     for age in use.ages:
-        yield replace(age, bytes=round(by * age.bytes))
+        yield Touched(round(by * age.bytes), age.distance, age.others)
