@@ -115,7 +115,7 @@ EC_INLINE int ec_int8_pixels_inside(const ec_int8_conv *spec, int in_y, int in_x
     return ec_min_i(beyond / w->stride_w + 1, left);
 }
 
-/* Likewise those that are taken to a copy, which has so many bytes: where they fit, as many as are left of rows outside of
+/* How many of `left` pixels are taken to a copy, which has so many bytes: where they fit, as many as are left of rows outside of
    the input, or of the row, else one panel. */
 EC_INLINE int ec_int8_pixels_copied(const ec_int8_conv *spec, int in_y, int left, int pixels)
 {
