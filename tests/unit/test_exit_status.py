@@ -17,7 +17,9 @@ from edgeconv.app import pipeline, terminal
 from edgeconv.base.errors import EdgeconvError
 from edgeconv.run.verify import Verification, verify
 from edgeconv.run.verify.compare import compare
+from edgeconv.target.board_folders import FOLDERS_VARIABLE
 from tests import onnx_models
+from tests.board_example import FIRMWARE
 from tests.command import BOARD, Command
 from tests.tiny_firmware import ARM
 
@@ -156,10 +158,15 @@ def test_a_stack_beyond_its_bound_is_no_success(
 
 
 @pytest.mark.skipif(shutil.which(ARM) is None, reason=f"{ARM} is not installed")
-def test_a_board_that_cannot_run_here(edgeconv: Command, tmp_path: Path) -> None:
+def test_a_board_that_cannot_run_here(
+    edgeconv: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     """Said before anything is built; what is known is printed, and the exit status is 3."""
     model = onnx_models.save(onnx_models.residual(), tmp_path / "net.onnx")
-    arguments = ("compile", model, "--board", "stm32f407", "--verify", "-o", tmp_path / "out")
+    # Which nothing that is emulated stands in for.
+    (tmp_path / "tiny.toml").write_text(FIRMWARE)
+    monkeypatch.setenv(FOLDERS_VARIABLE, str(tmp_path))
+    arguments = ("compile", model, "--board", "tiny", "--verify", "-o", tmp_path / "out")
     done = edgeconv(*arguments)
     assert done.status == 3
     first, last = done.stderr.splitlines()[0], done.stderr.splitlines()[-1]

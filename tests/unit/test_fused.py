@@ -126,10 +126,15 @@ def test_what_is_wide_never_lies_in_memory_as_a_whole(model: Path) -> None:
 
 
 @pytest.mark.parametrize("board", ["mps2-an500", "mps2-an386"])
-def test_boards_of_little_ram_stream_rows_where_it_is_short(board: str, tmp_path: Path) -> None:
+def test_boards_of_little_ram_stream_rows(board: str, tmp_path: Path) -> None:
+    """By default where it costs hardly any time, and where a budget asks for it."""
     small = onnx_models.save(convolutions(WIDE, 8, (24, 24)), tmp_path / "net.onnx")
-    plain = decided(small, board)
-    assert steps_of(plain.choice) == []
+    default = decided(small, board)
+    with Decider(CompileOptions(small, board)) as decider:
+        plain = decider.decide(streaming=False)
+    assert steps_of(default.choice)
+    assert default.predicted.price <= 1.02 * plain.predicted.price
+    assert default.sizes.ram.total < plain.sizes.ram.total
     assert steps_of(decided(small, board, ram=plain.sizes.ram.total - 20_000).choice)
 
 
