@@ -150,16 +150,16 @@ def filling(board: Board) -> onnx.ModelProto:
     and weights that take a quarter of its first flash."""
     channels, rng = 8, np.random.default_rng(4)
     room = board.ram[0].size - kept_free(board)
-    # The wide tensor, the input's one channel, and a ninth of the pixels after the pool.
-    side = isqrt(int(0.97 * room / 4 / (channels + 1 + channels / 9)))
+    # The wide tensor, which is read as a whole and so is no ring of rows, and the input's channel.
+    side = isqrt(int(0.97 * room / 4 / (channels + 1)))
     wide = board.flash[0].size // 4 // (4 * (channels + 4))
     shapes = {"w0": (channels, 1, 1, 1), "w1": (channels, wide), "w2": (wide, 4)}
     weights = {name: rng.standard_normal(s, dtype=np.float32) / 9 for name, s in shapes.items()}
     make = helper.make_node
     nodes = [
-        make("Conv", ["image", "w0"], ["wide"], name="wide"),
-        make("MaxPool", ["wide"], ["pooled"], name="pool", kernel_shape=[3, 3], strides=[3, 3]),
-        make("GlobalAveragePool", ["pooled"], ["mean"], name="mean"),
+        make("Conv", ["image", "w0"], ["sums"], name="wide"),
+        make("Relu", ["sums"], ["wide"], name="bounded"),  # or the mean could be taken first
+        make("GlobalAveragePool", ["wide"], ["mean"], name="mean"),
         make("Flatten", ["mean"], ["flat"], name="flatten"),
         make("Gemm", ["flat", "w1"], ["hidden"], name="hidden"),
         make("Relu", ["hidden"], ["relu"], name="relu"),
