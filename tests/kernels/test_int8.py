@@ -30,6 +30,7 @@ from tests.kernels.cases import Array, Build
 from tests.kernels.int8_convolutions import Conv, convs, drawn, int8_of, sums_of
 
 PROGRAM = Path(__file__).parent / "int8_gemm.c"
+_LANES = 8  # of the one length
 ROWS = {row.name: row for row in micro_kernels() if row.sums == "int32" and not row.memory_sums}
 HERE = Path(__file__).parent
 
@@ -191,10 +192,12 @@ def case_of(row: MicroKernel, tile: Tile, conv: Conv, kind: str, rng: np.random.
 
 def ways() -> Iterator[object]:
     """Every row, and whether sizes are constants: of `make test` in a row for each way operands
-    lie."""
+    lie, and of vectors of many lengths those of one."""
     seen: set[tuple[str, Lies]] = set()
     for name, row in sorted(ROWS.items()):
-        yield pytest.param((row, False), id=name)
+        target = TARGETS[row.isa]
+        other = pytest.mark.slow if target.scalable and target.lanes != _LANES else ()
+        yield pytest.param((row, False), id=name, marks=other)
         kind = (row.a, row.lies)
         marks = () if row.isa == "avx2" and kind not in seen else pytest.mark.slow
         seen |= {kind} if row.isa == "avx2" else set()
