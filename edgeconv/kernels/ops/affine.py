@@ -13,6 +13,7 @@ from edgeconv.ir.layout import Layout, Order, Shape
 from edgeconv.kernels.lowering.calls import constant_blob, in_place, kernel_layer
 from edgeconv.kernels.lowering.images import pixels, same_everywhere
 from edgeconv.kernels.lowering.nest import is_blocked
+from edgeconv.kernels.lowering.options import Stored
 from edgeconv.kernels.lowering.work import Call
 from edgeconv.kernels.ops.base import ImportContext, Operator, Source
 from edgeconv.kernels.ops.formula import Formula, Term
@@ -160,4 +161,5 @@ OPERATOR = Operator(
     lower=lower,
     layouts=same_everywhere,
     fuses=True,
+    stored=Stored.BOTH,
 )

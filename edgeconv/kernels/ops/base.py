@@ -101,4 +101,4 @@ class Operator:
     layouts: Layouts = row_major_only
     macs: Callable[[Node, Graph], int] = lambda node, graph: 0
     fuses: bool = False
-    stored: Stored = Stored.BOTH
+    stored: Stored = Stored.NOTHING

@@ -13,7 +13,7 @@ from edgeconv.kernels.lowering.calls import in_place, kernel_layer, storage_of
 from edgeconv.kernels.lowering.integers import with_integers
 from edgeconv.kernels.lowering.nest import Nest, collapse, dense_strides, require_loops
 from edgeconv.kernels.lowering.operands import operand, operand_layouts
-from edgeconv.kernels.lowering.options import LayoutOption
+from edgeconv.kernels.lowering.options import LayoutOption, Stored
 from edgeconv.kernels.lowering.work import Call
 from edgeconv.kernels.ops import int8_binary, int8_channels, int16_function
 from edgeconv.kernels.ops.base import ImportContext, Importer, Operator, Source
@@ -167,4 +167,5 @@ OPERATOR = Operator(
     lower=lower,
     layouts=layouts,
     fuses=True,
+    stored=Stored.BOTH,
 )

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from edgeconv.ir.graph import Node
+from edgeconv.kernels.lowering.options import Stored
 from edgeconv.kernels.ops.base import ImportContext, Importer, Operator, Source
 from edgeconv.kernels.ops.formula import Formula, Term
 from edgeconv.kernels.ops.importing import check_stated, flag
@@ -53,4 +54,4 @@ _TABLE: dict[str, Importer] = {
     "CenterCropPad": _import_center_crop_pad,
     "AffineGrid": _import_affine,
 }
-OPERATOR = Operator(name="Centred", onnx=_TABLE, typed=_TABLE)
+OPERATOR = Operator(name="Centred", onnx=_TABLE, typed=_TABLE, stored=Stored.BOTH)

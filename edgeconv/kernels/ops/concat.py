@@ -12,7 +12,7 @@ from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.layout import ROW_MAJOR, Layout, Order, Shape
 from edgeconv.kernels.lowering.calls import c_format, constant_blob, element_bytes, kernel_layer
 from edgeconv.kernels.lowering.images import layouts_of, padding
-from edgeconv.kernels.lowering.options import LayoutOption
+from edgeconv.kernels.lowering.options import LayoutOption, Stored
 from edgeconv.kernels.lowering.work import Call
 from edgeconv.kernels.ops.base import ImportContext, Operator, Source
 from edgeconv.kernels.ops.importing import axis_of, make_node
@@ -114,4 +114,5 @@ OPERATOR = Operator(
     shapes={"Concat": _shape},
     lower=lower,
     layouts=layouts,
+    stored=Stored.BOTH,
 )

@@ -21,6 +21,7 @@ import numpy as np
 from edgeconv.base import limits
 from edgeconv.ir.graph import Node
 from edgeconv.ir.layout import Shape
+from edgeconv.kernels.lowering.options import Stored
 from edgeconv.kernels.ops.base import ImportContext, Operator, Source
 from edgeconv.kernels.ops.conv import convolution
 from edgeconv.kernels.ops.formula import Formula, Term
@@ -243,4 +244,5 @@ OPERATOR = Operator(
     name="ConvTranspose",
     onnx={"ConvTranspose": _import_conv_transpose},
     shapes={"ConvTranspose": _shape},
+    stored=Stored.BOTH,
 )

@@ -15,7 +15,7 @@ from edgeconv.kernels.lowering.images import layouts_of, pixels
 from edgeconv.kernels.lowering.loops import PerCore
 from edgeconv.kernels.lowering.moves import flat_copy
 from edgeconv.kernels.lowering.nest import is_blocked
-from edgeconv.kernels.lowering.options import LayoutOption
+from edgeconv.kernels.lowering.options import LayoutOption, Stored
 from edgeconv.kernels.lowering.work import Call
 from edgeconv.kernels.ops.base import Operator
 from edgeconv.target.targets import Target
@@ -107,4 +107,4 @@ def _work(call: Call) -> Work:
     return replace(call.copies(), decoding=decoded)
 
 
-OPERATOR = Operator(name="Convert", lower=lower, layouts=layouts)
+OPERATOR = Operator(name="Convert", lower=lower, layouts=layouts, stored=Stored.BOTH)

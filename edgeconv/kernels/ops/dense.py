@@ -25,7 +25,7 @@ from edgeconv.kernels.algorithms.integer.real import lower_real
 from edgeconv.kernels.algorithms.integer.real_candidate import dense_real_candidates
 from edgeconv.kernels.algorithms.problem import ConvProblem, computed
 from edgeconv.kernels.algorithms.widening import widened
-from edgeconv.kernels.lowering.options import LayoutOption, row_major_only
+from edgeconv.kernels.lowering.options import LayoutOption, Stored, row_major_only
 from edgeconv.kernels.ops.base import ImportContext, Operator, Source
 from edgeconv.kernels.ops.formula import Formula, Term
 from edgeconv.kernels.ops.importing import Values, flag, make_node
@@ -157,4 +157,5 @@ OPERATOR = Operator(
     layouts=_layouts,
     macs=_macs,
     fuses=True,
+    stored=Stored.BOTH,
 )

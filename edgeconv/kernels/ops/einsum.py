@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from edgeconv.ir.graph import Node
+from edgeconv.kernels.lowering.options import Stored
 from edgeconv.kernels.ops.base import ImportContext, Operator, Source
 from edgeconv.kernels.ops.formula import Formula, Term
 
@@ -129,5 +130,8 @@ def _arranged(term: Term, have: str, want: str, sizes: Mapping[str, int]) -> Ter
 
 
 OPERATOR = Operator(
-    name="Einsum", onnx={"Einsum": _import_einsum}, typed={"Einsum": _import_einsum}
+    name="Einsum",
+    onnx={"Einsum": _import_einsum},
+    typed={"Einsum": _import_einsum},
+    stored=Stored.BOTH,
 )

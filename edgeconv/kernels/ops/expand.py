@@ -9,6 +9,7 @@ from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.layout import ROW_MAJOR
 from edgeconv.kernels.lowering.moves import move_layer, plan_move
 from edgeconv.kernels.lowering.nest import broadcast_strides, dense_strides
+from edgeconv.kernels.lowering.options import Stored
 from edgeconv.kernels.ops.base import ImportContext, Operator, Source
 from edgeconv.kernels.ops.importing import make_node
 from edgeconv.target.targets import Target
@@ -27,4 +28,4 @@ def lower(node: Node, graph: Graph, target: Target) -> Layer:
     return move_layer(node, graph, target, plan_move(out.shape, strides, dense_strides(out.shape)))
 
 
-OPERATOR = Operator(name="Expand", onnx={"Expand": _import_expand}, lower=lower)
+OPERATOR = Operator(name="Expand", onnx={"Expand": _import_expand}, lower=lower, stored=Stored.BOTH)

@@ -14,6 +14,7 @@ from edgeconv.ir.graph import Graph, Node
 from edgeconv.kernels.lowering.calls import kernel_layer
 from edgeconv.kernels.lowering.moves import Move, move_layer, plan_move
 from edgeconv.kernels.lowering.nest import dense_strides
+from edgeconv.kernels.lowering.options import Stored
 from edgeconv.kernels.lowering.work import Call
 from edgeconv.kernels.ops.base import ImportContext, Operator, Source
 from edgeconv.kernels.ops.importing import axis_of, make_node
@@ -82,4 +83,4 @@ def lower(node: Node, graph: Graph, target: Target) -> Layer:
     )
 
 
-OPERATOR = Operator(name="Gather", onnx={"Gather": _import_gather}, lower=lower)
+OPERATOR = Operator(name="Gather", onnx={"Gather": _import_gather}, lower=lower, stored=Stored.BOTH)

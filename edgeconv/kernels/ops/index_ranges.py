@@ -9,6 +9,7 @@ import numpy as np
 
 from edgeconv.ir.element_types import BOOL
 from edgeconv.ir.graph import Array, Epilogue, Node
+from edgeconv.kernels.lowering.options import Stored
 from edgeconv.kernels.ops.base import ImportContext, Importer, Operator, Source
 from edgeconv.kernels.ops.elementwise import CHOICE, COPY, elementwise
 from edgeconv.kernels.ops.formula import Formula, Term
@@ -97,4 +98,4 @@ _TABLE: dict[str, Importer] = {
     "ConstantOfShape": _import_constant_of_shape,
 }
 
-OPERATOR = Operator(name="IndexRange", onnx=_TABLE, typed=_TABLE)
+OPERATOR = Operator(name="IndexRange", onnx=_TABLE, typed=_TABLE, stored=Stored.BOTH)

@@ -10,6 +10,7 @@ from edgeconv.ir.graph import Graph, Node, Tensor
 from edgeconv.ir.layout import Order
 from edgeconv.kernels.lowering.calls import FLOAT_BYTES, kernel_layer, residual_in_place
 from edgeconv.kernels.lowering.images import pixels, same_everywhere
+from edgeconv.kernels.lowering.options import Stored
 from edgeconv.kernels.lowering.work import Call
 from edgeconv.kernels.ops.base import ImportContext, Operator, Source
 from edgeconv.kernels.ops.importing import make_node, with_channels
@@ -78,4 +79,5 @@ OPERATOR = Operator(
     lower=lower,
     layouts=same_everywhere,
     fuses=True,
+    stored=Stored.BOTH,
 )

@@ -18,7 +18,7 @@ from edgeconv.kernels.algorithms.products import product_of
 from edgeconv.kernels.lowering.calls import kernel_layer, residual_in_place
 from edgeconv.kernels.lowering.integers import with_integers
 from edgeconv.kernels.lowering.nest import require_loops
-from edgeconv.kernels.lowering.options import LayoutOption, row_major_only
+from edgeconv.kernels.lowering.options import LayoutOption, Stored, row_major_only
 from edgeconv.kernels.lowering.work import Call
 from edgeconv.kernels.ops.base import Operator
 from edgeconv.target.micro_kernel import Tile
@@ -103,4 +103,6 @@ def _lower_real(node: Node, graph: Graph, target: Target) -> Layer:
     )
 
 
-OPERATOR = Operator(name="MatMul", macs=_macs, lower=lower, layouts=_layouts, fuses=True)
+OPERATOR = Operator(
+    name="MatMul", macs=_macs, lower=lower, layouts=_layouts, fuses=True, stored=Stored.BOTH
+)

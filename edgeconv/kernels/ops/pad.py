@@ -15,7 +15,7 @@ from edgeconv.ir.layout import Layout, Order, Shape
 from edgeconv.kernels.lowering.calls import kernel_layer
 from edgeconv.kernels.lowering.images import layouts_of
 from edgeconv.kernels.lowering.nest import require_loops
-from edgeconv.kernels.lowering.options import LayoutOption
+from edgeconv.kernels.lowering.options import LayoutOption, Stored
 from edgeconv.kernels.lowering.work import Call
 from edgeconv.kernels.ops.base import ImportContext, Operator, Source
 from edgeconv.kernels.ops.formula import Formula, Term
@@ -215,4 +215,5 @@ OPERATOR = Operator(
     shapes={"Pad": _shape},
     lower=lower,
     layouts=layouts,
+    stored=Stored.BOTH,
 )

@@ -18,6 +18,7 @@ from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.quantisation import integers_of
 from edgeconv.ir.work import Work
 from edgeconv.kernels.lowering.calls import c_type_of, kernel_layer
+from edgeconv.kernels.lowering.options import Stored
 from edgeconv.kernels.lowering.work import Call
 from edgeconv.kernels.ops.base import ImportContext, Operator, Source
 from edgeconv.kernels.ops.dynamic_quantisation import (
@@ -159,6 +160,12 @@ OPERATOR = (
         name="Quantise",
         onnx={"QuantizeLinear": _import_quantise},
         lower=lower,
+        stored=Stored.BOTH,
     ),
-    Operator(name="Dequantise", onnx={"DequantizeLinear": _import_dequantize}, lower=lower),
+    Operator(
+        name="Dequantise",
+        onnx={"DequantizeLinear": _import_dequantize},
+        lower=lower,
+        stored=Stored.BOTH,
+    ),
 )

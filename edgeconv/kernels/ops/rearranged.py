@@ -12,6 +12,7 @@ from edgeconv.ir.array_types import array_type
 from edgeconv.ir.element_types import BOOL
 from edgeconv.ir.graph import Epilogue, Node
 from edgeconv.ir.layout import Shape
+from edgeconv.kernels.lowering.options import Stored
 from edgeconv.kernels.ops.base import ImportContext, Importer, Operator, Source
 from edgeconv.kernels.ops.elementwise import CHOICE, COPY, elementwise
 from edgeconv.kernels.ops.formula import Formula, Term
@@ -156,4 +157,4 @@ _TABLE: dict[str, Importer] = {
     "TensorScatter": _import_tensor_scatter,
     "MaxUnpool": _import_max_unpool,
 }
-OPERATOR = Operator(name="Rearranged", onnx=_TABLE, typed=_TABLE)
+OPERATOR = Operator(name="Rearranged", onnx=_TABLE, typed=_TABLE, stored=Stored.BOTH)

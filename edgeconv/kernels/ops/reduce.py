@@ -16,7 +16,7 @@ from edgeconv.kernels.lowering.calls import kernel_layer, residual_in_place
 from edgeconv.kernels.lowering.images import layouts_of
 from edgeconv.kernels.lowering.integers import with_integers
 from edgeconv.kernels.lowering.nest import collapse, dense_strides, require_loops
-from edgeconv.kernels.lowering.options import LayoutOption
+from edgeconv.kernels.lowering.options import LayoutOption, Stored
 from edgeconv.kernels.lowering.work import Call
 from edgeconv.kernels.ops import integer_reduce
 from edgeconv.kernels.ops.base import ImportContext, Importer, Operator, Source
@@ -185,4 +185,5 @@ OPERATOR = Operator(
     lower=lower,
     layouts=layouts,
     fuses=True,
+    stored=Stored.BOTH,
 )

@@ -9,7 +9,7 @@ from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.layout import ROW_MAJOR, Shape
 from edgeconv.kernels.lowering.images import layouts_of
 from edgeconv.kernels.lowering.moves import flat_copy
-from edgeconv.kernels.lowering.options import LayoutOption
+from edgeconv.kernels.lowering.options import LayoutOption, Stored
 from edgeconv.kernels.ops.base import ImportContext, Operator, Source
 from edgeconv.kernels.ops.formula import Formula
 from edgeconv.kernels.ops.importing import make_node
@@ -114,4 +114,5 @@ OPERATOR = Operator(
         "SpaceToDepth": _import_space_to_depth,
     },
     shapes={"DepthToSpace": _shape_of_space, "SpaceToDepth": _shape_of_depth},
+    stored=Stored.BOTH,
 )

@@ -19,7 +19,7 @@ from edgeconv.ir.work import Work
 from edgeconv.kernels.lowering.calls import FLOAT_BYTES, kernel_layer, residual_in_place
 from edgeconv.kernels.lowering.images import same_everywhere, volume
 from edgeconv.kernels.lowering.integers import with_integers
-from edgeconv.kernels.lowering.options import LayoutOption
+from edgeconv.kernels.lowering.options import LayoutOption, Stored
 from edgeconv.kernels.lowering.work import Call
 from edgeconv.kernels.ops import int8_resize
 from edgeconv.kernels.ops.base import ImportContext, Operator, Source
@@ -310,4 +310,5 @@ OPERATOR = Operator(
     lower=lower,
     layouts=layouts,
     fuses=True,
+    stored=Stored.BOTH,
 )

@@ -14,7 +14,7 @@ from edgeconv.ir.layout import Layout, Order, Shape
 from edgeconv.kernels.lowering.images import layouts_of
 from edgeconv.kernels.lowering.moves import Move, move_layer, plan_move
 from edgeconv.kernels.lowering.nest import dense_strides
-from edgeconv.kernels.lowering.options import LayoutOption
+from edgeconv.kernels.lowering.options import LayoutOption, Stored
 from edgeconv.kernels.ops.base import ImportContext, Operator, Source
 from edgeconv.kernels.ops.importing import (
     attribute_or_input,
@@ -172,4 +172,5 @@ OPERATOR = Operator(
     shapes={"Slice": _shape},
     lower=lower,
     layouts=layouts,
+    stored=Stored.BOTH,
 )

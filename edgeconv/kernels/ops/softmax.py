@@ -9,7 +9,7 @@ from edgeconv.ir.choice import Layer
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.kernels.lowering.calls import in_place, kernel_layer
 from edgeconv.kernels.lowering.integers import with_integers
-from edgeconv.kernels.lowering.options import LayoutOption, row_major_only
+from edgeconv.kernels.lowering.options import LayoutOption, Stored, row_major_only
 from edgeconv.kernels.lowering.work import Call
 from edgeconv.kernels.ops import int8_softmax
 from edgeconv.kernels.ops.base import ImportContext, Importer, Operator, Source
@@ -79,4 +79,5 @@ OPERATOR = Operator(
     lower=lower,
     layouts=layouts,
     fuses=True,
+    stored=Stored.BOTH,
 )

@@ -17,6 +17,7 @@ import numpy.typing as npt
 from edgeconv.ir.array_types import array_type
 from edgeconv.ir.element_types import BOOL
 from edgeconv.ir.graph import Node
+from edgeconv.kernels.lowering.options import Stored
 from edgeconv.kernels.ops.base import ImportContext, Importer, Operator, Source
 from edgeconv.kernels.ops.elementwise import CHOICE, elementwise
 from edgeconv.kernels.ops.formula import Formula, Term
@@ -207,4 +208,4 @@ _TABLE: dict[str, Importer] = {
     **{op_type: partial(_window, weights=weights) for op_type, weights in _WINDOWS.items()},
 }
 
-OPERATOR = Operator(name="Spectrum", onnx=_TABLE, typed=_TABLE)
+OPERATOR = Operator(name="Spectrum", onnx=_TABLE, typed=_TABLE, stored=Stored.BOTH)

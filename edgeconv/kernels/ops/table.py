@@ -15,7 +15,7 @@ from edgeconv.ir.graph import Graph, Node
 from edgeconv.kernels.lowering.images import same_everywhere
 from edgeconv.kernels.lowering.integers import all_int8, with_integers
 from edgeconv.kernels.lowering.lookups import looked_up, looked_up_as_floats
-from edgeconv.kernels.lowering.options import LayoutOption
+from edgeconv.kernels.lowering.options import LayoutOption, Stored
 from edgeconv.kernels.lowering.tables import Bytes, rounded, table_of
 from edgeconv.kernels.lowering.work import Call
 from edgeconv.kernels.ops.base import Operator
@@ -46,5 +46,5 @@ def lower(node: Node, graph: Graph, target: Target) -> Layer:
     return replace(layer, plan={"function": str(node.attrs["function"])})
 
 
-OPERATOR = Operator(name="Table", onnx={}, lower=lower, layouts=layouts)
+OPERATOR = Operator(name="Table", onnx={}, lower=lower, layouts=layouts, stored=Stored.BOTH)
 """Nothing is imported as one: ``model.passes.tabulate`` makes it."""

@@ -8,6 +8,7 @@ from edgeconv.ir.choice import Layer
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.kernels.lowering.moves import move_layer, plan_move
 from edgeconv.kernels.lowering.nest import dense_strides
+from edgeconv.kernels.lowering.options import Stored
 from edgeconv.kernels.ops.base import ImportContext, Operator, Source
 from edgeconv.kernels.ops.importing import check_stated, make_node
 from edgeconv.target.targets import Target
@@ -40,4 +41,4 @@ def lower(node: Node, graph: Graph, target: Target) -> Layer:
     return move_layer(node, graph, target, plan_move(sizes, strides, dense_strides(sizes)))
 
 
-OPERATOR = Operator(name="Tile", onnx={"Tile": _import_tile}, lower=lower)
+OPERATOR = Operator(name="Tile", onnx={"Tile": _import_tile}, lower=lower, stored=Stored.BOTH)

@@ -9,7 +9,7 @@ from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.layout import CHANNELS_LAST, ROW_MAJOR
 from edgeconv.kernels.lowering.moves import Move, move_layer, plan_move
 from edgeconv.kernels.lowering.nest import logical_strides
-from edgeconv.kernels.lowering.options import LayoutOption
+from edgeconv.kernels.lowering.options import LayoutOption, Stored
 from edgeconv.kernels.ops.base import ImportContext, Operator, Source
 from edgeconv.kernels.ops.importing import axes_of, ints, make_node
 from edgeconv.target.targets import Target
@@ -63,4 +63,5 @@ OPERATOR = Operator(
     onnx={"Transpose": _import_transpose},
     lower=lower,
     layouts=layouts,
+    stored=Stored.BOTH,
 )

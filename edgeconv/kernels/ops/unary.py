@@ -12,7 +12,7 @@ from edgeconv.kernels.lowering.calls import in_place, kernel_layer
 from edgeconv.kernels.lowering.images import same_everywhere
 from edgeconv.kernels.lowering.integers import all_int8, with_integers
 from edgeconv.kernels.lowering.lookups import looked_up
-from edgeconv.kernels.lowering.options import LayoutOption
+from edgeconv.kernels.lowering.options import LayoutOption, Stored
 from edgeconv.kernels.lowering.tables import Bytes, of_activations, table_of
 from edgeconv.kernels.lowering.work import Call
 from edgeconv.kernels.ops import int16_function
@@ -149,4 +149,5 @@ OPERATOR = Operator(
     lower=lower,
     layouts=layouts,
     fuses=True,
+    stored=Stored.BOTH,
 )

@@ -9,6 +9,7 @@ import numpy as np
 from edgeconv.ir.element_types import BOOL
 from edgeconv.ir.graph import Array, Node
 from edgeconv.ir.layout import Shape
+from edgeconv.kernels.lowering.options import Stored
 from edgeconv.kernels.ops.base import ImportContext, Operator, Source
 from edgeconv.kernels.ops.elementwise import CHOICE, COPY, elementwise
 from edgeconv.kernels.ops.formula import Formula, Term
@@ -79,4 +80,6 @@ def _spread(formula: Formula, at: Term, values: Term, kept: Shape, function: str
     return formula.add("Slice", (whole,), kept, "kept", starts=(0,), steps=(1,))
 
 
-OPERATOR = Operator(name="Unique", onnx={"Unique": _import}, typed={"Unique": _import})
+OPERATOR = Operator(
+    name="Unique", onnx={"Unique": _import}, typed={"Unique": _import}, stored=Stored.BOTH
+)
