@@ -117,6 +117,34 @@ def test_an_internal_error_is_json_too(
     assert done.json()["error"]["what"] == "ZeroDivisionError: by zero"
 
 
+@pytest.mark.parametrize(
+    ("raised", "status"), [(KeyboardInterrupt(), 130), (SystemExit(143), 143)], ids=str
+)
+def test_a_signal_within_an_import_is_no_error(
+    raised: BaseException,
+    status: int,
+    edgeconv: Command,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    """Extension modules make an ImportError of it, which code around them may word anew."""
+
+    def imports(*_: object, **__: object) -> None:
+        try:
+            try:
+                raise raised
+            except BaseException as error:
+                raise ImportError("initialization failed") from error
+        except ImportError as error:
+            raise EdgeconvError("the model cannot be read") from error
+
+    onnx_models.save(onnx_models.residual(), tmp_path / "net.onnx")
+    monkeypatch.setattr(pipeline, "explain_model", imports)
+    done = edgeconv("explain", tmp_path / "net.onnx", "--board", BOARD)
+    assert done.status == status
+    assert done.stderr == ""
+
+
 def test_a_program_that_differs_is_not_called_verified(
     edgeconv: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

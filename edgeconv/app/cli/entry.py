@@ -50,7 +50,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return int(Exit.OK)
     except Exception as error:
-        return _failed(error, as_json=_wants_json(words))
+        return _signalled(error) or _failed(error, as_json=_wants_json(words))
+
+
+def _signalled(error: BaseException | None) -> int:
+    """The exit status of a signal that ``error`` came of, 0 where it came of none: extension
+    modules that are being imported make an ImportError of what a signal raises in them."""
+    while error is not None:
+        if isinstance(error, KeyboardInterrupt):
+            return INTERRUPTED
+        if isinstance(error, SystemExit) and isinstance(error.code, int):
+            return error.code if error.code > SIGNALLED else 0
+        error = error.__cause__ or error.__context__
+    return 0
 
 
 def _wants_json(words: list[str]) -> bool:
