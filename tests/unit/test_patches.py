@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edgeconv.app.deciding import Decider
+from edgeconv.app.deciding import Decider, decide
 from edgeconv.app.deciding.less_ram import predicted_price, trade_offs
 from edgeconv.app.deciding.planning import Allowed
 from edgeconv.app.pipeline import compile_model, verify_project
@@ -209,3 +209,14 @@ def test_less_ram_is_traded_for_time(tmp_path: Path) -> None:
     assert not any(step.patches > 1 for step in default.choice.steps)
     assert default.memory.arena_bytes < draft.memory.arena_bytes
     assert default.predicted.price <= 1.02 * predicted_price(planner, draft)
+
+
+def test_more_ram_is_never_slower(tmp_path: Path) -> None:
+    """Where the default misses a budget by a byte, since blocks leave gaps, and by more."""
+    path = tmp_path / "net.onnx"
+    onnx.save(chain((*CHAINS["mobile"], POINT, DEPTHWISE, POINT), (48, 48)), path)
+    most = decide(CompileOptions(path, BOARD, io="caller")).sizes.ram.total
+    budgets = (most - less for less in (1, 64, 300, 1200))
+    found = [decide(CompileOptions(path, BOARD, io="caller", ram=ram)) for ram in budgets]
+    prices = [each.predicted.price for each in found]
+    assert prices == sorted(prices)

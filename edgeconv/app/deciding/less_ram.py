@@ -225,8 +225,8 @@ def streaming_within(
         made = _streamed(planner, draft, choice)
         if not planner.exceeded(made, "ram"):
             return made
-        # Blocks leave gaps.
-        limit -= max(1, made.memory.arena_bytes - room)
+        # Blocks leave gaps: other steps, which need less.
+        limit = min(limit - (made.memory.arena_bytes - room), cuts.needs_of(choice) - 1)
     return None
 
 

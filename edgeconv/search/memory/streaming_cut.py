@@ -90,6 +90,17 @@ class StreamingCuts:
             made, _ = self._fastest(limit, self._every)
         return made
 
+    def needs_of(self, choice: Choice) -> int:
+        """The bytes that the steps of ``choice`` need, one of those that `within` makes."""
+        found = 0.0
+        for step in choice.steps:
+            begin, end = step.layers[0], step.layers[-1] + 1
+            key = begin, step.stream_rows, step.patches
+            cuts = (self._every if step.patches > 1 else self._of_rows)[end]
+            of_step = (cut for cut in cuts if (cut.begin, cut.stream_rows, cut.patches) == key)
+            found = max(found, self._needs(next(of_step)))
+        return int(found)
+
     def least_within(self, slower: float, halved: float) -> Iterator[Choice]:
         """``choice`` in steps of whole rows that need the fewest bytes of those that take at most
         ``slower`` times the least time, or ``halved`` times where that halves the bytes; then those
