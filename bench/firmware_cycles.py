@@ -1,6 +1,7 @@
 """Cycles predicted of a firmware, the instructions that it executes, and the cycles of these.
 
     python bench/firmware_cycles.py MODEL.onnx [MODEL.onnx ...] [--board microbit ...] [--layers]
+                                    [--ram BYTES] [--code speed|size]
 
 Of every network that fits a board one line: millions of cycles that the board's file predicts of an
 inference, of instructions that it executes under QEMU, and of cycles that these take by the manual
@@ -23,6 +24,7 @@ from telling import errors_told
 
 from edgeconv.app import pipeline
 from edgeconv.app.pipeline import CompileOptions
+from edgeconv.base.arguments import CODE, SPEED
 from edgeconv.search.fitting import UnfitError
 from edgeconv.target import board as boards
 from edgeconv.target.board import RunKind
@@ -45,6 +47,8 @@ def main() -> int:
     parser.add_argument("models", nargs="+", type=Path, metavar="MODEL.onnx")
     parser.add_argument("--board", nargs="+", default=EMULATED, choices=EMULATED)
     parser.add_argument("--layers", action="store_true")
+    parser.add_argument("--ram", type=int, metavar="BYTES")
+    parser.add_argument("--code", choices=CODE, default=SPEED)
     given = parser.parse_args()
     print(f"{'':52}{'predicted':>12}{'instructions':>14}{'ratio':>7}{'cycles':>14}{'ratio':>7}")
     for model in given.models:
@@ -52,11 +56,11 @@ def main() -> int:
             board = boards.load(name)
             by_manual = not board.target.features & {DUAL_ISSUE, HELIUM, RISCV}
             try:
-                decided = pipeline.decide(CompileOptions(model, name, name="net"))
+                decided = pipeline.decide(CompileOptions(model, name, "net", ram=given.ram))
             except UnfitError:
                 print(f"{model.stem} on {name}: does not fit")
                 continue
-            found = layers_counted(decided.choice, decided.memory, board)
+            found = layers_counted(decided.choice, decided.memory, board, given.code)
             print(line(f"{model.stem} on {name}", found, 1e6, by_manual=by_manual), flush=True)
             for each in found if given.layers else ():
                 if each.predicted:

@@ -16,6 +16,7 @@ from elftools.elf.sections import SymbolTableSection
 from counting.program import build_plugin
 from edgeconv.app.tuning.firmware import LAYER, NAME, printed_ticks, ticking_image
 from edgeconv.app.tuning.program import random_inputs
+from edgeconv.base.arguments import SPEED
 from edgeconv.base.errors import EdgeconvError
 from edgeconv.ir.choice import Choice, Layer
 from edgeconv.ir.memory import MemoryMap
@@ -39,14 +40,17 @@ class Counted:
     cycles: int
 
 
-def layers_counted(choice: Choice, memory: MemoryMap, board: Board) -> list[Counted]:
-    """Every layer of one inference of random inputs, in the order of execution.
+def layers_counted(
+    choice: Choice, memory: MemoryMap, board: Board, code: str = SPEED
+) -> list[Counted]:
+    """Every layer of one inference of random inputs, in the order of execution; ``code``: what the
+    compiler optimises for.
 
     Raises EdgeconvError as `ticking_image` and `printed_ticks`.
     """
     found: defaultdict[int, list[int]] = defaultdict(lambda: [0, 0])
     with tempfile.TemporaryDirectory() as folder:
-        for position, counts in _counts(choice, memory, board, Path(folder)):
+        for position, counts in _counts(choice, memory, board, Path(folder), code):
             for kind, count in enumerate(counts):  # layers that stream rows: more than once
                 found[position][kind] += count
     predicted = predict(choice, memory, board).layers
@@ -68,10 +72,10 @@ def alone_counted(choice: Choice, memory: MemoryMap, board: Board) -> int:
 
 
 def _counts(
-    choice: Choice, memory: MemoryMap, board: Board, folder: Path
+    choice: Choice, memory: MemoryMap, board: Board, folder: Path, code: str = SPEED
 ) -> Iterator[tuple[int, tuple[int, int]]]:
     """The position of each layer that ends, and what was counted of it since the one before."""
-    image = ticking_image(choice, memory, board, find_compiler(board), folder)
+    image = ticking_image(choice, memory, board, find_compiler(board), folder, code)
     plugin = build_plugin(folder, "cycles")
     arguments = ",".join((str(plugin), *_places(image), f"core={_core(board)}"))
     command = (*board.run.command, "-plugin", arguments)

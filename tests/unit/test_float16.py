@@ -198,8 +198,8 @@ def test_a_network(tmp_path: Path) -> None:
     options = CompileOptions(
         save(residual(), tmp_path / "model.onnx"), "raspberry-pi-5", float16=True
     )
-    project, notes = compile_model(options, tmp_path / "out")
-    assert "--float16" in project.report["program"]["command"] or notes
+    project, _ = compile_model(options, tmp_path / "out")
+    assert "--float16" in project.report["program"]["command"]
     layers = [layer for layer in project.report["layers"] if layer.get("compute") == HALF]
     assert layers
     assert all(0 < layer["error"] < 0.1 for layer in layers)

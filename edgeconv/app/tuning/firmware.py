@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+from edgeconv.base.arguments import SPEED
 from edgeconv.base.errors import EdgeconvError
 from edgeconv.codegen.emit import EmitOptions, emit, weight_image
 from edgeconv.ir.choice import Choice
@@ -63,10 +64,16 @@ def seconds_of_layers(
 
 
 def ticking_image(
-    choice: Choice, memory: MemoryMap, board: Board, compiler: Compiler, folder: Path
+    choice: Choice,
+    memory: MemoryMap,
+    board: Board,
+    compiler: Compiler,
+    folder: Path,
+    code: str = SPEED,
 ) -> Path:
     """Firmware that prints the ticks of every layer, built in ``folder``; ``NAME_run`` and
-    ``NAME_trace``, called behind every layer, are among its symbols."""
+    ``NAME_trace``, called behind every layer, are among its symbols.  ``code``: what the compiler
+    optimises for."""
     link = link_plan(board, memory, weight_image(choice, memory).bytes)
     project = folder / NAME
     emit(choice, memory, EmitOptions(NAME, board.name, "", board.flags, link=link), "{}").write(
@@ -80,6 +87,7 @@ def ticking_image(
         extra_flags=_FLAGS,
         compiler=compiler,
         linker_script=f"{board.name}.ld",
+        code=code,
     ).path
 
 
