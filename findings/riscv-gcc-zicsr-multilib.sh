@@ -12,6 +12,7 @@
 # Needs riscv64-unknown-elf-gcc, and no network.
 #
 # Output seen; lines that begin with "#>" are compared with what is printed:
+#> riscv64-unknown-elf-gcc 12.2.0
 #> rv32imc: rv32im/ilp32, ELF32
 #> rv32imc_zicsr: ., ELF64
 set -euo pipefail
@@ -20,10 +21,13 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
 sed -n 's/^#> //p' "$0" >"$work/seen"
+{
+echo "riscv64-unknown-elf-gcc $(riscv64-unknown-elf-gcc -dumpfullversion)"
 for arch in rv32imc rv32imc_zicsr; do
     options=(-march="$arch" -mabi=ilp32)
     archive=$(riscv64-unknown-elf-gcc "${options[@]}" -print-libgcc-file-name)
     class=$(riscv64-unknown-elf-readelf -h "$archive" 2>/dev/null | sed -n 's/ *Class: *//p' | sort -u)
     echo "$arch: $(riscv64-unknown-elf-gcc "${options[@]}" -print-multi-directory), $class"
-done | tee "$work/found"
+done
+} | tee "$work/found"
 diff -u --label seen --label found "$work/seen" "$work/found"
