@@ -156,6 +156,18 @@ def origins(*nodes: Node) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True, slots=True)
+class State:
+    """A tensor that keeps its value from one run to the next: what a run writes to the output
+    ``output``, the next reads as the input ``input``.  Both are among the graph's own, of one
+    shape and encoding.  ``initial``: its value, of that shape, before the first run and after a
+    reset; None: zeros."""
+
+    input: str
+    output: str
+    initial: Array | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class DataDependentOutput:
     """Output ``name``, whose dimension ``axis`` is data-dependent: as many as the output ``count``
     says mean something, zeros are behind them."""
@@ -183,6 +195,7 @@ class Graph:
     requantise: str = EXACT  # how results in integers are rounded: a row of `ARITHMETICS`
     scaling: str = ""  # of sums in integers (``ir.requantisation.scalings``), where all layers know
     data_dependent: tuple[DataDependentOutput, ...] = ()
+    states: tuple[State, ...] = ()
 
     def __getitem__(self, name: str) -> Tensor:
         return self.tensors[name]
