@@ -19,6 +19,7 @@ from edgeconv.codegen.functions import MANY, Function, FunctionTable, environmen
 from edgeconv.codegen.instances import headers_on_float16
 from edgeconv.codegen.ports import run_parameters
 from edgeconv.codegen.pruning import pruned
+from edgeconv.codegen.python_module import python_module
 from edgeconv.codegen.results import CHECKS, SCALABLE, SELFTEST, THREADS, results
 from edgeconv.codegen.routines import routines_header
 from edgeconv.codegen.row_streaming import StepCalls, row_variables, step_calls_of
@@ -236,6 +237,7 @@ class _Emitter:
             ],
             "inputs": self.inputs,
             "outputs": self.outputs,
+            "module": python_module(self.inputs, self.outputs),
             "banks": list(self.at.banks.values()),
             "arenas": self.at.arenas,
             **self._linking(),
@@ -336,7 +338,9 @@ class _Emitter:
             files[f"{self.name}_threads.h"] = "threads.h.j2"
         if self.options.cross:
             files["toolchain.cmake"] = "toolchain.cmake.j2"
-        if self.options.link:
+        if not self.options.link:
+            files[f"{self.name}.py"] = "module.py.j2"
+        else:
             files |= {
                 "main.c": "firmware/main.c.j2",
                 "app.c": "firmware/app.c.j2",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import partial
@@ -22,6 +22,7 @@ from edgeconv.report.document import Report
 from edgeconv.report.explain import explain
 from edgeconv.run import bench as timing
 from edgeconv.run.build.project import Project
+from edgeconv.run.inference import Arrays, infer
 from edgeconv.run.verify import (
     Verification,
     bounds,
@@ -32,6 +33,7 @@ from edgeconv.run.verify import (
     promised_error,
     verify,
 )
+from edgeconv.run.verify.run import how
 from edgeconv.search.budget.frontier import Point
 from edgeconv.search.calibration.sqnr import Accuracy
 from edgeconv.search.fitting import UnfitError
@@ -47,6 +49,7 @@ __all__ = [
     "decide",
     "explain_model",
     "frontier_of",
+    "run_project",
     "try_project",
     "verify_project",
 ]
@@ -143,6 +146,20 @@ def try_project(
     with _working_on(directory, ssh) as project:
         found, ran = try_on(project, model_file.find(project, model), samples, progress)
     return found, ran, project.report.get("choice", {})
+
+
+def run_project(
+    directory: Path,
+    samples: Sequence[Arrays],
+    *,
+    ssh: str = "",
+    progress: Progress = no_progress,
+) -> tuple[list[Arrays], str]:
+    """The outputs of the project for each of ``samples`` (`run.inference.converted`), by name, and
+    how it ran.  ``ssh``: as in `verify_project`."""
+    with _working_on(directory, ssh) as project:
+        found, binary = infer(project, samples, progress)
+    return found, how(binary, project.report["board"])
 
 
 def bench_project(

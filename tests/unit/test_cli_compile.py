@@ -35,7 +35,7 @@ def test_project_holds_what_was_promised(
     done = edgeconv.ok("compile", residual_model, "--board", BOARD, "-o", tmp_path / "out")
     assert set(files(tmp_path / "out")) == {
         "CMakeLists.txt", "CMakePresets.json", "README.md", "main.c", "report.json",
-        "net.c", "net.h", "net_runtime.h", "net_weights.S", "net_weights.bin",
+        "net.c", "net.h", "net.py", "net_runtime.h", "net_weights.S", "net_weights.bin",
         "library.json", "library.properties", "zephyr/module.yml", ".edgeconv/manifest.json",
         "net.cdx.json", ".clang-format",
     }  # fmt: skip
@@ -230,10 +230,10 @@ def test_failing_disk_leaves_nothing_behind(
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A file system of 128 KiB."""
+    """A file system of 144 KiB."""
     mount = tmp_path / "disk"
     mount.mkdir()
-    command = ["mount", "-t", "tmpfs", "-o", "size=128k", "tmpfs", str(mount)]
+    command = ["mount", "-t", "tmpfs", "-o", "size=144k", "tmpfs", str(mount)]
     if not shutil.which("mount") or subprocess.run(command, check=False).returncode:
         pytest.skip("mounting a file system needs privileges")
     yield mount
@@ -254,7 +254,7 @@ def test_mount_point_may_be_the_project(
 def test_full_disk_leaves_nothing_behind(
     edgeconv: Command, residual_model: Path, small_disk: Path
 ) -> None:
-    (small_disk / "ballast").write_bytes(bytes(104 * 1024))
+    (small_disk / "ballast").write_bytes(bytes(120 * 1024))
     done = edgeconv("compile", residual_model, "--board", BOARD, "-o", small_disk / "out")
     assert done.status == 1
     assert "No space left on device" in done.stderr

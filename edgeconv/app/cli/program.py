@@ -73,6 +73,17 @@ _BENCH = Command(
     option(*_SSH, default=""),
     flag("--layers", "time every layer"),
 )
+_RUN = Command(
+    "run",
+    "run a project on inputs, on this machine or on its board",
+    "running:run",
+    argument("directory", FOLDER, "DIR"),
+    option(
+        "--inputs", FILE, "X.npz", "an array per input, or of several sets of inputs", required=True
+    ),
+    option("-o --output", FILE, "Y.npz", "write the outputs there instead of printing them"),
+    option(*_SSH, default=""),
+)
 _REPORT = Command(
     "report",
     "memory and time of a project, per layer, or of two side by side",
@@ -166,6 +177,7 @@ program = Program(
     commands=(
         COMPILE,
         _VERIFY,
+        _RUN,
         _BENCH,
         _REPORT,
         _UPDATE_WEIGHTS,

@@ -1,0 +1,309 @@
+"""The Python interface of edgeconv: compile a model, load a project, run it.
+
+    import edgeconv
+
+    program = edgeconv.compile("model.onnx", board="raspberry-pi-4", directory="model_c")
+    outputs = program.run({"image": image})
+    print(program.report["ram"]["total"], program.bench(runs=50).median_ms)
+
+What the command line takes, this takes, and checks it in the same way.  Everything that can go
+wrong with a model, a board, a budget or a tool raises `EdgeconvError`, whose ``code`` is what the
+command line would exit with.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, TypedDict, Unpack
+
+import click
+import numpy as np
+import numpy.typing as npt
+
+from edgeconv.app import pipeline
+from edgeconv.app.cli.commands import usage_error
+from edgeconv.app.cli.program import COMPILE
+from edgeconv.app.cli.run.compile_options import compile_options
+from edgeconv.base.arguments import DEFAULT_RUNS
+from edgeconv.base.errors import EdgeconvError, UsageError
+from edgeconv.base.names import did_you_mean
+from edgeconv.base.progress import Progress, no_progress
+from edgeconv.model import model_path
+from edgeconv.run.bench import LayerTime, Timing
+from edgeconv.run.build.project import Port, Project
+from edgeconv.run.inference import converted
+from edgeconv.run.verify import Verification
+
+__all__ = [
+    "EdgeconvError",
+    "Layer",
+    "LayerTime",
+    "Options",
+    "Port",
+    "Program",
+    "Timing",
+    "Verification",
+    "compile",
+    "load",
+]
+
+Array = npt.NDArray[np.generic]
+StrPath = str | os.PathLike[str]
+
+
+class Options(TypedDict, total=False):
+    """What `compile` may be asked for: the options of ``edgeconv compile``, by their names there
+    with underscores.  Sizes are bytes or words as "512K"; options that name layers, inputs or
+    tensors are mappings."""
+
+    name: str
+    input: Sequence[str]
+    output: Sequence[str]
+    rename: Mapping[str, str]
+    input_shape: Mapping[str, Sequence[int]]
+    input_value: Mapping[str, float | Sequence[float]]
+    max_size: Mapping[str, int]
+    algorithm: Mapping[str, str]
+    winograd_error: float
+    storage: Mapping[str, str]
+    tuned: Sequence[StrPath]
+    ram: int | str
+    flash: int | str
+    calibration: StrPath
+    min_sqnr: float
+    max_drop: float
+    objective: str
+    float16: bool
+    rounding: str
+    requantise: str
+    weights: str
+    input_layout: str
+    io: str
+    code: str
+    threads: int
+    require_int8: bool
+    selftest: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """One layer of a program, in the order in which they run.
+
+    ``op``: the operation; ``algorithm``: how it is computed, "" where there is but
+    one way.  ``macs``: multiply-accumulates of one inference.  ``weight_bytes`` lie in flash,
+    ``output_bytes`` and ``workspace_bytes`` in the arena.  ``predicted_ms``: None where the board
+    states too little.
+    """
+
+    name: str
+    op: str
+    algorithm: str
+    macs: int
+    weights: str
+    weight_bytes: int
+    output_shape: tuple[int, ...]
+    output_bytes: int
+    workspace_bytes: int
+    predicted_ms: float | None
+
+
+class Program:
+    """A compiled project in a folder.  It is built when it is first run, and again when its sources
+    change.  Made by `compile` and `load`."""
+
+    def __init__(self, project: Project, notes: tuple[str, ...] = ()) -> None:
+        self._project = project
+        self.notes = notes  # what compiling had to say, a sentence each
+
+    @property
+    def directory(self) -> Path:
+        """The folder of the C project."""
+        return self._project.directory
+
+    @property
+    def name(self) -> str:
+        """The prefix of its files and symbols."""
+        return self._project.name
+
+    @property
+    def report(self) -> Mapping[str, Any]:
+        """The document in its report.json, as it is now: sizes in bytes, times in milliseconds."""
+        return Project.open(self.directory).report
+
+    @property
+    def inputs(self) -> tuple[Port, ...]:
+        """Name, shape and element type of every input, in the model's order."""
+        return self._project.inputs
+
+    @property
+    def outputs(self) -> tuple[Port, ...]:
+        """Name, shape and element type of every output, in the model's order."""
+        return self._project.outputs
+
+    def run(self, inputs: Mapping[str, npt.ArrayLike] | npt.ArrayLike) -> dict[str, Array]:
+        """One inference: the outputs by name, of the shapes in `outputs`.
+
+        ``inputs``: an array per input by name; the array itself where there is one input.  Its
+        shape is the input's, (N, C, H, W) as the model has it; numbers are converted where the
+        element type holds them.  The program runs here, under the emulator of its board, or on the
+        board, as the board's file says.  Raises EdgeconvError: inputs that do not fit (``code`` 2),
+        no compiler or emulator (3), a program that fails (1).
+        """
+        return self.run_all([inputs])[0]
+
+    def run_all(
+        self, samples: Iterable[Mapping[str, npt.ArrayLike] | npt.ArrayLike], *, ssh: str = ""
+    ) -> list[dict[str, Array]]:
+        """`run` of many inputs, in one process where the board has an operating system.
+
+        ``ssh``: the board to run it on, as ssh takes it.
+        """
+        arrays = [converted(self._by_name(sample), self.inputs) for sample in samples]
+        return pipeline.run_project(self.directory, arrays, ssh=ssh)[0] if arrays else []
+
+    def layers(self) -> tuple[Layer, ...]:
+        """Its layers, in the order in which they run."""
+        return tuple(_layers(self.report["layers"]))
+
+    def bench(
+        self,
+        *,
+        runs: int = DEFAULT_RUNS,
+        layers: bool = False,
+        ssh: str = "",
+        progress: Progress = no_progress,
+    ) -> Timing:
+        """Times of ``runs`` inferences on this machine or on its board, and of each layer with
+        ``layers``.  Raises EdgeconvError, with ``code`` 2 where programs of the board are
+        emulated."""
+        return pipeline.bench_project(
+            self.directory, runs=runs, layers=layers, ssh=ssh, progress=progress
+        )
+
+    def verify(
+        self,
+        *,
+        model: StrPath | None = None,
+        inputs: StrPath | None = None,
+        layers: bool = False,
+        tolerance: float | None = None,
+        ssh: str = "",
+        progress: Progress = no_progress,
+    ) -> Verification:
+        """Compare the program with its model; ``passed`` of the result is the verdict.
+
+        ``model``: if it has moved; ``inputs``: an .npz file in place of seeded ones; ``tolerance``:
+        largest error over largest output.  Raises EdgeconvError where that cannot be done.
+        """
+        return pipeline.verify_project(
+            self.directory,
+            model=Path(model) if model else None,
+            inputs=Path(inputs) if inputs else None,
+            layers=layers,
+            tolerance=tolerance,
+            ssh=ssh,
+            progress=progress,
+        )
+
+    def _by_name(
+        self, inputs: Mapping[str, npt.ArrayLike] | npt.ArrayLike
+    ) -> Mapping[str, npt.ArrayLike]:
+        if isinstance(inputs, Mapping):
+            return inputs
+        if len(self.inputs) != 1:
+            raise UsageError(
+                "inputs without names",
+                where=str(self.directory),
+                got=f"a program of {len(self.inputs)} inputs",
+                hint="give a dict of arrays: " + ", ".join(port.name for port in self.inputs),
+            )
+        return {self.inputs[0].name: inputs}
+
+    def __repr__(self) -> str:
+        board = self._project.report["board"]
+        return f"<edgeconv program {self.name} for {board} in {self.directory}>"
+
+
+def compile(  # noqa: A001 - edgeconv.compile
+    model: StrPath,
+    board: str,
+    directory: StrPath | None = None,
+    *,
+    build: bool = False,
+    progress: Progress = no_progress,
+    **options: Unpack[Options],
+) -> Program:
+    """Compile a model, ONNX or TensorFlow Lite, to a C project for a board.
+
+    ``board``: a name that ``edgeconv boards`` lists, or a file.  ``directory``: the project's
+    folder, by default the model's name in the working directory; a project of edgeconv's there is
+    replaced.  ``build``: compile the C too, and hold the code to the flash budget.  ``options``:
+    see `Options`.  Raises EdgeconvError, and then the folder is as it was.
+    """
+    words = [os.fspath(model), "--board", board, *_words(options)]
+    try:
+        given = COMPILE.make_context("edgeconv compile", words).params
+    except click.UsageError as error:
+        raise usage_error(error) from None
+    beside = {name: given.pop(name) for name in ("require_int8", "selftest")}
+    for name in ("directory", "build", "verify", "report", "as_json"):
+        given.pop(name)
+    model_path.require(given["model"])
+    asked = replace(compile_options(**given), **beside)
+    folder = Path(directory if directory is not None else asked.prefix)
+    project, notes = pipeline.compile_model(asked, folder, build=build, progress=progress)
+    return Program(project, notes)
+
+
+def load(directory: StrPath, *, ssh: str = "") -> Program:
+    """The program in a folder that `compile` or ``edgeconv compile`` wrote.
+
+    ``ssh``: where the board is that it runs on.  Raises EdgeconvError (``code`` 2) where there is
+    none.
+    """
+    return Program(Project.open(Path(directory), ssh=ssh))
+
+
+def _words(options: Options) -> Iterator[str]:
+    """The command line of ``options``."""
+    known = Options.__annotations__
+    for name, value in options.items():
+        if name not in known:
+            rule = did_you_mean(name, known)
+            raise UsageError("no such option of edgeconv.compile", got=repr(name), rule=rule)
+        option = "--" + name.replace("_", "-")
+        if isinstance(value, bool):
+            yield from (option,) if value else ()
+        elif isinstance(value, Mapping):
+            for key, each in value.items():
+                yield from (option, f"{key}={_value(each, 'x' if name == 'input_shape' else ',')}")
+        elif isinstance(value, (str, os.PathLike)) or not isinstance(value, Iterable):
+            yield from (option, _value(value, ","))
+        else:
+            for each in value:
+                yield from (option, _value(each, ","))
+
+
+def _value(value: object, separator: str) -> str:
+    if isinstance(value, (str, os.PathLike)) or not isinstance(value, Iterable):
+        return os.fspath(value) if isinstance(value, os.PathLike) else str(value)
+    return separator.join(map(str, value))
+
+
+def _layers(entries: Sequence[Mapping[str, Any]]) -> Iterator[Layer]:
+    for entry in entries:
+        yield Layer(
+            name=entry["name"],
+            op=entry["op"],
+            algorithm=entry.get("algorithm") or "",
+            macs=entry["macs"],
+            weights=entry["storage"]["weights"] or "",
+            weight_bytes=entry["weight_bytes"],
+            output_shape=tuple(entry["output_shape"]),
+            output_bytes=entry["output_bytes"],
+            workspace_bytes=entry["workspace_bytes"],
+            predicted_ms=entry["predicted_ms"],
+        )
