@@ -111,6 +111,7 @@ def test_wheel_holds_every_source_and_data_file(wheel: Path) -> None:
         for path in (ROOT / "edgeconv" / "target" / "backends").rglob("*.h")
     }
     others = {
+        "edgeconv/__init__.pyi",
         "edgeconv/py.typed",
         "edgeconv/report/schema.json",
         "edgeconv/search/calibration/hook.c",
