@@ -9,8 +9,8 @@ from importlib import import_module
 __version__ = "0.1.0"
 
 _PUBLIC = (
-    *("compile", "load", "Options", "Program"),
-    *("EdgeconvError", "Layer", "LayerTime", "Port", "Timing", "Verification"),
+    *("compile", "load", "quantise", "Options", "Program", "EdgeconvError", "Layer", "LayerTime"),
+    *("Port", "QuantisedLayer", "QuantisedModel", "Timing", "Verification"),
 )
 
 

@@ -17,7 +17,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TypedDict, Unpack
+from typing import Any, Literal, TypedDict, Unpack
 
 import click
 import numpy as np
@@ -27,6 +27,7 @@ from edgeconv.app import pipeline
 from edgeconv.app.cli.commands import usage_error
 from edgeconv.app.cli.program import COMPILE
 from edgeconv.app.cli.run.compile_options import compile_options
+from edgeconv.app.quantise import ANY_BOARD, QuantisedLayer, QuantisedModel, quantise_model
 from edgeconv.base.arguments import DEFAULT_RUNS
 from edgeconv.base.errors import EdgeconvError, UsageError
 from edgeconv.base.names import did_you_mean
@@ -44,10 +45,13 @@ __all__ = [
     "Options",
     "Port",
     "Program",
+    "QuantisedLayer",
+    "QuantisedModel",
     "Timing",
     "Verification",
     "compile",
     "load",
+    "quantise",
 ]
 
 Array = npt.NDArray[np.generic]
@@ -256,6 +260,37 @@ def compile(  # noqa: A001 - edgeconv.compile
     folder = Path(directory if directory is not None else asked.prefix)
     project, notes = pipeline.compile_model(asked, folder, build=build, progress=progress)
     return Program(project, notes)
+
+
+def quantise(
+    model: StrPath,
+    samples: StrPath,
+    output: StrPath,
+    *,
+    board: str = ANY_BOARD,
+    min_sqnr: float | None = None,
+    max_drop: float | None = None,
+    effort: Literal["fast", "thorough"] = "fast",
+    progress: Progress = no_progress,
+) -> QuantisedModel:
+    """Quantise a float32 model to int8 by samples and write it as ONNX (QuantizeLinear and
+    DequantizeLinear), which `compile` and other tools take.
+
+    ``samples``: an .npz file with an array per input, (S, N, C, H, W) of S samples, and optionally
+    `label`.  ``min_sqnr`` in dB and ``max_drop``, a share of the labels: layers stay float32 where
+    all lose more.  What each layer lost and gained is in the result.  Raises EdgeconvError.
+    """
+    model_path.require(Path(model))
+    return quantise_model(
+        Path(model),
+        Path(samples),
+        Path(output),
+        board=board,
+        min_sqnr=min_sqnr,
+        max_drop=max_drop,
+        effort=effort,
+        progress=progress,
+    )
 
 
 def load(directory: StrPath, *, ssh: str = "") -> Program:

@@ -15,6 +15,7 @@ Number = int | float  # a bool is an int
 
 DEFAULT_RUNS = 20  # of `bench`
 DEFAULT_TOLERANCE = 1e-4  # of `verify`: largest error over largest output
+EFFORTS = ("fast", "thorough")  # of post-training quantisation
 STRATEGIES = ("narrowing", "model", "genetic", "random")  # of `tune`
 _NONE = "none"
 _DIGITS = 18  # of a size: 64 bits hold them

@@ -45,6 +45,24 @@ def _by_name(names: str, kind: click.ParamType[Any], metavar: str, about: str) -
     return option(names, kind, metavar, about, multiple=True, callback=mapping)
 
 
+def limits_of_accuracy() -> tuple[click.Option, ...]:
+    """What may be lost of a network's accuracy."""
+    return (
+        option(
+            "--min-sqnr",
+            Word(decibels),
+            "DB",
+            "store numbers in fewer bits where the outputs stay this far above the error",
+        ),
+        option(
+            "--max-drop",
+            Word(fraction),
+            "FRACTION",
+            "store numbers in fewer bits where no more labels than this are lost",
+        ),
+    )
+
+
 def model_options() -> tuple[click.Parameter, ...]:
     """The model and the options; `run.asked.wanted` takes what they were given.  They are called as
     the fields of `CompileOptions` where they are what those hold."""
@@ -120,18 +138,7 @@ def model_options() -> tuple[click.Parameter, ...]:
             "X.npz",
             "what to measure accuracy on: an array per input, and optionally `label`",
         ),
-        option(
-            "--min-sqnr",
-            Word(decibels),
-            "DB",
-            "store numbers in fewer bits where the outputs stay this far above the error",
-        ),
-        option(
-            "--max-drop",
-            Word(fraction),
-            "FRACTION",
-            "store numbers in fewer bits where no more labels than this are lost",
-        ),
+        *limits_of_accuracy(),
         option(
             "--objective",
             click.Choice(OBJECTIVES),

@@ -6,11 +6,12 @@ import click
 
 from edgeconv import __version__
 from edgeconv.app.cli.commands import CONTEXT, Command, Group, Program
-from edgeconv.app.cli.model_options import model_options
+from edgeconv.app.cli.model_options import limits_of_accuracy, model_options
 from edgeconv.app.cli.param_types import BOARD, FILE, FOLDER, TEXT, Word, argument, flag, option
 from edgeconv.base.arguments import (
     DEFAULT_RUNS,
     DEFAULT_TOLERANCE,
+    EFFORTS,
     STRATEGIES,
     count,
     minutes,
@@ -72,6 +73,23 @@ _BENCH = Command(
     option("--threads", Word(count), "N", "that the project was compiled for (any)"),
     option(*_SSH, default=""),
     flag("--layers", "time every layer"),
+)
+_QUANTISE = Command(
+    "quantise",
+    "quantise a float32 model to int8 by samples, and write it as ONNX (QDQ)",
+    "quantising:run",
+    argument("model", FILE, "MODEL.onnx"),
+    option("--samples", FILE, "X.npz", "an array per input, and optionally `label`", required=True),
+    option("-o --output", FILE, "FILE", "the int8 model (./MODEL_int8.onnx)"),
+    option("--board", BOARD, "NAME", "whose kernels say which results can be int8"),
+    *limits_of_accuracy(),
+    option(
+        "--effort",
+        click.Choice(EFFORTS),
+        None,
+        f"how much is tried, each by what the outputs say ({EFFORTS[0]})",
+        default=EFFORTS[0],
+    ),
 )
 _RUN = Command(
     "run",
@@ -176,6 +194,7 @@ program = Program(
     context_settings=CONTEXT,
     commands=(
         COMPILE,
+        _QUANTISE,
         _VERIFY,
         _RUN,
         _BENCH,

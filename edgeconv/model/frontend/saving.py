@@ -14,8 +14,10 @@ from types import MappingProxyType
 import numpy as np
 import numpy.typing as npt
 import onnx
+from google.protobuf.message import DecodeError
 from onnx import helper, numpy_helper
 
+from edgeconv.base import regular_file
 from edgeconv.ir.activation import NONE, Activation
 from edgeconv.ir.array_types import array_type
 from edgeconv.ir.encoding import INT4, INT8
@@ -42,6 +44,7 @@ WRITERS: Mapping[str, Save] = MappingProxyType(
         "Trees": trees,
     }
 )
+PRODUCER = "edgeconv"
 _MOST = 2**31 - 1  # of an int32 bias
 
 
@@ -51,6 +54,15 @@ def save(graph: Graph, path: Path) -> None:
     Raises as `model_of`, and OSError.
     """
     path.write_bytes(model_of(graph).SerializeToString(deterministic=True))
+
+
+def saved_by_us(path: Path) -> bool:
+    """Whether the file at ``path`` is a model that `save` wrote."""
+    try:
+        with regular_file.opened(path) as stream:
+            return bool(onnx.ModelProto.FromString(stream.read()).producer_name == PRODUCER)
+    except (OSError, DecodeError):
+        return False
 
 
 def model_of(graph: Graph) -> onnx.ModelProto:
@@ -71,7 +83,7 @@ def model_of(graph: Graph) -> onnx.ModelProto:
     )
     versions = {"": opset_of(graph, OPSET), **versions_of(graph)}
     opsets = [helper.make_opsetid(*version) for version in versions.items()]
-    model = helper.make_model(made, opset_imports=opsets, producer_name="edgeconv")
+    model = helper.make_model(made, opset_imports=opsets, producer_name=PRODUCER)
     model.ir_version = helper.find_min_ir_version_for(opsets)
     return model
 

@@ -142,7 +142,8 @@ def moments_of(
     if recipe == NEAREST:
         yield from ((name, None) for name in layers)
     else:
-        yield from collect(engine, samples.at_most(SAMPLES), layers, progress=progress)
+        some = samples.at_most(SAMPLES)
+        yield from collect(engine, some, layers, together=recipe.compensated, progress=progress)
 
 
 def parameters_of(rounded: Mapping[str, Rounded]) -> dict[str, Filters]:

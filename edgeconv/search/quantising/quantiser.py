@@ -1,11 +1,11 @@
 """A float32 network quantised to int8: grids from samples, filters rounded to make up for them,
 measured.
 
-Every other sample is looked at, and what the result loses is measured on those between.  Every step
-is taken as the network's outputs say: channels are equalised pair by pair where that disturbs them
-less, ranges chosen grid by grid.  What was chosen among so many may be good on the samples that it
-was chosen by alone; so each step stands only if the outputs gain by it on samples that neither
-fitted nor chose anything.
+Some samples are looked at, and what the result loses is measured on those between (`Effort`).
+Every step is taken as the network's outputs say: channels are equalised pair by pair where that
+disturbs them less, ranges chosen grid by grid.  What was chosen among so many may be good on the
+samples that it was chosen by alone; so each step stands only if the outputs gain by it on samples
+that neither fitted nor chose anything.
 """
 
 from __future__ import annotations
@@ -24,11 +24,19 @@ from edgeconv.search.calibration.rounding import Rounded, parameters_of
 from edgeconv.search.calibration.samples import Samples
 from edgeconv.search.calibration.sensitivity import affordable
 from edgeconv.search.calibration.sqnr import Accuracy, Baseline
+from edgeconv.search.quantising.effort import EFFORTS, THOROUGH, Effort
 from edgeconv.search.quantising.equalise import equalised
 from edgeconv.search.quantising.gains import Gain, of_way
 from edgeconv.search.quantising.grids import RequestedFormats, places
-from edgeconv.search.quantising.ranges import RANGES, ObservedRange, Range, see, together
-from edgeconv.search.quantising.recipes import LEAST_SAMPLES, TRIED, WAYS
+from edgeconv.search.quantising.ranges import (
+    ALIKE,
+    RANGES,
+    ObservedRange,
+    Range,
+    see,
+    together,
+)
+from edgeconv.search.quantising.recipes import LEAST_SAMPLES, SURE, TRIED, WAYS
 from edgeconv.search.quantising.rewrite import FORM, quantised
 from edgeconv.search.quantising.selection import Noises, select
 from edgeconv.search.quantising.unfused import unfused
@@ -40,6 +48,7 @@ _SOUGHT_DB, _CLOSE_DB = 40.0, 2.0
 _VARIANTS = 16  # of the network, among which the time to measure is divided
 _WORTH = 0.95  # of the noise without a step, or with the range to the largest number
 _TELLING_SAMPLES = 32  # samples by which ways to round filters are compared
+_ALIKE_SAMPLES = 8  # by which ranges of all tensors are compared
 _LOTS = 4  # of samples: two to fit to, one to choose by, one to accept by
 # Samples that ranges are taken from: to choose, to accept what was chosen, and in the end.
 FITTED, CHOSEN, EVERY = "fitted", "chosen", "every"
@@ -62,8 +71,8 @@ class Quantiser(Closing):
     ``graph``: as ``model.passes.optimise`` leaves it.  ``samples``: the user's, which rounding fits
     itself to; two at least.  ``storage``: formats that the user gives, by the keys of
     ``search.choose.select``; what is to be something else than int8 is left alone, and so are the
-    tensors ``kept``.  Raises EdgeconvError: no compiler (exit status 3), outputs that are not
-    finite.
+    tensors ``kept``.  ``effort``: a row of `EFFORTS`.  Raises EdgeconvError: no compiler (exit
+    status 3), outputs that are not finite.
     """
 
     def __init__(
@@ -74,9 +83,17 @@ class Quantiser(Closing):
         storage: Mapping[str, str],
         progress: Progress = no_progress,
         kept: frozenset[str] = frozenset(),
+        effort: Effort = EFFORTS[THOROUGH],
     ) -> None:
         self.graph, self.samples, self.progress = unfused(graph), samples, progress
-        self.learning = samples.chosen(slice(0, None, 2))
+        self.effort = effort
+        self.engine = Engine(self.graph, progress)
+        most = effort.most(self.engine.macs)
+        period, count = effort.held_back, len(samples)
+        back = [i for i in range(count) if i % period == period - 1] or [count - 1]
+        self.learning = samples.chosen(
+            [i for i in range(count) if i not in set(back) or count == 1]
+        ).at_most(most)
         several = len(self.learning) >= LEAST_SAMPLES
 
         def lots(*numbers: int) -> Samples:
@@ -87,13 +104,11 @@ class Quantiser(Closing):
 
         self._fitted, self._telling, self._accepting = lots(0, 2), lots(1), lots(3)
         self._uses = {FITTED: self._fitted, CHOSEN: lots(0, 1, 2), EVERY: self.learning}
-        judging = samples.chosen(slice(1, None, 2)) if len(samples) > 1 else samples
         asked = RequestedFormats.of(graph, storage, kept)
         self.places = places(self.graph, target, asked)
         self.wanted = asked.filters(self.graph, self.places)
-        self.engine = Engine(self.graph, progress)
-        most = affordable(self.engine, _VARIANTS)
-        self.judging = judging.at_most(most)
+        most = min(most, affordable(self.engine, _VARIANTS))
+        self.judging = samples.chosen(back).at_most(most)
         self._judging = Baseline(self.engine, self.judging)
         self.way = ""
         self.gains: list[Gain] = []
@@ -110,9 +125,12 @@ class Quantiser(Closing):
 
         Where everything loses too much, the SQNR is sought at which few enough layers are int8.
         """
-        self.equalise()
-        grids = self.grids()
-        self.way = self.best_way(grids)
+        if self.effort.searches:
+            self.equalise()
+            grids = self.grids()
+            self.way = self.best_way(grids)
+        else:
+            grids, self.way = self.alike_grids(), SURE
         whole = self._made(grids, self.wanted)
         if keeps(whole.accuracy):
             return whole
@@ -271,6 +289,26 @@ class Quantiser(Closing):
             self.gains.append(Gain("ranges chosen, filters aside,", before, after, taken))
             chosen = chosen if taken else {}
         return ranges(EVERY, chosen)
+
+    def alike_grids(self) -> dict[str, Activation]:
+        """The grid of every tensor that is rounded, by the range of RANGES that disturbs the
+        outputs least where it is that of all tensors, among those that cost little to find."""
+        seen = see(
+            self.engine,
+            self.learning,
+            self.places.tensors,
+            values=self.effort.values,
+            progress=self.progress,
+        )
+        baseline = Baseline(self.engine, self._telling.at_most(_ALIKE_SAMPLES))
+        groups = self.places.groups
+        together_of = [together(seen[name] for name in group) for group in groups]
+        found = []
+        for choose in ALIKE:
+            each = zip(groups, together_of, strict=True)
+            grids = {name: own for group, all_ in each for own in [choose(all_)] for name in group}
+            found.append((baseline.noise(activations=grids), grids))
+        return min(found, key=lambda each: each[0])[1]
 
     def best_way(self, grids: Mapping[str, Activation]) -> str:
         """How filters are rounded: of TRIED the first, unless one behind it has less noise on
