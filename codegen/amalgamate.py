@@ -8,7 +8,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from edgeconv.codegen.c_names import c_float
 from edgeconv.codegen.guarded import MEMORY_SUMS, for_program, kinds_of, says_a_kind
 from edgeconv.ir.encoding import Encoding
-from edgeconv.ir.requantisation.scalings import FIXED, OFFSETS, TIES, TWICE
+from edgeconv.ir.requantisation.scalings import (
+    FIXED,
+    OFFSETS,
+    TIES,
+    TWICE,
+    kind_of,
+    right_of,
+)
 from edgeconv.kernels import headers as runtime_headers
 from edgeconv.kernels.storage import format_of
 from edgeconv.target.backends import micro_kernels
@@ -52,6 +59,12 @@ _STORED = {
 }
 _TRUNCATE = (
     "/* Results in fewer bits are truncated, not rounded to nearest. */\n#define EC_TRUNCATE 1\n"
+)
+
+
+_RIGHT = (
+    "/* Sums in integers become results by a shift of so many bits (ec_int8_scaling.h). */\n"
+    "#define EC_INT8_RIGHT {right}\n"
 )
 
 
@@ -139,9 +152,11 @@ def amalgamate(
     if scaled:
         yield quantised_table(scaled)
     names = list(dict.fromkeys(kernels))
+    if right := right_of(scaling):
+        yield _RIGHT.format(right=right)
     if kernels_listed := micro_kernel_list(names):
         yield kernels_listed
-    instead = {**SCALINGS[scaling], **({} if stored else NOTHING_STORED)}
+    instead = {**SCALINGS[kind_of(scaling)], **({} if stored else NOTHING_STORED)}
     instead = instead if stored and tensors else instead | TENSORS_IN_FLOAT32
     wanted = ["ec_common.h", isa_header, *names]
     guarded: set[str] = set()

@@ -33,7 +33,7 @@ EC_INLINE void ec_int8_dot_joined(ec_int8_result result, const int8_t *in, int n
         const int whole = EC_INT8_DOT_JOINED_K_BLOCKS, left_out = (whole - n / 4 % whole) % whole;
         const ec_int8_dot_joined_job job = {
             .in = in, .in_end = in + n, .channels = channels, .channels_end = channels + 4 * EC_INT8_WORDS * blocks,
-            .offset = EC_INT8_OFFSET(result), .right = result.right, .skip = left_out * EC_INT8_DOT_JOINED_BYTES,
+            .offset = EC_INT8_OFFSET(result), .beside = EC_INT8_BESIDE_OFFSET(result), .skip = left_out * EC_INT8_DOT_JOINED_BYTES,
             .out = out, .left_out = 16 * left_out, .filters = filters};
         ec_int8_dot_joined_dsp(&job);
         ec_int8_bound(result, out, 4 * blocks);

@@ -89,7 +89,7 @@ EC_INLINE int ec_int8_run_joined(const ec_int8_conv *spec, ec_int8_run run, cons
         ec_int8_panels_job job;
         ec_int8_panels_of(&job, spec->result, panel, filters, channels, k_blocks, out, spec->out_pixel);
         job.panels = run.panels, job.windows = &windows;
-        job.next = EC_INT8_PIXELS * windows.apart;
+        job.next = EC_INT8_PIXELS * windows.apart, job.in_pixel = ec_int8_is_27(&windows);
         ec_int8_joined_panels(&job, spec->result, k_blocks, spec->out_c / 2);
         return 1;
     }

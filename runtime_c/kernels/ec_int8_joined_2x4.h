@@ -67,7 +67,8 @@ EC_INLINE int ec_int8_run_joined_2x4(const ec_int8_conv *spec, ec_int8_run run, 
         ec_int8_panels_job job;
         ec_int8_panels_of(&job, spec->result, panel, filters, channels, k_blocks, out, spec->out_pixel);
         job.rest = spec->out_c % 4;
-        job.panels = run.panels, job.in = run.row, job.in_pixel = spec->in_pixel;
+        job.panels = run.panels, job.in = run.row;
+        job.in_pixel = run.row ? spec->in_pixel : ec_int8_is_27(&windows);
         job.windows = run.row ? NULL : &windows, job.next = 2 * windows.apart;
         ec_int8_joined_2x4_panels(&job, spec->result, k_blocks, spec->out_c / 4);
         return 1;

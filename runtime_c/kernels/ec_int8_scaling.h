@@ -32,7 +32,8 @@ EC_INLINE int32_t ec_int8_to_even(int32_t number, int right, int ties)
    `bytes` for each; that of the channel lies `at` a register and a number of bytes, each word `apart` bytes on.  Where
    sums of one channel follow each other, EC_INT8_BESIDES loads it, to `offset` and `spare`, and EC_INT8_REQUANTISE_NEXT is
    for each of them, which writes over `spent`.  EC_INT8_IN_STAGES: that is a product, a shift and a bound, see
-   ec_int8_dsp_results.h. */
+   ec_int8_dsp_results.h.  EC_INT8_RIGHT: the shift of all results of a program, EC_INT8_BITS as text; SSAT does that, too, and no
+   register has it. */
 #define EC_INT8_IN_ASSEMBLY(result) 1
 #define EC_INT8_IN_STAGES
 #define EC_INT8_OFFSET(result) ((result).offset)
@@ -41,10 +42,19 @@ EC_INLINE int32_t ec_int8_to_even(int32_t number, int right, int ties)
 #define EC_INT8_BESIDES(offset, spare, at, apart) ""
 #define EC_INT8_REQUANTISE_NEXT(sum, multiplier, offset, right, spare, spent, at, apart)          \
     EC_INT8_REQUANTISE(sum, multiplier, offset, right, at, apart)
+#ifdef EC_INT8_RIGHT
+#define EC_INT8_TEXT(number) #number
+#define EC_INT8_TEXT_OF(number) EC_INT8_TEXT(number)
+#define EC_INT8_BITS EC_INT8_TEXT_OF(EC_INT8_RIGHT)
+#define EC_INT8_REQUANTISE(sum, multiplier, offset, right, at, apart)                             \
+    "smmla " sum ", " sum ", " multiplier ", " offset "\n"                                        \
+    "ssat " sum ", #8, " sum ", asr #" EC_INT8_BITS "\n"
+#else
 #define EC_INT8_REQUANTISE(sum, multiplier, offset, right, at, apart)                             \
     "smmla " sum ", " sum ", " multiplier ", " offset "\n"                                        \
     "asr " sum ", " sum ", " right "\n"                                                           \
     "ssat " sum ", #8, " sum "\n"
+#endif
 #endif
 
 #ifdef EC_INT8_HELIUM

@@ -77,6 +77,10 @@ static int32_t *in_sets(const layer *of, const int32_t *words, int together)
     for (int o = 0; o < out_c; o++)
         for (int i = 0; i < EC_INT8_WORDS; i++)
             all[(o / together * EC_INT8_WORDS + i) * together + o % together] = words[o * EC_INT8_WORDS + i];
+#ifdef EC_INT8_RIGHT
+    for (int o = 1; o < out_c; o += 2) /* of filters that are joined */
+        all[o / together * EC_INT8_WORDS * together + o % together] = words[(o - 1) * EC_INT8_WORDS] + 256 * words[o * EC_INT8_WORDS];
+#endif
     return all;
 }
 
@@ -84,6 +88,9 @@ static int32_t *in_sets(const layer *of, const int32_t *words, int together)
 static void in_pairs(int in_c, int out_c, int together)
 {
     const int rows = draw(1, 9);
+#ifdef EC_INT8_RIGHT
+    own_shift = draw(0, 1);
+#endif
     const ec_window w = {.in_h = 1, .in_w = rows, .out_h = 1, .out_w = rows, .kernel_h = 1, .kernel_w = 1,
                          .stride_h = 1, .stride_w = 1, .dilation_h = 1, .dilation_w = 1};
     layer l = layer_of(in_c, out_c, 1, w);
@@ -118,6 +125,9 @@ int main(void)
 {
     for (int i = 0; i < 200; i++)
         in_pairs(4 * draw(1, 10), draw(1, 9), i % 2 ? 2 : 4);
+#ifdef EC_INT8_RIGHT
+    own_shift = 0;
+#endif
     for (int i = 0; i < 400; i++) {
         const int c = draw(1, 12);
         ec_window w = window_of(i % 2 ? 3 : 0, 1);

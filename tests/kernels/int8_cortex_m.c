@@ -493,6 +493,8 @@ int main(void)
     for (int i = 0; i < 600; i++) {
         convolution(draw(1, 9), draw(1, 9), window_of(0, 1));
         convolution_joined(draw(1, 9), draw(1, 9), window_of(0, 1));
+        if (i % 8 == 0)
+            convolution_joined(3, draw(2, 9), window_of(3, 0)); /* windows of 27 numbers */
         depthwise_3x3(draw(1, 20), window_of(3, 0));
         depthwise(draw(1, 9), draw(1, 3), window_of(0, 1));
         depthwise(draw(1, 9), draw(1, 3), window_of_column());

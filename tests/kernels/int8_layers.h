@@ -27,9 +27,17 @@ static inline void compare(const int8_t *found, const int8_t *wanted, int n)
     compared += n;
 }
 
+#ifdef EC_INT8_RIGHT
+static int own_shift; /* whether a layer may have one, and which starts sums may have */
+enum { MOST_STARTED = 100000 };
+#define RIGHT (own_shift ? draw(1, 12) : EC_INT8_RIGHT)
+#else
+enum { MOST_STARTED = 1000000000 };
+#define RIGHT draw(1, 22)
+#endif
 static ec_int8_result result_of(void)
 {
-    ec_int8_result result = {.right = draw(1, 22), .low = -128, .high = 127};
+    ec_int8_result result = {.right = RIGHT, .low = -128, .high = 127};
     if (draw(0, 3) == 0) {
         result.low = draw(-128, 127);
         result.high = draw(result.low, 127);
@@ -84,7 +92,7 @@ static layer layer_of(int in_c, int out_c, int groups, ec_window window)
     for (int i = 0; i < out_c * terms; i++)
         l.filters[i] = number(kind - 3);
     for (int i = 0; i < out_c; i++) {
-        l.start[i] = draw(0, 3) ? draw(-100000, 100000) : draw(-1, 1) * 1000000000;
+        l.start[i] = draw(0, 3) ? draw(-100000, 100000) : draw(-1, 1) * MOST_STARTED;
         l.multiplier[i] = multiplier_of(l.spec.result, terms);
     }
     return l;

@@ -20,11 +20,13 @@ PROGRAMS = {"int8": PROGRAM, "float32": REAL}  # by what results are
 of_each = pytest.mark.parametrize("program", PROGRAMS.values(), ids=PROGRAMS)
 TWO = HERE / "int8_2x2.c"
 # What sums are scaled by, and how the program is told of it.
-SCALINGS: dict[str, tuple[str, ...]] = {
-    "ec_int8_scaling": (),
-    "ec_int8_scaling_offsets": (),
-    "ec_int8_scaling_ties": (),
-    "ec_int8_scaling_twice": ("-DIN_SHIFTS=1",),
+SCALINGS: dict[str, tuple[str, tuple[str, ...]]] = {
+    "fixed": ("ec_int8_scaling", ()),
+    "shifted by 6": ("ec_int8_scaling", ("-DEC_INT8_RIGHT=6",)),
+    "shifted by 11": ("ec_int8_scaling", ("-DEC_INT8_RIGHT=11",)),
+    "offsets": ("ec_int8_scaling_offsets", ()),
+    "ties": ("ec_int8_scaling_ties", ()),
+    "twice": ("ec_int8_scaling_twice", ("-DIN_SHIFTS=1",)),
 }
 STRICT = ("-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Werror", *include_flags())
 ARM = "arm-linux-gnueabihf-gcc"
@@ -88,8 +90,9 @@ def test_loops_in_assembly_with_each_scaling(
         pytest.skip(f"{ARM} or qemu-arm is not installed")
     instead, binary = tmp_path / "instead", tmp_path / "two"
     instead.mkdir()
-    shutil.copy(find(f"{scaling}.h"), instead / "ec_int8_scaling.h")
-    compiler = (ARM, "-O1", "-mthumb", "-static", *SCALINGS[scaling], *order)
+    header, told = SCALINGS[scaling]
+    shutil.copy(find(f"{header}.h"), instead / "ec_int8_scaling.h")
+    compiler = (ARM, "-O1", "-mthumb", "-static", *told, *order)
     command = [*compiler, f"-I{instead}", *STRICT, str(TWO), "-o", str(binary)]
     subprocess.run(command, check=True)
     judge(["qemu-arm", "-cpu", "cortex-a15", str(binary)], least=10_000)

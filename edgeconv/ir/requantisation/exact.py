@@ -29,6 +29,7 @@ Reals = npt.NDArray[np.float64]
 Truths = npt.NDArray[np.bool_]
 _EXACT = 2.0**27  # with 24 bits behind the point a difference of two is exact in float64
 # Beyond so many ulps a float64 quotient cannot have crossed an integer: four roundings make it.
+MOST_RIGHT = 22  # bits: an offset has eight before the point
 _ULPS = 16 * float(np.finfo(np.float64).eps)
 
 
@@ -40,7 +41,8 @@ class Sums:
     float64.  ``least`` and ``most``, one per channel: between which sums lie, whatever the input.
     ``spacing``, ``zero``: scale, of all channels or one per channel, and zero point of the result,
     exact in float64; ``low`` and ``high``: its bounds, those of an activation included.  ``away``:
-    ties go away from 0 instead of to the even number.
+    ties go away from 0 instead of to the even number.  ``right``: by so many bits at most are words
+    of them shifted (`forms.Fixed`).
     """
 
     unit: Reals
@@ -52,6 +54,7 @@ class Sums:
     low: int
     high: int
     away: bool = False
+    right: int = MOST_RIGHT
 
     @property
     def spacings(self) -> Reals:

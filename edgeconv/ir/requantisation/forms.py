@@ -14,21 +14,31 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from edgeconv.ir.requantisation.exact import Integers, Reals, Sums, results, thresholds
+from edgeconv.ir.requantisation.exact import (
+    MOST_RIGHT,
+    Integers,
+    Reals,
+    Sums,
+    results,
+    thresholds,
+)
 
 Words = npt.NDArray[np.int32]
 Floats = npt.NDArray[np.float32]
 Truths = npt.NDArray[np.bool_]
 _LARGEST = 2**31 - 1
 _WIDEST = 2**62  # beyond all that points ask for
-_MOST_RIGHT = 22  # an offset has eight bits before the point
 # Multipliers tried, beside the nearest one.
 _NEAR = (0, *(sign * 2**bit for bit in range(7) for sign in (1, -1)))
+
+
+_AROUND = 129
 
 
 class Form(Protocol):
@@ -128,7 +138,7 @@ def fixed(sums: Sums) -> Fixed | None:
     There is none where a bias needs a fraction of a unit, and where scales differ too much.
     """
     points, scale = Points.of(sums), sums.unit / sums.spacing
-    right = most_right(scale)
+    right = min(most_right(scale), sums.right)
     if right < 1:
         return None
     offset = (sums.zero << right) + (1 << (right - 1))
@@ -138,7 +148,10 @@ def fixed(sums: Sums) -> Fixed | None:
     highest = _LARGEST - np.maximum(sums.most, 0)
     start, multiplier = np.zeros_like(sums.least), np.ones_like(sums.least)
     missing, single = np.ones(len(scale), np.bool_), sums.least == sums.most
-    for tried in multipliers(scale, right, single):
+    tries = multipliers(scale, right, single)
+    if right == sums.right:  # which may be too few for others: all around the nearest
+        tries = chain(tries, nearby(scale, right))
+    for tried in tries:
         if not missing.any():
             break
         at = (
@@ -154,9 +167,17 @@ def fixed(sums: Sums) -> Fixed | None:
     return form if not missing.any() and points.hold(form).all() else None
 
 
+def nearby(scale: Reals, right: int) -> Iterator[Integers]:
+    """All multipliers around the nearest one."""
+    nearest = np.rint(np.ldexp(scale, 32 + right)).astype(np.int64)
+    for near in range(1, _AROUND):
+        for each in (near, -near):
+            yield np.clip(nearest + each, 1, _LARGEST)
+
+
 def most_right(scale: Reals) -> int:
     """The largest shift to the right with which the largest multiplier is below 2^31."""
-    return min(_MOST_RIGHT, -1 - int(np.frexp(scale.max(initial=0))[1]))
+    return min(MOST_RIGHT, -1 - int(np.frexp(scale.max(initial=0))[1]))
 
 
 def multipliers(scale: Reals, right: int, single: Truths | bool = False) -> Iterator[Integers]:

@@ -12,7 +12,7 @@ from edgeconv.ir.layout import CHANNELS_LAST, ROW_MAJOR, Layout, Order, Shape
 from edgeconv.ir.step import Divides
 from edgeconv.ir.winograd_form import Nested
 from edgeconv.kernels.algorithms.real_sums import real_sums_of
-from edgeconv.kernels.algorithms.scaling import scaling_of
+from edgeconv.kernels.algorithms.scaling import scaling_of_layer
 from edgeconv.kernels.algorithms.sums import NO_FACTS, Facts, facts_of, form_of, two_fit
 from edgeconv.kernels.algorithms.wide_sums import wide_sums_of
 from edgeconv.kernels.algorithms.widening import is_asymmetric
@@ -304,7 +304,7 @@ def computed(problem: ConvProblem, node: Node, graph: Graph, *, whole: bool = Tr
         typed,
         integers=out_as.affine and added,
         whole_sums=True,
-        sum_facts=replace(facts_of(node, graph), scaling=scaling_of(graph)),
+        sum_facts=replace(facts_of(node, graph), scaling=scaling_of_layer(node, graph)),
         two_fit=two_fit(node, graph),
     )
 

@@ -17,9 +17,11 @@ from edgeconv.ir.activation import Activation
 from edgeconv.ir.encoding import INT8, Encoding
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.requantisation import ARITHMETICS, EXACT, Form, Sums
+from edgeconv.ir.requantisation.scalings import right_of
 from edgeconv.kernels.algorithms.sums import (
     are_scales,
     bounds_in,
+    form_shifted,
     pair_of,
     rounded_to,
 )
@@ -49,7 +51,9 @@ def form_of_product(node: Node, graph: Graph) -> Form | None:
         return None
     a, b = (graph[name].storage for name in node.inputs)
     depth, before = depth_of(node, graph), node.epilogue.before
-    return _form(graph.requantise, a, b, y, before, depth) if are_scales(y.scale) else None
+    if not are_scales(y.scale):
+        return None
+    return _form(graph.requantise, right_of(graph.scaling), a, b, y, before, depth)
 
 
 def unit_of_product(node: Node, graph: Graph) -> float | None:
@@ -75,18 +79,24 @@ def _is_whole(node: Node, graph: Graph) -> bool:
 
 @lru_cache(maxsize=4096)
 def _form(
-    arithmetic: str, a: Encoding, b: Encoding, y: Encoding, before: Activation, depth: int
+    arithmetic: str,
+    right: int,
+    a: Encoding,
+    b: Encoding,
+    y: Encoding,
+    before: Activation,
+    depth: int,
 ) -> Form | None:
-    says = ARITHMETICS[arithmetic]
     ends = np.outer(
         [each - a.zero[0] for each in (a.low, a.high)],
         [each - b.zero[0] for each in (b.low, b.high)],
     )
     least, most = (np.array([depth * bound], np.int64) for bound in (ends.min(), ends.max()))
-    unit = says.unit(a.scale[0], np.array(b.scale, np.float64), True)
+    unit = ARITHMETICS[arithmetic].unit(a.scale[0], np.array(b.scale, np.float64), True)
     low, high = bounds_in(before, y)
     nothing = np.zeros(1)
-    found = says.sums(Sums(unit, nothing, least, most, y.scale[0], y.zero[0], low, high))
+    sums = Sums(unit, nothing, least, most, y.scale[0], y.zero[0], low, high)
+    found = form_shifted(sums, arithmetic, right)
     if found is None or _MOST * depth + abs(int(found.start[0])) > _LARGEST:
         return None
     return found

@@ -26,15 +26,18 @@ from edgeconv.ir.grids import integers_for, last_activation
 from edgeconv.ir.requantisation import ARITHMETICS, Form, PerChannel, Sums
 from edgeconv.ir.requantisation.double_rounding import Twice
 from edgeconv.ir.requantisation.exact_reals import in_units
+from edgeconv.ir.requantisation.forms import Fixed, fixed
 from edgeconv.ir.requantisation.pair import Affine, PairSum
+from edgeconv.ir.requantisation.scalings import right_of
 
 Integers = npt.NDArray[np.int64]
 _LARGEST = 2**31 - 1
+_LARGEST_FILTER = 2**15 - 1  # in a word of 16 bits
 _MOST_JOINED = 2**23 - 1  # of a sum that is 256 times as large in 32 bits
 _NONE_SPARE = -1  # a sum is not to be shifted
 _MOST_RIGHT = 31  # bits that a word can be shifted by
 _MOST = 4096  # layers whose forms are kept, with the constants they were made from
-_known: dict[Hashable, tuple[object, Form | None, Facts]] = {}
+_known: dict[Hashable, tuple[object, Form | None, Facts, Larger | None]] = {}
 
 
 def multiples(node: Node, graph: Graph) -> Integers:
@@ -95,6 +98,26 @@ class Facts:
 NO_FACTS = Facts()
 
 
+@dataclass(frozen=True, slots=True)
+class Larger:
+    """The ``form`` of a depthwise layer's sums that are 2^``bits`` as large, as its filters are: in
+    words of 16 bits these have bits to spare."""
+
+    form: Fixed
+    bits: int
+
+
+def is_depthwise(node: Node, graph: Graph) -> bool:
+    """Whether every channel of the input has filters of its own."""
+    return node.attrs.get("groups", 1) > 1 and graph[node.inputs[1]].shape[1] == 1
+
+
+def larger_of(node: Node, graph: Graph) -> Larger | None:
+    """How the sums of a depthwise layer become results by a shift of as many bits as those of all
+    of ``graph`` are shifted by; None where that is not stated, or there is no such form."""
+    return _found(node, graph)[2]
+
+
 def form_of(node: Node, graph: Graph) -> Form | None:
     """How the sums of a Conv or Dense node become its result; None where it is not as above, or no
     form is proven.  ``start`` has the zero point of the input in it: padding counts as that."""
@@ -106,23 +129,35 @@ def facts_of(node: Node, graph: Graph) -> Facts:
     return _found(node, graph)[1]
 
 
-def _found(node: Node, graph: Graph) -> tuple[Form | None, Facts]:
-    """Both of these; without a form nothing is looked at."""
+def _found(node: Node, graph: Graph) -> tuple[Form | None, Facts, Larger | None]:
+    """All of these; without a form nothing is looked at."""
     x, y = graph[node.inputs[0]].storage, rounded_to(node, graph)
     stored = node.storage
     if y is None or y.element != INT8 or not _is_whole(x, stored):
-        return None, NO_FACTS
+        return None, NO_FACTS, None
     if not node.epilogue.is_only_before and pair_of(node, graph) is None:
-        return None, NO_FACTS
+        return None, NO_FACTS, None
     constants = tuple(graph[name].data for name in node.inputs[1:] if name)
     given = stored, node.attrs.get(CHANNEL_SCALES)
-    key = (*map(id, constants), *given, x, y, node.epilogue.before, graph.requantise, node.op)
+    right = right_of(graph.scaling)
+    key = (
+        *map(id, constants),
+        *given,
+        x,
+        y,
+        node.epilogue.before,
+        graph.requantise,
+        node.op,
+        right,
+    )
     if key not in _known:
         if len(_known) >= _MOST:
             _known.clear()
         finite = all(data is None or np.isfinite(data).all() for data in constants)
         form = _form(node, graph, y) if finite and are_scales(y.scale) else None
-        _known[key] = constants, form, _facts(node, graph, form) if form else NO_FACTS
+        facts = _facts(node, graph, form) if form else NO_FACTS
+        larger = _larger(node, graph, y, form, right) if form and right else None
+        _known[key] = constants, form, facts, larger
     return _known[key][1:]
 
 
@@ -251,14 +286,47 @@ def sums_in(node: Node, graph: Graph, y: Encoding) -> tuple[Sums, Integers, Inte
     return sums, whole, w
 
 
+def form_shifted(sums: Sums, arithmetic: str, right: int) -> Form | None:
+    """The form of ``sums``, shifted by ``right`` bits at most unless there is none such, or that is
+    0."""
+    says = ARITHMETICS[arithmetic].sums
+    found = says(replace(sums, right=right)) if right else None
+    return found if isinstance(found, Fixed) else says(sums)
+
+
 def _form(node: Node, graph: Graph, y: Encoding) -> Form | None:
     sums, whole, w = sums_in(node, graph, y)
-    found = ARITHMETICS[graph.requantise].sums(sums)
+    found = form_shifted(sums, graph.requantise, right_of(graph.scaling))
     if found is None:
         return None
-    start = found.start + whole
+    return _started(found, found.start + whole, node, graph, w)
+
+
+def _larger(node: Node, graph: Graph, y: Encoding, form: Form, right: int) -> Larger | None:
+    """`larger_of` a node that has a ``form``."""
+    bits = right - form.right
+    if not isinstance(form, Fixed) or bits < 0 or not is_depthwise(node, graph):
+        return None
+    sums, whole, w = sums_in(node, graph, y)
+    most = int(np.abs(w).max(initial=0)) << bits
+    if most > _LARGEST_FILTER or filter_zeros(node, graph).any():
+        return None
+    least, most = sums.least << bits, sums.most << bits
+    found = fixed(
+        replace(sums, unit=np.ldexp(sums.unit, -bits), least=least, most=most, right=right)
+    )
+    if found is None or found.right != right:
+        return None
+    started = _started(found, found.start + (whole << bits), node, graph, w << bits)
+    return Larger(started, bits) if isinstance(started, Fixed) else None
+
+
+def _started(found: Form, start: Integers, node: Node, graph: Graph, w: Integers) -> Form | None:
+    """``found`` with that ``start``; None where a sum with the filters ``w``, or a part of it,
+    leaves 32 bits."""
     low = graph[node.inputs[0]].storage.low
-    parts = _reach(start, stored_filters(node, graph).reshape(w.shape), low)
-    parts -= np.abs(filter_zeros(node, graph)) * w.shape[1] * low
+    zeros = filter_zeros(node, graph)
+    parts = _reach(start, w + zeros[:, None], low)
+    parts -= np.abs(zeros) * w.shape[1] * low
     fits = bool((np.maximum(parts, _reach(start, w, low)) <= _LARGEST).all())
     return replace(found, start=start.astype(np.int32)) if fits else None

@@ -22,7 +22,7 @@ from edgeconv.kernels.algorithms import algorithms as known
 from edgeconv.kernels.algorithms import applicable
 from edgeconv.kernels.algorithms.base import Algorithm
 from edgeconv.kernels.algorithms.product_sums import PRODUCT
-from edgeconv.kernels.algorithms.scaling import common_scaling
+from edgeconv.kernels.algorithms.scaling import common_scaling, with_shift
 from edgeconv.kernels.algorithms.widening import widened
 from edgeconv.kernels.float16 import lowered as kernel_call
 from edgeconv.kernels.ops.attention import ATTENTION
@@ -182,6 +182,7 @@ def select(
     stored = _force_algorithms(store_tensors(stored, target, outputs), by_integers, target)
     stored = with_float16(stored, target, float16)
     limited = _requested(stored, workspace or {}, described or {}, truncate=truncate)
+    limited = with_shift(limited, free, target)
     ports = free_ports(limited) if any_layout else frozenset[str]()
 
     def assigned(graph: Graph) -> tuple[Graph, Search]:
@@ -192,7 +193,9 @@ def select(
     check(decided, "choose")
     layers = tuple(lowered(node, decided, target) for node in decided.nodes)
     scaling = common_scaling(layers)
-    if any(layer.scaling not in ("", scaling) for layer in layers):
+    if any(layer.scaling not in ("", scaling) for layer in layers) or (
+        scaling and decided.scaling not in ("", scaling)
+    ):
         decided = replace(decided, scaling=scaling)
         layers = tuple(lowered(node, decided, target) for node in decided.nodes)
     made = Choice(

@@ -68,8 +68,8 @@ class Depthwise2x2:
 
     def cycles(self, target: Target) -> float:
         """The cycles of an image."""
-        core = cycles_2x2_of(target)
         facts = self.problem.sum_facts
+        core = cycles_2x2_of(target, facts.scaling)
         more = besides_of(target, facts.scaling).six
         more += besides_of(target, "", bounded=facts.bounded).four
         own = -(-self.problem.out_c // FOUR) * self._of_four(core, more)

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from edgeconv.ir.choice import Arg, ArgKind, Blob, Layer, Param
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.requantisation import Form
+from edgeconv.ir.requantisation.scalings import right_of
 from edgeconv.ir.step import Divides
 from edgeconv.kernels.algorithms.candidate import ConvCandidate
 from edgeconv.kernels.algorithms.integer.candidate import ROWS, IntegerPlan, rows_of
@@ -46,7 +47,7 @@ from edgeconv.kernels.algorithms.integer.packing import (
 from edgeconv.kernels.algorithms.packing import filters_blob
 from edgeconv.kernels.algorithms.problem import ConvProblem
 from edgeconv.kernels.algorithms.scaling import scaled_form, scaling_of
-from edgeconv.kernels.algorithms.sums import filter_zeros, multiples, pair_of
+from edgeconv.kernels.algorithms.sums import filter_zeros, larger_of, multiples, pair_of
 from edgeconv.kernels.algorithms.widening import is_asymmetric
 from edgeconv.kernels.lowering.calls import (
     input_arg,
@@ -67,7 +68,12 @@ def lower(candidate: ConvCandidate[IntegerPlan], node: Node, graph: Graph, targe
     if candidate.plan.kernel.is_dense:
         return _lower_rows(candidate, node, graph)
     problem, form = candidate.problem, scaled_form(node, graph)
-    blobs = _constants(candidate.plan, node, graph, form)
+    bits = 0
+    if candidate.plan.kernel.is_depthwise and right_of(scaling_of(graph)):
+        larger = larger_of(node, graph)
+        assert larger is not None, node.name
+        form, bits = larger.form, larger.bits
+    blobs = _constants(candidate.plan, node, graph, form, bits)
     params: dict[str, Param] = {
         "images": problem.batch,
         **problem.window,
@@ -105,7 +111,8 @@ def _lower_rows(candidate: ConvCandidate[IntegerPlan], node: Node, graph: Graph)
     problem, form = candidate.problem, scaled_form(node, graph)
     by_1x4 = partial(filters_in_k_blocks, together=FOUR, join=candidate.plan.kernel.joined)
     filters = (filters_in_sixteens if candidate.plan.kernel.helium else by_1x4)(node, graph)
-    blobs = (filters, _channels(form, FOUR, by_sum=by_sum_of(node, graph)))
+    join = candidate.plan.kernel.joined and bool(right_of(scaling_of(graph)))
+    blobs = (filters, _channels(form, FOUR, by_sum=by_sum_of(node, graph), join=join))
     params: dict[str, Param] = {
         "rows": rows_of(problem),
         "width": problem.out_size[2],
@@ -172,10 +179,13 @@ def by_sum_of(node: Node, graph: Graph) -> Integers | None:
     return -filter_zeros(node, graph) if is_asymmetric(node.storage) else None
 
 
-def _constants(plan: IntegerPlan, node: Node, graph: Graph, form: Form) -> tuple[Blob, ...]:
-    """Filters and channels' words of a convolution."""
+def _constants(
+    plan: IntegerPlan, node: Node, graph: Graph, form: Form, bits: int
+) -> tuple[Blob, ...]:
+    """Filters and channels' words of a convolution; ``bits`` as in
+    `Larger`."""
     if plan.kernel.is_depthwise:
-        return (_depthwise(plan, node, graph, form),)
+        return (_depthwise(plan, node, graph, form, bits),)
     groups = node.attrs.get("groups", 1)
     if plan.kernel.helium:
         words = _channels(form, FOUR, groups, by_sum_of(node, graph))
@@ -184,7 +194,8 @@ def _constants(plan: IntegerPlan, node: Node, graph: Graph, form: Form) -> tuple
     filters = filters_in_k_blocks(
         node, graph, plan.kernel.filters, groups, in_panel=True, join=join, beyond=beyond
     )
-    return filters, _channels(form, plan.kernel.filters, groups)
+    join = join and bool(right_of(scaling_of(graph)))
+    return filters, _channels(form, plan.kernel.filters, groups, join=join)
 
 
 def unscaled_depthwise(nine: bool, node: Node, graph: Graph) -> Blob:
@@ -201,9 +212,9 @@ def _depthwise_filters(node: Node, graph: Graph) -> Integers:
     return filters.reshape(*filters.shape[:2], -1, filters.shape[-1])
 
 
-def _depthwise(plan: IntegerPlan, node: Node, graph: Graph, form: Form) -> Blob:
-    """Words and filters of every few channels."""
-    filters = _depthwise_filters(node, graph)
+def _depthwise(plan: IntegerPlan, node: Node, graph: Graph, form: Form, bits: int) -> Blob:
+    """Words and filters of every few channels, these 2^bits as large as they are."""
+    filters = _depthwise_filters(node, graph) << bits
     each = len(form.words)
     if plan.kernel.helium:
         wide = is_asymmetric(node.storage)
@@ -321,10 +332,17 @@ def filters_in_sixteens(node: Node, graph: Graph, groups: int = 1) -> Blob:
     )
 
 
-def _channels(form: Form, together: int, groups: int = 1, by_sum: Integers | None = None) -> Blob:
+def _channels(
+    form: Form,
+    together: int,
+    groups: int = 1,
+    by_sum: Integers | None = None,
+    *,
+    join: bool = False,
+) -> Blob:
     each = len(form.words) + (by_sum is not None)
     count = each * groups * padded(len(form.start) // groups, together)
-    return _words(count, lambda: channel_words(form, together, groups, by_sum))
+    return _words(count, lambda: channel_words(form, together, groups, by_sum, join=join))
 
 
 def _words(elements: int, pack: Callable[[], npt.NDArray[np.int32]]) -> Blob:

@@ -75,15 +75,23 @@ def in_k_blocks(weights: Floats, together: int, behind: Floats | None = None) ->
 
 
 def channel_words(
-    form: Worded, together: int, groups: int = 1, by_sum: npt.NDArray[np.int64] | None = None
+    form: Worded,
+    together: int,
+    groups: int = 1,
+    by_sum: npt.NDArray[np.int64] | None = None,
+    *,
+    join: bool = False,
 ) -> Words:
     """Constants: for every ``together`` channels of a group the starts, then the multipliers, then
     what else the form has; behind those of a group what is ``by_sum`` of the inputs, one word per
-    channel, if anything.  Zeros fill up."""
+    channel, if anything.  Zeros fill up.  ``join``: of the second of two channels 256 times its
+    start and that of the first, in 32 bits."""
     each = len(form.words)
-    words = np.stack(form.words).reshape(each, groups, -1)
+    words = np.stack(form.words).astype(np.int64).reshape(each, groups, -1)
     missing = -words.shape[2] % together
     whole = np.pad(words, ((0, 0), (0, 0), (0, missing)))
+    if join:
+        whole[0, :, 1::2] = whole[0, :, ::2] + 256 * whole[0, :, 1::2]
     own = whole.reshape(each, -1, together).transpose(1, 0, 2).reshape(groups, -1)
     if by_sum is not None:
         behind = np.pad(by_sum.reshape(groups, -1), ((0, 0), (0, missing)))

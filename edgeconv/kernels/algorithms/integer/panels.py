@@ -57,7 +57,10 @@ def kernel_of(problem: ConvProblem, target: Target) -> IntegerKernel:
     if DSP not in target.features or problem.out_size[2] == PIXELS:
         return CONVOLVE_JOINED
     k_blocks = panel_k_blocks(problem, problem.in_c * math.prod(problem.kernel))
-    core, ways = cycles_of(target), (CONVOLVE_JOINED_2X4, CONVOLVE_JOINED)
+    core, ways = (
+        cycles_of(target, problem.sum_facts.scaling),
+        (CONVOLVE_JOINED_2X4, CONVOLVE_JOINED),
+    )
     return min(ways, key=lambda way: panel_cycles(problem, core, way, k_blocks) / way.pixels)
 
 
@@ -107,6 +110,7 @@ def packing_cycles(
     run, in_runs = core.run, _in_runs(problem, kernel, apart=apart)
     if run is not None and in_runs:
         panel = run.panel + height * (run.row + beyond * run.number)
+        panel = run.of_27 if _are_27(problem) else panel
         alone = replace(among or windows, three=0.0, three_row=0.0, three_beyond=0.0)
         around = in_runs * (panel / kernel.pixels + run.call / problem.out_size[2])
         if in_runs < 1:
@@ -179,6 +183,11 @@ def _in_runs(problem: ConvProblem, kernel: IntegerKernel, *, apart: bool) -> flo
     rows, columns = (_are_inside(problem, axis) for axis in (1, 2))
     together = int(columns.sum()) // kernel.pixels * kernel.pixels
     return float(rows.mean()) * together / len(columns)
+
+
+def _are_27(problem: ConvProblem) -> bool:
+    """Windows have three rows of nine numbers: ec_int8_is_27 of ec_int8_dsp_tile.h."""
+    return problem.kernel[1] == 3 and problem.kernel[2] * problem.in_c == 9
 
 
 def _is_copied(problem: ConvProblem) -> bool:

@@ -10,7 +10,7 @@ from dataclasses import replace
 from edgeconv.ir.candidate import REAL, Candidate
 from edgeconv.ir.choice import Arg, ArgKind, Layer, Number, Param
 from edgeconv.ir.graph import Graph, Node
-from edgeconv.ir.requantisation.scalings import WORDS
+from edgeconv.ir.requantisation.scalings import words_of
 from edgeconv.kernels.algorithms.candidate import ConvCandidate
 from edgeconv.kernels.algorithms.integer import candidate as whole
 from edgeconv.kernels.algorithms.integer.cycles import pack_cycles
@@ -107,7 +107,7 @@ def _params(
         form = scaled_form(node, graph)
         words = [int(each[0]) for each in form.words]
         params |= {
-            "words": WORDS[scaling_of(graph)],
+            "words": words_of(scaling_of(graph)),
             "start": words[0],
             "scaling": tuple(words[1:]),
             "result": (form.offset, form.right, form.low, form.high),

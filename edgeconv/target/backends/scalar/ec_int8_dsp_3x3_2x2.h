@@ -112,7 +112,11 @@ typedef struct ec_int8_3x3_2x2_job {
     EC_INT8_2X2_LEFT("r6", "r7")                                                                  \
     "ldrd r8, r9, [r0], #-32\n"                                                                   \
     EC_INT8_2X2_RIGHT("r6", "r7")
+#ifdef EC_INT8_RIGHT
+#define EC_INT8_2X2_SCALING "ldrd r8, r9, [sp, #4]\n"
+#else
 #define EC_INT8_2X2_SCALING "ldm sp, {r1, r8, r9}\n"
+#endif
 #endif
 /* Registers that this writes over where a channel has so many words. */
 #define EC_INT8_2X2_WITH_TIES(instruction) ".if " EC_INT8_BEYOND " > 1\n" instruction " r0, r7, [sp, #56]\n.endif\n"

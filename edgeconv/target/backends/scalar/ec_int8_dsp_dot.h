@@ -26,12 +26,14 @@ typedef struct ec_int8_dot_job {
     "sxtb16 r11, r11\n"                                                                           \
     EC_INT8_DOT("r2", "r6") EC_INT8_DOT("r3", "r7") EC_INT8_DOT("r4", "r8") EC_INT8_DOT("r5", "r9")
 /* Four results of sums in r2 to r5, by multipliers in r6 to r9, offset r10 and shift r11: to the output, on to the next
-   channels at r0, which become r12, and back to 1 where there are any. */
+   channels at r0, which become r12, and back to 1 where there are any.  EC_INT8_DOT_STORE: of results. */
 #define EC_INT8_DOT_RESULTS                                                                        \
     EC_INT8_REQUANTISE("r2", "r6", "r10", "r11", "r0, #0-16*" EC_INT8_BEYOND, "16")                \
     EC_INT8_REQUANTISE("r3", "r7", "r10", "r11", "r0, #4-16*" EC_INT8_BEYOND, "16")                \
     EC_INT8_REQUANTISE("r4", "r8", "r10", "r11", "r0, #8-16*" EC_INT8_BEYOND, "16")                \
     EC_INT8_REQUANTISE("r5", "r9", "r10", "r11", "r0, #12-16*" EC_INT8_BEYOND, "16")               \
+    EC_INT8_DOT_STORE
+#define EC_INT8_DOT_STORE                                                                          \
     "ldr r10, [sp, #12]\n"                                                                         \
     "ldr lr, [sp, #28]\n"                                                                          \
     "strb r3, [lr, #1]\n"                                                                          \

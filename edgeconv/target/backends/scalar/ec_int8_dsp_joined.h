@@ -62,46 +62,90 @@
 #endif
 enum { EC_INT8_JOINED_K_BLOCK_BYTES = 22 * 4, EC_INT8_JOINED_K_BLOCKS = 4 };
 
+/* Sums in r2 to r7 become results, and what they start with: see EC_INT8_JOINED_2X4_RESULTS. */
+#ifdef EC_INT8_RIGHT
+#define EC_INT8_JOINED_RESULTS                                                                    \
+    "ldr lr, [sp, #8]\n"                                                                          \
+    "ldr r10, [sp, #24]\n"                                                                        \
+    "ldr r11, [sp, #28]\n"                                                                        \
+    "ldr r8, [lr, #8]\n"                                                                          \
+    "ldr r9, [lr, #12]\n"                                                                         \
+    "sub r5, r5, r2\n"                                                                            \
+    "sub r6, r6, r3\n"                                                                            \
+    "sub r7, r7, r4\n"                                                                            \
+    "add lr, lr, #16\n"                                                                           \
+    "str lr, [sp, #8]\n"                                                                          \
+    "tst r11, #255\n"                                                                             \
+    "bne 10f\n"                                                                                   \
+    EC_INT8_THREE_SHIFTED("r2", "r3", "r4", "r8", "r10", EC_INT8_BITS)                            \
+    EC_INT8_THREE_SHIFTED("r5", "r6", "r7", "r9", "r11", "8+" EC_INT8_BITS)                       \
+    "11:\n"
+#define EC_INT8_JOINED_OWN_SHIFT                                                                  \
+    "10:\n"                                                                                       \
+    "asr r5, r5, #8\n"                                                                            \
+    "asr r6, r6, #8\n"                                                                            \
+    "asr r7, r7, #8\n"                                                                            \
+    EC_INT8_SHIFTED_BY("r2", "r8", "r10", "r11")                                                  \
+    EC_INT8_SHIFTED_BY("r3", "r8", "r10", "r11")                                                  \
+    EC_INT8_SHIFTED_BY("r4", "r8", "r10", "r11")                                                  \
+    EC_INT8_SHIFTED_BY("r5", "r9", "r10", "r11")                                                  \
+    EC_INT8_SHIFTED_BY("r6", "r9", "r10", "r11")                                                  \
+    EC_INT8_SHIFTED_BY("r7", "r9", "r10", "r11")                                                  \
+    "b 11b\n"
+#define EC_INT8_JOINED_STARTS                                                                     \
+    "ldr r5, [lr, #4]\n"                                                                          \
+    "mov r3, r2\n"                                                                                \
+    "mov r4, r2\n"                                                                                \
+    "mov r6, r5\n"                                                                                \
+    "mov r7, r5\n"
+#else
+#define EC_INT8_JOINED_RESULTS                                                                    \
+    "ldr lr, [sp, #8]\n"                                                                          \
+    "ldr r10, [sp, #24]\n"                                                                        \
+    "ldr r11, [sp, #28]\n"                                                                        \
+    "ldr r0, [lr, #4]\n" /* start of the second, and both multipliers */                          \
+    "ldr r8, [lr, #8]\n"                                                                          \
+    "ldr r9, [lr, #12]\n"                                                                         \
+    "sub r5, r5, r2\n"                                                                            \
+    "sub r6, r6, r3\n"                                                                            \
+    "sub r7, r7, r4\n"                                                                            \
+    "add lr, lr, #16\n"                                                                           \
+    EC_INT8_SKIP("lr", "#8")                                                                      \
+    "add r5, r0, r5, asr #8\n"                                                                    \
+    "add r6, r0, r6, asr #8\n"                                                                    \
+    "add r7, r0, r7, asr #8\n"                                                                    \
+    "str lr, [sp, #8]\n"                                                                          \
+    EC_INT8_BESIDES("r10", "r12", "lr, #-8*" EC_INT8_BEYOND, "8")                                 \
+    EC_INT8_THREE_OF_ONE("r2", "r3", "r4", "r8", "0")                                             \
+    EC_INT8_BESIDES("r10", "r12", "lr, #4-8*" EC_INT8_BEYOND, "8")                                \
+    EC_INT8_THREE_OF_ONE("r5", "r6", "r7", "r9", "4")
+#define EC_INT8_JOINED_OWN_SHIFT ""
+#define EC_INT8_JOINED_STARTS                                                                     \
+    "mov r3, r2\n"                                                                                \
+    "mov r4, r2\n"                                                                                \
+    "mov r5, r2\n"                                                                                \
+    "mov r6, r2\n"                                                                                \
+    "mov r7, r2\n"
+#endif
+
 /* See ec_int8_joined. */
 EC_NAKED void ec_int8_joined_dsp(const ec_int8_panels_job *job __attribute__((unused)))
 {
     __asm__ volatile(
         EC_INT8_PANELS_ENTER
         "4:\n" /* a panel */
-        EC_INT8_PANELS_PACK(EC_INT8_PACK_3)
+        EC_INT8_PANELS_PACK(EC_INT8_PACK_3, EC_INT8_PACK_3_OF_27)
         "1:\n" /* two filters */
-        "ldr r2, [lr]\n"
         "ldr r0, [sp]\n"
-        "mov r3, r2\n"
-        "mov r4, r2\n"
-        "mov r5, r2\n"
-        "mov r6, r2\n"
-        "mov r7, r2\n"
+        "ldr r2, [lr]\n"
+        EC_INT8_JOINED_STARTS
         EC_INT8_JOINED_ENTER
         ".balign 4\n"
         "2:\n"
         EC_INT8_JOINED_K_BLOCK("0") EC_INT8_JOINED_K_BLOCK("1") EC_INT8_JOINED_K_BLOCK("2") EC_INT8_JOINED_K_BLOCK("3")
         EC_INT8_JOINED_NEXT
         "bne 2b\n"
-        "ldr lr, [sp, #8]\n"
-        "ldr r10, [sp, #24]\n"
-        "ldr r11, [sp, #28]\n"
-        "ldr r0, [lr, #4]\n" /* start of the second, and both multipliers */
-        "ldr r8, [lr, #8]\n"
-        "ldr r9, [lr, #12]\n"
-        "sub r5, r5, r2\n"
-        "sub r6, r6, r3\n"
-        "sub r7, r7, r4\n"
-        "add lr, lr, #16\n"
-        EC_INT8_SKIP("lr", "#8")
-        "add r5, r0, r5, asr #8\n"
-        "add r6, r0, r6, asr #8\n"
-        "add r7, r0, r7, asr #8\n"
-        "str lr, [sp, #8]\n"
-        EC_INT8_BESIDES("r10", "r12", "lr, #-8*" EC_INT8_BEYOND, "8")
-        EC_INT8_THREE_OF_ONE("r2", "r3", "r4", "r8", "0")
-        EC_INT8_BESIDES("r10", "r12", "lr, #4-8*" EC_INT8_BEYOND, "8")
-        EC_INT8_THREE_OF_ONE("r5", "r6", "r7", "r9", "4")
+        EC_INT8_JOINED_RESULTS
         "ldr r12, [sp, #16]\n"
         "ldr r0, [sp, #20]\n"
         "ldr r8, [sp, #12]\n"
@@ -114,7 +158,8 @@ EC_NAKED void ec_int8_joined_dsp(const ec_int8_panels_job *job __attribute__((un
         "str r12, [sp, #16]\n"
         "cmp lr, r8\n"
         "bne 1b\n"
-        EC_INT8_PANELS_LEAVE("add r1, r1, r3\n" "add r1, r1, r3, lsl #1\n"));
+        EC_INT8_PANELS_LEAVE("add r1, r1, r3\n" "add r1, r1, r3, lsl #1\n")
+        EC_INT8_JOINED_OWN_SHIFT);
 }
 
 #endif

@@ -28,35 +28,113 @@
     EC_INT8_JOINED_2X4_HALF("20", "12")
 enum { EC_INT8_JOINED_2X4_BYTES = 28 * 4, EC_INT8_JOINED_2X4_K_BLOCKS = 8 };
 
+/* Sums in r2 to r9 become results.  EC_INT8_RIGHT: those of second filters, 256 times as large, are not made smaller, and the
+   second word of a pair of channels is what the first sum starts with, and 256 times what the second one does; a layer that
+   has a shift of its own goes another way. */
+#ifdef EC_INT8_RIGHT
+#define EC_INT8_JOINED_2X4_RESULTS                                                                \
+    "ldr lr, [sp, #8]\n"                                                                          \
+    "ldr r10, [sp, #24]\n"                                                                        \
+    "ldr r11, [sp, #28]\n"                                                                        \
+    "ldr r0, [lr, #16]\n"                                                                         \
+    "ldr r12, [lr, #20]\n"                                                                        \
+    "sub r3, r3, r2\n"                                                                            \
+    "sub r7, r7, r6\n"                                                                            \
+    "sub r5, r5, r4\n"                                                                            \
+    "sub r9, r9, r8\n"                                                                            \
+    "tst r11, #255\n"                                                                             \
+    "bne 10f\n"                                                                                   \
+    EC_INT8_SHIFTED("r2", "r0", "r10", EC_INT8_BITS)                                              \
+    EC_INT8_SHIFTED("r6", "r0", "r10", EC_INT8_BITS)                                              \
+    EC_INT8_SHIFTED("r3", "r12", "r11", "8+" EC_INT8_BITS)                                        \
+    EC_INT8_SHIFTED("r7", "r12", "r11", "8+" EC_INT8_BITS)                                        \
+    "ldr r0, [lr, #24]\n"                                                                         \
+    "ldr r12, [lr, #28]\n"                                                                        \
+    EC_INT8_SHIFTED("r4", "r0", "r10", EC_INT8_BITS)                                              \
+    EC_INT8_SHIFTED("r8", "r0", "r10", EC_INT8_BITS)                                              \
+    EC_INT8_SHIFTED("r5", "r12", "r11", "8+" EC_INT8_BITS)                                        \
+    EC_INT8_SHIFTED("r9", "r12", "r11", "8+" EC_INT8_BITS)                                        \
+    "11:\n"
+#define EC_INT8_JOINED_2X4_OWN_SHIFT                                                              \
+    "10:\n"                                                                                       \
+    "asr r3, r3, #8\n"                                                                            \
+    "asr r7, r7, #8\n"                                                                            \
+    "asr r5, r5, #8\n"                                                                            \
+    "asr r9, r9, #8\n"                                                                            \
+    EC_INT8_SHIFTED_BY("r2", "r0", "r10", "r11")                                                  \
+    EC_INT8_SHIFTED_BY("r6", "r0", "r10", "r11")                                                  \
+    EC_INT8_SHIFTED_BY("r3", "r12", "r10", "r11")                                                 \
+    EC_INT8_SHIFTED_BY("r7", "r12", "r10", "r11")                                                 \
+    "ldr r0, [lr, #24]\n"                                                                         \
+    "ldr r12, [lr, #28]\n"                                                                        \
+    EC_INT8_SHIFTED_BY("r4", "r0", "r10", "r11")                                                  \
+    EC_INT8_SHIFTED_BY("r8", "r0", "r10", "r11")                                                  \
+    EC_INT8_SHIFTED_BY("r5", "r12", "r10", "r11")                                                 \
+    EC_INT8_SHIFTED_BY("r9", "r12", "r10", "r11")                                                 \
+    "b 11b\n"
+#define EC_INT8_JOINED_2X4_STARTS                                                                 \
+    "ldr.w r3, [lr, #4]\n"                                                                        \
+    "ldr.w r4, [lr, #8]\n"                                                                        \
+    "ldr.w r5, [lr, #12]\n"                                                                       \
+    "mov r6, r2\n"                                                                                \
+    "mov r7, r3\n"                                                                                \
+    "mov r8, r4\n"                                                                                \
+    "mov r9, r5\n"
+#else
 /* Both sums of filter `at` / 4, with its multiplier; r10 offset, r11 right. */
 #ifdef EC_INT8_IN_STAGES
-#define EC_INT8_JOINED_2X4_RESULTS(first, second, multiplier, at)                                 \
+#define EC_INT8_JOINED_2X4_OF_FILTER(first, second, multiplier, at)                               \
     EC_INT8_BESIDES("r10", "", "lr, #32+" at, "16")                                               \
     EC_INT8_REQUANTISE_NEXT(first, multiplier, "r10", "r11", "", "", "", "16")                    \
     EC_INT8_REQUANTISE_NEXT(second, multiplier, "r10", "r11", "", "", "", "16")
 #define EC_INT8_JOINED_2X4_EIGHT                                                                  \
     "ldr r0, [lr, #16]\n"                                                                         \
     "ldr r12, [lr, #20]\n"                                                                        \
-    EC_INT8_JOINED_2X4_RESULTS("r2", "r6", "r0", "0")                                             \
-    EC_INT8_JOINED_2X4_RESULTS("r3", "r7", "r12", "4")                                            \
+    EC_INT8_JOINED_2X4_OF_FILTER("r2", "r6", "r0", "0")                                           \
+    EC_INT8_JOINED_2X4_OF_FILTER("r3", "r7", "r12", "4")                                          \
     "ldr r0, [lr, #24]\n"                                                                         \
     "ldr r12, [lr, #28]\n"                                                                        \
-    EC_INT8_JOINED_2X4_RESULTS("r4", "r8", "r0", "8")                                             \
-    EC_INT8_JOINED_2X4_RESULTS("r5", "r9", "r12", "12")
+    EC_INT8_JOINED_2X4_OF_FILTER("r4", "r8", "r0", "8")                                           \
+    EC_INT8_JOINED_2X4_OF_FILTER("r5", "r9", "r12", "12")
 #else
 /* r12 and r1 are what a scaling needs besides: filters wait in memory. */
-#define EC_INT8_JOINED_2X4_RESULTS(first, second, at)                                             \
+#define EC_INT8_JOINED_2X4_OF_FILTER(first, second, at)                                           \
     "ldr r0, [lr, #16+" at "]\n"                                                                  \
     EC_INT8_BESIDES("r10", "r12", "lr, #32+" at, "16")                                            \
     EC_INT8_REQUANTISE_NEXT(first, "r0", "r10", "r11", "r12", "r1", "lr, #32+" at, "16")          \
     EC_INT8_REQUANTISE_NEXT(second, "r0", "r10", "r11", "r12", "r1", "lr, #32+" at, "16")
 #define EC_INT8_JOINED_2X4_EIGHT                                                                  \
     "str r1, [sp, #36]\n"                                                                         \
-    EC_INT8_JOINED_2X4_RESULTS("r2", "r6", "0")                                                   \
-    EC_INT8_JOINED_2X4_RESULTS("r3", "r7", "4")                                                   \
-    EC_INT8_JOINED_2X4_RESULTS("r4", "r8", "8")                                                   \
-    EC_INT8_JOINED_2X4_RESULTS("r5", "r9", "12")                                                  \
+    EC_INT8_JOINED_2X4_OF_FILTER("r2", "r6", "0")                                                 \
+    EC_INT8_JOINED_2X4_OF_FILTER("r3", "r7", "4")                                                 \
+    EC_INT8_JOINED_2X4_OF_FILTER("r4", "r8", "8")                                                 \
+    EC_INT8_JOINED_2X4_OF_FILTER("r5", "r9", "12")                                                \
     "ldr r1, [sp, #36]\n"
+#endif
+#define EC_INT8_JOINED_2X4_RESULTS                                                                \
+    "ldr lr, [sp, #8]\n"                                                                          \
+    "ldr r10, [sp, #24]\n"                                                                        \
+    "ldr r11, [sp, #28]\n"                                                                        \
+    "ldr r0, [lr, #4]\n"                                                                          \
+    "ldr r12, [lr, #12]\n"                                                                        \
+    "sub r3, r3, r2\n"                                                                            \
+    "sub r7, r7, r6\n"                                                                            \
+    "sub r5, r5, r4\n"                                                                            \
+    "sub r9, r9, r8\n"                                                                            \
+    "add r3, r0, r3, asr #8\n"                                                                    \
+    "add r7, r0, r7, asr #8\n"                                                                    \
+    "add r5, r12, r5, asr #8\n"                                                                   \
+    "add r9, r12, r9, asr #8\n"                                                                   \
+    EC_INT8_JOINED_2X4_EIGHT
+#define EC_INT8_JOINED_2X4_OWN_SHIFT ""
+#define EC_INT8_JOINED_2X4_STARTS                                                                 \
+    "ldr r4, [lr, #8]\n"                                                                          \
+    "mov r3, r2\n"                                                                                \
+    "mov r6, r2\n"                                                                                \
+    "mov r7, r2\n"                                                                                \
+    "mov r5, r4\n"                                                                                \
+    "mov r8, r4\n"                                                                                \
+    "mov r9, r4\n"
 #endif
 
 /* See ec_int8_joined_2x4. */
@@ -87,7 +165,7 @@ EC_NAKED void ec_int8_joined_2x4_dsp(const ec_int8_panels_job *job __attribute__
         "bne 3b\n"
         "b 6f\n"
         "5:\n"
-        EC_INT8_PANELS_PACK(EC_INT8_PACK_2)
+        EC_INT8_PANELS_PACK(EC_INT8_PACK_2, EC_INT8_PACK_2_OF_27)
         "b 1f\n"
         ".balign 4\n"
         "2:\n"
@@ -96,20 +174,7 @@ EC_NAKED void ec_int8_joined_2x4_dsp(const ec_int8_panels_job *job __attribute__
         "ldr r10, [sp, #4]\n"
         "cmp r0, r10\n"
         "bne 2b\n"
-        "ldr lr, [sp, #8]\n"
-        "ldr r10, [sp, #24]\n"
-        "ldr r11, [sp, #28]\n"
-        "ldr r0, [lr, #4]\n" /* starts of the second filters */
-        "ldr r12, [lr, #12]\n"
-        "sub r3, r3, r2\n"
-        "sub r7, r7, r6\n"
-        "sub r5, r5, r4\n"
-        "sub r9, r9, r8\n"
-        "add r3, r0, r3, asr #8\n"
-        "add r7, r0, r7, asr #8\n"
-        "add r5, r12, r5, asr #8\n"
-        "add r9, r12, r9, asr #8\n"
-        EC_INT8_JOINED_2X4_EIGHT
+        EC_INT8_JOINED_2X4_RESULTS
         "add lr, lr, #32\n"
         EC_INT8_SKIP("lr", "#16")
         "str lr, [sp, #8]\n"
@@ -130,16 +195,10 @@ EC_NAKED void ec_int8_joined_2x4_dsp(const ec_int8_panels_job *job __attribute__
         "str r12, [sp, #16]\n"
         "beq 7f\n"
         "1:\n" /* four filters */
-        "ldr r2, [lr]\n"
-        "ldr r4, [lr, #8]\n"
-        "ldr r0, [sp]\n"
         "ldr r12, [sp, #32]\n"
-        "mov r3, r2\n"
-        "mov r6, r2\n"
-        "mov r7, r2\n"
-        "mov r5, r4\n"
-        "mov r8, r4\n"
-        "mov r9, r4\n"
+        "ldr r0, [sp]\n"
+        "ldr r2, [lr]\n"
+        EC_INT8_JOINED_2X4_STARTS
         "mov pc, r12\n"
         "7:\n" /* the last filters, if they are fewer than four */
         "ldr r2, [sp, #48]\n"
@@ -158,7 +217,8 @@ EC_NAKED void ec_int8_joined_2x4_dsp(const ec_int8_panels_job *job __attribute__
         "strb r4, [r12, #2]\n"
         "strb r8, [r0, #2]\n"
         "9:\n"
-        EC_INT8_PANELS_LEAVE("add r1, r1, r3, lsl #1\n"));
+        EC_INT8_PANELS_LEAVE("add r1, r1, r3, lsl #1\n")
+        EC_INT8_JOINED_2X4_OWN_SHIFT);
 }
 
 #endif

@@ -123,6 +123,9 @@ typedef struct ec_int8_windows_job {
     int16_t *rest_at;
 } ec_int8_windows_job;
 
+/* Whether windows have three rows of nine numbers each. */
+EC_INLINE int ec_int8_is_27(const ec_int8_windows_job *job) { return job->rows == 3 && job->k_blocks == 2 && job->rest == 1; }
+
 /* The advances from number `at` of a window on: 4, -2, 4 and 18 bytes. */
 EC_INLINE uint32_t ec_int8_advances_from(int at)
 {
@@ -184,6 +187,52 @@ EC_INLINE uint32_t ec_int8_advances_from(int at)
                     "sxtb16 r9, r8, ror #8\n" "sxtb16 r8, r8\n" "str r9, [r1, #20]\n" "str r8, [r1, #16]\n", \
                     "ldrsb r6, [r0, r3, lsl #1]\n",                                               \
                     "strh r6, [lr, #16]\n")
+
+/* Windows of three rows of nine numbers, three columns of three channels: of the job at r2, from r0, to the panel at r1, two
+   of them or, at lr, a third; the last number of each row to a k-block behind the others, which begins 144 bytes on. */
+#define EC_INT8_WIDEN_WORD(word, at)                                                              \
+    "sxtb16 r10, " word ", ror #8\n"                                                              \
+    "sxtb16 " word ", " word "\n"                                                                 \
+    "str r10, [r1, #" at "+4]\n"                                                                  \
+    "str " word ", [r1, #" at "]\n"
+#define EC_INT8_ROW_OF_27(at, last)                                                               \
+    "ldr r4, [r0]\n"                                                                              \
+    "ldr r5, [r0, #4]\n"                                                                          \
+    "ldrsb r6, [r0, #8]\n"                                                                        \
+    "ldr r7, [r12]\n"                                                                             \
+    "ldr.w r8, [r12, #4]\n"                                                                       \
+    "ldrsb r9, [r12, #8]\n"                                                                       \
+    EC_INT8_WIDEN_WORD("r4", at)                                                                  \
+    EC_INT8_WIDEN_WORD("r5", at "+24")                                                            \
+    EC_INT8_WIDEN_WORD("r7", at "+8")                                                             \
+    EC_INT8_WIDEN_WORD("r8", at "+32")                                                            \
+    "strh r6, [r1, #144+" last "]\n"                                                              \
+    "strh r9, [r1, #152+" last "]\n"                                                              \
+    "add r0, r0, r11\n"                                                                           \
+    "add r12, r12, r11\n"
+#define EC_INT8_THIRD_OF_27(at, last)                                                             \
+    "ldr.w r4, [lr]\n"                                                                            \
+    "ldr.w r5, [lr, #4]\n"                                                                        \
+    "ldrsb r6, [lr, #8]\n"                                                                        \
+    EC_INT8_WIDEN_WORD("r4", at "+16")                                                            \
+    EC_INT8_WIDEN_WORD("r5", at "+40")                                                            \
+    "strh r6, [r1, #160+" last "]\n"                                                              \
+    "add lr, lr, r11\n"
+#define EC_INT8_PACK_2_OF_27                                                                      \
+    "ldr.w r12, [r2, #12]\n"                                                                      \
+    "ldr.w r11, [r2, #20]\n"                                                                      \
+    "add r12, r12, r0\n"                                                                          \
+    "add r11, r11, #9\n"                                                                          \
+    EC_INT8_ROW_OF_27("0", "0") EC_INT8_ROW_OF_27("48", "4") EC_INT8_ROW_OF_27("96", "2")
+#define EC_INT8_PACK_3_OF_27                                                                      \
+    "ldr.w r12, [r2, #12]\n"                                                                      \
+    "ldr.w r11, [r2, #20]\n"                                                                      \
+    "add lr, r0, r12, lsl #1\n"                                                                   \
+    "add r12, r12, r0\n"                                                                          \
+    "add r11, r11, #9\n"                                                                          \
+    EC_INT8_ROW_OF_27("0", "0") EC_INT8_THIRD_OF_27("0", "0")                                     \
+    EC_INT8_ROW_OF_27("48", "4") EC_INT8_THIRD_OF_27("48", "4")                                   \
+    EC_INT8_ROW_OF_27("96", "2") EC_INT8_THIRD_OF_27("96", "2")
 
 EC_NAKED void ec_int8_pack_2_dsp(const ec_int8_windows_job *job __attribute__((unused)))
 {
