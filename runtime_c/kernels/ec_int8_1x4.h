@@ -151,17 +151,66 @@ EC_SHARED void ec_int8_copy_window(const ec_int8_conv *spec, const int8_t *in, i
     }
 }
 
-/* Rows [row0, row1) of the output.  workspace: a window, unless the kernel is 1 x 1 and nothing padded. */
+enum { EC_INT8_ROW_1X4 = 16, EC_INT8_COPIED_1X4 = 128 };
+
+/* Whether windows are no pixels of the input. */
+EC_INLINE int ec_int8_is_copied_1x4(const ec_window *w) { return w->kernel_h * w->kernel_w > 1 || w->pad_h || w->pad_w; }
+
+/* Windows that the workspace has at a time: of rows that a vector of Helium has, as many as fit some bytes. */
+EC_INLINE int ec_int8_windows_1x4(const ec_int8_conv *spec)
+{
+    const int row = spec->window.kernel_w * spec->in_c, is_short = row <= EC_INT8_ROW_1X4;
+    return is_short && ec_int8_is_copied_1x4(&spec->window) ? ec_max_i(EC_INT8_COPIED_1X4 / (row * spec->window.kernel_h), 1) : 1;
+}
+/* And its bytes. */
+EC_INLINE int ec_int8_window_bytes_1x4(const ec_int8_conv *spec)
+{
+    const int one = spec->window.kernel_h * spec->window.kernel_w * spec->in_c;
+    return ec_ceil_div(one * ec_int8_windows_1x4(spec), 4) * 4;
+}
+
+/* How many windows from output pixel (y, x) on are copied together: if they lie in the input, row by row in one piece. */
+EC_INLINE int ec_int8_beside_1x4(const ec_int8_conv *spec, int y, int x, int most)
+{
+    const ec_window *w = &spec->window;
+    const int in_y = y * w->stride_h - w->pad_h, in_x = x * w->stride_w - w->pad_w, tall = (w->kernel_h - 1) * w->dilation_h;
+    const int beyond = w->in_w - w->kernel_w - in_x;
+    if (w->dilation_w > 1 || spec->in_pixel != spec->in_c || in_y < 0 || in_y + tall >= w->in_h || in_x < 0 || beyond < 0 ||
+        (w->in_ring && ec_ring(in_y, w->in_ring) + tall >= w->in_ring))
+        return 0;
+    return ec_min_i(ec_min_i(beyond / w->stride_w + 1, w->out_w - x), most);
+}
+
+/* So many windows from output pixel (y, x) on, copied. */
+EC_INLINE void ec_int8_copy_windows(const ec_int8_conv *spec, const int8_t *in, int8_t *to, int y, int x, int count)
+{
+    const ec_window *w = &spec->window;
+    const int row = w->kernel_w * spec->in_c;
+    const ptrdiff_t below = w->dilation_h * spec->in_row, apart = w->stride_w * spec->in_c;
+    const int8_t *from = in + ec_ring(y * w->stride_h - w->pad_h, w->in_ring) * spec->in_row + x * apart - w->pad_w * spec->in_c;
+#ifdef EC_INT8_HELIUM
+    ec_int8_copy_windows_helium(to, from, row, w->kernel_h, below, apart, count);
+#else
+    for (int i = 0; i < count; i++, from += apart)
+        for (int ky = 0; ky < w->kernel_h; ky++, to += row)
+            memcpy(to, from + ky * below, (size_t)row);
+#endif
+}
+
+/* Rows [row0, row1) of the output.  workspace: windows (ec_int8_window_bytes_1x4), unless the kernel is 1 x 1 and nothing
+   padded. */
 EC_SHARED void ec_int8_convolve_1x4(const ec_int8_conv *spec, const int8_t *in, const int8_t *filters,
                                     const int32_t *channels, int8_t *out, int8_t *workspace, int row0, int row1)
 {
     const ec_window *w = &spec->window;
     const int n = w->kernel_h * w->kernel_w * spec->in_c;
-    const int copied = w->kernel_h * w->kernel_w > 1 || w->pad_h || w->pad_w;
+    const int copied = ec_int8_is_copied_1x4(w);
+    int windows = ec_int8_windows_1x4(spec);
     const ptrdiff_t in_pixel = w->stride_w * spec->in_pixel, out_pixel = spec->out_pixel;
     int one_by_one = copied;
 #ifdef EC_ZERO_POINTS
     one_by_one |= spec->sums_of_inputs;
+    windows = spec->sums_of_inputs ? 1 : windows;
 #endif
     const int behind = w->stride_h == 1 && !w->in_ring && !w->out_ring && spec->in_row == w->out_w * in_pixel &&
                        spec->out_row == w->out_w * out_pixel;
@@ -176,6 +225,14 @@ EC_SHARED void ec_int8_convolve_1x4(const ec_int8_conv *spec, const int8_t *in, 
             continue;
         }
         for (int x = 0; x < w->out_w; x++, from += in_pixel, to += out_pixel) {
+            const int beside = windows > 1 ? ec_int8_beside_1x4(spec, y, x, windows) : 0;
+            if (beside > 1) {
+                ec_int8_copy_windows(spec, in, workspace, y, x, beside);
+                const ec_int8_numbers all = {.in = workspace, .n = n, .pixels = beside, .in_pixel = n, .out_pixel = out_pixel};
+                ec_int8_pixels_1x4(spec->result, all, filters, channels, spec->out_c, to);
+                x += beside - 1, to += (beside - 1) * out_pixel;
+                continue;
+            }
             if (copied)
                 ec_int8_copy_window(spec, in, spec->padding, workspace, y, x);
             const ec_int8_numbers window = {.in = copied ? workspace : from, .n = n};

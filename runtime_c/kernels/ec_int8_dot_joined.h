@@ -7,21 +7,41 @@
 #ifdef EC_INT8_DSP
 #include "ec_int8_dsp_dot_joined.h"
 #endif
+#ifdef EC_INT8_THUMB_1
+#include "ec_int8_thumb_1_dot.h"
+#endif
+
+/* The sums of products of n numbers with four filters: EC_INT8_THUMB_1 takes whole k-blocks. */
+EC_INLINE void ec_int8_dot_joined_sums(const int8_t *in, int n, const int8_t *filters, int32_t sums[4])
+{
+    for (int i = 0; i < 4; i++)
+        sums[i] = 0;
+#ifdef EC_INT8_THUMB_1
+    const int whole = n / 4 * 4;
+    if (whole)
+        ec_int8_dot_joined_thumb_1(in, in + whole, filters, sums);
+    for (int i = 0; i < 4; i += 2)
+        sums[i + 1] = (int32_t)((uint32_t)sums[i + 1] - (uint32_t)sums[i]) >> 8;
+#else
+    const int whole = 0;
+#endif
+    for (int k = whole; k < n; k++)
+        for (int i = 0; i < 4; i += 2) {
+            const int8_t *const both = filters + k / 4 * 16 + 4 * i + k % 2 * 4 + k / 2 % 2 * 2;
+            sums[i] += in[k] * both[0];
+            sums[i + 1] += in[k] * (both[1] + (both[0] < 0));
+        }
+}
 
 EC_INLINE void ec_int8_dot_joined_c(ec_int8_result result, const int8_t *in, int n, const int8_t *filters,
                                     const int32_t *channels, int blocks, int8_t *out)
 {
     const int k_blocks = ec_ceil_div(n, 4);
     for (int j = 0; j < blocks; j++, filters += 16 * k_blocks, channels += 4 * EC_INT8_WORDS) {
-        int32_t sums[4] = {channels[0], channels[1], channels[2], channels[3]};
-        for (int k = 0; k < n; k++)
-            for (int i = 0; i < 4; i += 2) {
-                const int8_t *const both = filters + k / 4 * 16 + 4 * i + k % 2 * 4 + k / 2 % 2 * 2;
-                sums[i] += in[k] * both[0];
-                sums[i + 1] += in[k] * (both[1] + (both[0] < 0));
-            }
+        int32_t sums[4];
+        ec_int8_dot_joined_sums(in, n, filters, sums);
         for (int i = 0; i < 4; i++)
-            out[4 * j + i] = ec_int8_of_sum(result, sums[i], channels + 4 + i, 4);
+            out[4 * j + i] = ec_int8_of_sum(result, sums[i] + channels[i], channels + 4 + i, 4);
     }
 }
 

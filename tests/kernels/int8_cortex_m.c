@@ -36,7 +36,7 @@ static void with_residual(const layer *of, convolve_add *kernel, const int8_t *f
     const ec_int8_residual add = {.by_sum = draw(1, 1 << 15), .by_residual = draw(1, 1 << 15), .rows = draw(1, 4),
                                   .result = {.offset = draw(-1000000, 1000000), .right = draw(8, 16),
                                              .low = draw(-128, 0), .high = draw(0, 1) ? 127 : 50}};
-    const size_t panel = (size_t)(24 * ec_int8_k_blocks(&of->spec));
+    const size_t panel = (size_t)ec_max_i(24 * ec_int8_k_blocks(&of->spec), ec_int8_window_bytes_1x4(&of->spec));
     int16_t *const workspace = bytes_of(panel + (size_t)(add.rows * of->spec.out_row) + AHEAD);
     int8_t *const wanted = bytes_of((size_t)of->out_bytes);
     for (int i = 0; i < of->out_bytes; i++) {
@@ -55,7 +55,7 @@ static void with_input(const layer *of, const int8_t *filters, const int32_t *ch
 {
     const ec_int8_residual add = {.by_sum = 1 << 12, .by_residual = 900, .rows = draw(1, 4),
                                   .result = {.offset = 1 << 11, .right = 12, .low = -128, .high = 127}};
-    const size_t panel = (size_t)(24 * ec_int8_k_blocks(&of->spec));
+    const size_t panel = (size_t)ec_max_i(24 * ec_int8_k_blocks(&of->spec), ec_int8_window_bytes_1x4(&of->spec));
     int16_t *const workspace = bytes_of(panel + (size_t)(add.rows * of->spec.out_row));
     int8_t *const wanted = bytes_of((size_t)of->out_bytes), *in;
     int8_t *const out = over_input(of, apart_of(of, 0, 1), &in);
@@ -124,7 +124,7 @@ static void convolution(int in_c, int out_c, ec_window window)
     pack(&l, 4, &filters, &channels);
     free(filters);
     filters = pack_1x4(&l);
-    int8_t *const copy = bytes_of((size_t)l.per_filter);
+    int8_t *const copy = bytes_of((size_t)ec_int8_window_bytes_1x4(&l.spec));
     memset(l.out, 0, (size_t)l.out_bytes);
     ec_int8_convolve_1x4(&l.spec, l.in, filters, channels, l.out, copy, 0, cut);
     ec_int8_convolve_1x4(&l.spec, l.in, filters, channels, l.out, copy, cut, window.out_h);

@@ -20,8 +20,10 @@ from edgeconv.kernels.algorithms.integer.cycles import (
     NEXT_PIXEL_1X4,
     PIXEL_1X4,
     RESULTS_1X4,
+    PIXELS_1X4,
     ROW_1X4,
     ROW_1X8,
+    SHORT_ROW_1X4,
     SUMMED_1X4,
     TAP_1X8,
     TAPS_1X8,
@@ -68,6 +70,7 @@ from edgeconv.target.targets import DSP, HELIUM, Target
 
 ROWS = PIXELS  # that wait for a residual: no pixel is left over, whatever their width
 _PANEL_BYTES = 2 * PIXELS * K_BLOCK  # of a k-block
+_COPIED_1X4 = 128  # bytes of windows that are copied together
 NUMBERS_BYTES = 8  # of a pixel and four or eight channels of a depthwise layer
 
 
@@ -154,10 +157,15 @@ def helium_dense(problem: ConvProblem) -> ConvCandidate[IntegerPlan]:
     row = problem.out_size[2] * problem.out_c
     plan = IntegerPlan(CONVOLVE_1X4.with_residual(added=added))
     copied, copying = windows_copied(problem)
+    beside, alone_share = windows_beside(problem) if copied else (1, 1.0)
     more = helium_besides(problem.sum_facts.scaling)
     alone = copied or around or bool(problem.out_c % FOUR)
     rows = problem.batch * (1 if problem.strides[1] == 1 else problem.out_size[1])
     each = PIXEL_1X4 if alone else NEXT_PIXEL_1X4 + PIXEL_1X4 * rows / pixels
+    if beside > 1:
+        together = NEXT_PIXEL_1X4 + problem.kernel[1] * SHORT_ROW_1X4 + PIXELS_1X4 / beside
+        each = alone_share * (each + copying) + (1 - alone_share) * together
+        copying = 0.0
     cycles = pixels * (
         fours * (BLOCK_1X4 * blocks + RESULTS_1X4 + more + (AROUND_1X4 if around else 0.0))
         + each
@@ -171,11 +179,20 @@ def helium_dense(problem: ConvProblem) -> ConvCandidate[IntegerPlan]:
         problem,
         plan,
         {
-            "window": panel_k_blocks(problem, window) * K_BLOCK if copied or added else 0,
+            "window": -(-beside * window // K_BLOCK) * K_BLOCK if copied or added else 0,
             "rows": row if added else 0,
         },
         (cycles, passes, float(pixels * fours * window)),
     )
+
+
+def windows_beside(problem: ConvProblem) -> tuple[int, float]:
+    """How many windows are copied together, for Helium, and the share of those that are not:
+    ec_int8_windows_1x4 of ec_int8_1x4.h."""
+    row = problem.kernel[2] * problem.in_c
+    most = max(_COPIED_1X4 // (row * problem.kernel[1]), 1) if row <= SIXTEEN else 1
+    able = problem.dilations[2] == 1 and not problem.asymmetric
+    return most, 1 - within(problem) if most > 1 and able else 1.0
 
 
 def windows_copied(problem: ConvProblem) -> tuple[bool, float]:
@@ -338,7 +355,7 @@ def _by_rows(problem: ConvProblem, target: Target) -> ConvCandidate[IntegerPlan]
     core = core if whole else plain_cycles_of(target, facts.scaling)
     rows, fours = rows_of(problem), -(-problem.out_c // K_BLOCK)
     k_blocks = -(-problem.in_c // K_BLOCK)
-    joined = whole and DSP in target.features and joins(problem, target)
+    joined = whole and joins(problem, target)
     kernel = DENSE_JOINED if joined else DENSE
     dot = core.dot_joined if kernel.joined else core.dot
     results = core.dot_joined_results if kernel.joined else core.dot_results

@@ -25,6 +25,18 @@ EC_INLINE void ec_int8_copy_helium(int8_t *to, const int8_t *from, int n)
             : "lr", "q0", "memory");
 }
 
+/* `rows` of up to 16 bytes, n, of each of `count` windows, one behind the other: rows lie `below` bytes apart, windows `apart`. */
+EC_INLINE void ec_int8_copy_windows_helium(int8_t *to, const int8_t *from, int n, int rows, ptrdiff_t below, ptrdiff_t apart,
+                                           int count)
+{
+    const mve_pred16_t bytes = vctp8q((uint32_t)n);
+    for (; count > 0; count--, from += apart) {
+        const int8_t *row = from;
+        for (int r = 0; r < rows; r++, row += below, to += n)
+            vstrbq_p_s8(to, vldrbq_z_s8(row, bytes), bytes);
+    }
+}
+
 /* Eight bytes of each of `n` > 0 pixels, `pixel` bytes from one to the next, to places `apart`. */
 EC_INLINE void ec_int8_copy_1x8_helium(int8_t *to, ptrdiff_t apart, const int8_t *from, ptrdiff_t pixel, int n)
 {
