@@ -1,0 +1,73 @@
+"""Instructions beside engines on Arm cores: what is counted of a small network."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from arm_engines import Engines, Row, program_instructions, types_of
+from onnx import helper
+
+from edgeconv.base.errors import EdgeconvError
+from edgeconv.run.build import find_compiler, find_emulator
+from edgeconv.target import board as boards
+from tests import onnx_models
+
+CHANNELS, SIDE = 16, 14
+
+
+def save_model(folder: Path, *, quantised: bool = False) -> Path:
+    """A 1x1 convolution, behind a quantised input or not."""
+    rng = np.random.default_rng(0)
+    constants: dict[str, Any] = {
+        "w": rng.standard_normal((CHANNELS, CHANNELS, 1, 1), np.float32),
+        "scale": np.array(0.05, np.float32),
+        "zero": np.array(0, np.int8),
+    }
+    nodes = [
+        helper.make_node("QuantizeLinear", ["x", "scale", "zero"], ["q"]),
+        helper.make_node("DequantizeLinear", ["q", "scale", "zero"], ["d"]),
+        helper.make_node("Conv", ["d", "w"], ["y"]),
+    ]
+    if not quantised:
+        nodes, constants = [helper.make_node("Conv", ["x", "w"], ["y"])], {"w": constants["w"]}
+    model = onnx_models.model(nodes, {"x": (1, CHANNELS, SIDE, SIDE)}, {"y": None}, constants)
+    path = folder / "small.onnx"
+    onnx.save(model, path)
+    return path
+
+
+def test_an_inference_executes_its_multiply_adds_and_little_more(tmp_path: Path) -> None:
+    board = boards.load("raspberry-pi-5")
+    try:
+        find_compiler(board)
+        find_emulator(board)
+    except EdgeconvError as error:
+        pytest.skip(error.one_line())
+    model = save_model(tmp_path)
+    macs = CHANNELS**2 * SIDE**2
+    single = program_instructions(model, board, float16=False)
+    half = program_instructions(model, board, float16=True)
+    assert macs / 4 < single < macs
+    assert macs / 8 < half < single
+
+
+def test_which_types_are_compared(tmp_path: Path) -> None:
+    model, pi4, pi5 = save_model(tmp_path), *map(boards.load, ("raspberry-pi-4", "raspberry-pi-5"))
+    assert types_of(model, pi4) == ("float32",)
+    assert types_of(model, pi5) == ("float32", "float16")
+    assert types_of(save_model(tmp_path, quantised=True), pi5) == ("int8",)
+
+
+def test_the_ratio_is_to_the_engine_of_the_fewest() -> None:
+    row = Row("net", "raspberry-pi-4", "float32", 90, {"onnxruntime": 180, "ncnn": 100})
+    assert row.ratio == pytest.approx(0.9)
+    assert Row("net", "raspberry-pi-4", "float16", 90, {}).ratio is None
+
+
+def test_a_folder_without_a_python_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(EdgeconvError, match="no AArch64 Python"):
+        Engines(tmp_path, "pnnx", tmp_path)
