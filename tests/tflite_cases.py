@@ -1,13 +1,10 @@
 """TensorFlow Lite models of one operator each, with inputs, and what its runtime makes of them.
 
-``tflite_expected.npz`` has the outputs of LiteRT's reference kernels:
-``python -m tests.tflite_cases`` writes it anew where ``ai-edge-litert`` is installed.
+``tflite_expected.npz`` has the outputs of LiteRT's reference kernels (`tests/tflite_engines.py`).
 """
 
 from __future__ import annotations
 
-import sys
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -422,46 +419,3 @@ CASES = [
     *(*_windows(), *_other_integers(), *_elementwise(), *_movement(), *_reductions()),
     *(*_rounded_otherwise(), *_transposed()),
 ]
-
-
-def run(path: Path, inputs: Mapping[str, Values]) -> dict[str, Values]:
-    """The outputs of LiteRT's reference kernels, where an operator has them."""
-    from ai_edge_litert.interpreter import (  # noqa: PLC0415 - optional
-        Interpreter,
-        OpResolverType,
-    )
-
-    kernels = OpResolverType.BUILTIN_REF
-    if path.stem in ("CEIL", "ELU", "ROUND", "SUM"):  # which are not there, or wrong of int8
-        kernels = OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES
-    runtime = Interpreter(str(path), experimental_op_resolver_type=kernels)
-    runtime.allocate_tensors()
-    for each in runtime.get_input_details():
-        runtime.set_tensor(each["index"], inputs[each["name"]])
-    runtime.invoke()
-    return {
-        each["name"]: runtime.get_tensor(each["index"]) for each in runtime.get_output_details()
-    }
-
-
-def main() -> int:
-    """Write the expected outputs anew."""
-    from tests.tflite_typed_cases import TYPED_CASES  # noqa: PLC0415 - which are made of these
-
-    found: dict[str, Values] = {}
-    with tempfile.TemporaryDirectory() as folder:
-        for case in (*CASES, *TYPED_CASES):
-            path = Path(folder) / f"{case.kind}.tflite"
-            path.write_bytes(case.write())
-            try:
-                outputs = run(path, case.inputs())
-            except (RuntimeError, ValueError) as error:
-                print(case.name, error)
-                continue
-            found |= {f"{case.name}:{name}": value for name, value in outputs.items()}
-    np.savez_compressed(EXPECTED, allow_pickle=False, **found)
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -86,12 +86,19 @@ class Sketch:
             {"kind": kind, "inputs": inputs, "outputs": outputs, "options": numbers, "own": own}
         )
 
-    def bytes(self, inputs: Sequence[int], outputs: Sequence[int], subgraphs: int = 1) -> bytes:
-        """The file, the model in it so often."""
-        return _Writer().model(self, inputs, outputs, subgraphs)
+    def bytes(
+        self, inputs: Sequence[int], outputs: Sequence[int], bodies: Sequence[Graph] = ()
+    ) -> bytes:
+        """The file.  ``bodies``: further graphs, their inputs and outputs."""
+        return Writer().model([(self, inputs, outputs), *bodies])
 
 
-class _Writer:
+Graph = tuple[Sketch, Sequence[int], Sequence[int]]
+
+
+class Writer:
+    """What a file is written with."""
+
     def __init__(self) -> None:
         self.builder = flatbuffers.Builder(1024)
 
@@ -193,25 +200,30 @@ class _Writer:
             (3, "i", number),
         )
 
-    def model(
-        self, of: Sketch, inputs: Sequence[int], outputs: Sequence[int], subgraphs: int
-    ) -> bytes:
-        codes = list(dict.fromkeys(each["kind"] for each in of.operators))
-        contents = [b"", *(each["data"] for each in of.tensors)]
-        buffers = [self.table((0, "@", self.data(d))) if d else self.table() for d in contents]
-        tensors = [self.tensor(number, each) for number, each in enumerate(of.tensors)]
-        operators = [self.operator(each, codes) for each in of.operators]
-        graph = self.table(
+    def graph(self, of: Graph, codes: Sequence[str], first: int) -> int:
+        """``first``: the number of buffers of the graphs in front of it."""
+        sketch, inputs, outputs = of
+        tensors = [self.tensor(number, each) for number, each in enumerate(sketch.tensors, first)]
+        operators = [self.operator(each, codes) for each in sketch.operators]
+        return self.table(
             (0, "@", self.offsets(tensors)),
             (1, "@", self.numbers(inputs, "i")),
             (2, "@", self.numbers(outputs, "i")),
             (3, "@", self.offsets(operators)),
             (4, "@", self.builder.CreateString("main")),
         )
+
+    def model(self, graphs: Sequence[Graph]) -> bytes:
+        sketches = [sketch for sketch, _, _ in graphs]
+        codes = list(dict.fromkeys(each["kind"] for of in sketches for each in of.operators))
+        contents = [b"", *(each["data"] for of in sketches for each in of.tensors)]
+        buffers = [self.table((0, "@", self.data(d))) if d else self.table() for d in contents]
+        firsts = [sum(len(of.tensors) for of in sketches[:i]) for i in range(len(sketches))]
+        written = [self.graph(of, codes, first) for of, first in zip(graphs, firsts, strict=True)]
         root = self.table(
             (0, "I", 3),
             (1, "@", self.offsets([self.code(kind) for kind in codes])),
-            (2, "@", self.offsets([graph] * subgraphs)),
+            (2, "@", self.offsets(written)),
             (3, "@", self.builder.CreateString("edgeconv's tests")),
             (4, "@", self.offsets(buffers)),
         )

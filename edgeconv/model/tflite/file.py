@@ -73,13 +73,14 @@ class Operator:
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """The first subgraph, which is what runs; ``subgraphs``: how many there are."""
+    """The first subgraph, which is what runs.  ``bodies``: the others, in order, which it may call;
+    they have none."""
 
     tensors: tuple[Tensor, ...]
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
     operators: tuple[Operator, ...]
-    subgraphs: int
+    bodies: tuple[Model, ...] = ()
 
 
 def is_tflite(content: Content) -> bool:
@@ -96,21 +97,27 @@ def read(content: Content, where: str) -> Model:
     version = root.scalar(_VERSION, "I", 0)
     if version != _UNDERSTOOD:
         raise DamagedError(f"version {version} of the schema, of which {_UNDERSTOOD} is understood")
-    count = root.length(_SUBGRAPHS)
-    graph = next(root.tables(_SUBGRAPHS), None)
-    if graph is None:
+    graphs = list(root.tables(_SUBGRAPHS))
+    if not graphs:
         raise DamagedError("a model without a graph")
     for field in (_TENSORS, _OPERATORS):
-        limits.held("model-nodes", graph.length(field), where)
+        limits.held("model-nodes", sum(graph.length(field) for graph in graphs), where)
     limits.held("model-nodes", max(root.length(_BUFFERS), root.length(_CODES)), where)
     buffers = [_place(each, len(content)) for each in root.tables(_BUFFERS)]
     codes = [_kind(each) for each in root.tables(_CODES)]
+    first, *bodies = [_graph(each, buffers, codes, where) for each in graphs]
+    return replace(first, bodies=tuple(bodies))
+
+
+def _graph(
+    graph: Table, buffers: Sequence[Place | None], codes: Sequence[tuple[str, bool]], where: str
+) -> Model:
     tensors = _named([_tensor(each, buffers, where) for each in graph.tables(_TENSORS)])
     operators = [_operator(each, codes, len(tensors)) for each in graph.tables(_OPERATORS)]
     inputs, outputs = graph.numbers(_INPUTS, "i"), graph.numbers(_OUTPUTS, "i")
     for index in (*inputs, *outputs):
         _check_index(index, len(tensors), "tensors")
-    return Model(tuple(tensors), inputs, outputs, tuple(operators), count)
+    return Model(tuple(tensors), inputs, outputs, tuple(operators))
 
 
 def _place(buffer: Table, end: int) -> Place | None:

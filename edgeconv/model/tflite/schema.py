@@ -72,6 +72,17 @@ _CORNERS = ("align_corners", "half_pixel_centers")
 _POOL = Layout(
     5, {**_STRIDES, "kernel_w": Field(3, "i"), "kernel_h": Field(4, "i"), **_activated(5)}
 )
+_CONV_3D = Layout(
+    106,
+    {
+        "padding": Field(0, "b"),
+        **{f"stride_{axis}": Field(number, "i") for number, axis in enumerate("dwh", 1)},
+        **_activated(4),
+        **{f"dilation_{axis}": Field(number, "i", 1) for number, axis in enumerate("dwh", 5)},
+    },
+)
+_SEQUENCE = {"time_major": Field(0, "?"), **_activated(1)}
+_CLIPS = {"cell_clip": Field(1, "f", 0.0), "projection_clip": Field(2, "f", 0.0)}
 _REDUCE = Layout(27, {"keep_dims": Field(0, "?")})
 
 OPTIONS: Mapping[str, Layout] = MappingProxyType(
@@ -96,7 +107,10 @@ OPTIONS: Mapping[str, Layout] = MappingProxyType(
             },
         ),
         "TRANSPOSE_CONV": Layout(49, {**_STRIDES, **_activated(3)}),
+        "CONV_3D": _CONV_3D,
+        "CONV_3D_TRANSPOSE": _CONV_3D,
         "AVERAGE_POOL_2D": _POOL,
+        "L2_POOL_2D": _POOL,
         "MAX_POOL_2D": _POOL,
         "FULLY_CONNECTED": Layout(
             8, {**_activated(), "weights_format": Field(1, "b"), "keep_num_dims": Field(2, "?")}
@@ -115,7 +129,13 @@ OPTIONS: Mapping[str, Layout] = MappingProxyType(
         "SPACE_TO_DEPTH": Layout(19, {"block_size": Field(0, "i")}),
         "DEPTH_TO_SPACE": Layout(94, {"block_size": Field(0, "i")}),
         "GATHER": Layout(23, {"axis": Field(0, "i"), "batch_dims": Field(1, "i")}),
-        **dict.fromkeys(("MEAN", "SUM", "REDUCE_MAX", "REDUCE_MIN", "REDUCE_PROD"), _REDUCE),
+        **dict.fromkeys(
+            (
+                *("MEAN", "SUM", "REDUCE_MAX", "REDUCE_MIN", "REDUCE_PROD"),
+                *("REDUCE_ANY", "REDUCE_ALL"),
+            ),
+            _REDUCE,
+        ),
         "STRIDED_SLICE": Layout(
             32,
             {
@@ -124,6 +144,14 @@ OPTIONS: Mapping[str, Layout] = MappingProxyType(
             }
             | {"offset": Field(5, "?")},
         ),
+        **{kind: Layout(number, {}) for kind, number in (("TOPK_V2", 34), ("RANGE", 73))},
+        "ARG_MAX": Layout(40, {"output_type": Field(0, "b")}),
+        "ARG_MIN": Layout(57, {"output_type": Field(0, "b")}),
+        "CUMSUM": Layout(102, {"exclusive": Field(0, "?"), "reverse": Field(1, "?")}),
+        "REVERSE_SEQUENCE": Layout(87, {"seq_dim": Field(0, "i"), "batch_dim": Field(1, "i")}),
+        "ONE_HOT": Layout(61, {"axis": Field(0, "i")}),
+        "IF": Layout(92, {"then": Field(0, "i"), "else": Field(1, "i")}),
+        "WHILE": Layout(93, {"cond": Field(0, "i"), "body": Field(1, "i")}),
         "SPLIT": Layout(35, {"count": Field(0, "i")}),
         "SPLIT_V": Layout(79, {"count": Field(0, "i")}),
         "PACK": Layout(59, {"count": Field(0, "i"), "axis": Field(1, "i")}),
@@ -131,6 +159,38 @@ OPTIONS: Mapping[str, Layout] = MappingProxyType(
         "LEAKY_RELU": Layout(75, {"alpha": Field(0, "f", 0.0)}),
         "MIRROR_PAD": Layout(77, {"mode": Field(0, "b")}),
         "BATCH_MATMUL": Layout(101, {"adj_x": Field(0, "?"), "adj_y": Field(1, "?")}),
+        "FAKE_QUANT": Layout(
+            58,
+            {
+                "min": Field(0, "f", 0.0),
+                "max": Field(1, "f", 0.0),
+                "bits": Field(2, "i"),
+                "narrow": Field(3, "?"),
+            },
+        ),
+        "SVDF": Layout(6, {"rank": Field(0, "i"), **_activated(1)}),
+        "RNN": Layout(7, _activated()),
+        "UNIDIRECTIONAL_SEQUENCE_RNN": Layout(31, _SEQUENCE),
+        "BIDIRECTIONAL_SEQUENCE_RNN": Layout(70, {**_SEQUENCE, "merge_outputs": Field(2, "?")}),
+        "LSTM": Layout(14, {**_activated(), **_CLIPS, "kernel_type": Field(3, "b")}),
+        "UNIDIRECTIONAL_SEQUENCE_LSTM": Layout(
+            71,
+            {
+                **_activated(),
+                **_CLIPS,
+                "time_major": Field(3, "?"),
+                "diagonal": Field(5, "?"),
+            },
+        ),
+        "BIDIRECTIONAL_SEQUENCE_LSTM": Layout(
+            69,
+            {
+                **_activated(),
+                **_CLIPS,
+                "merge_outputs": Field(3, "?"),
+                "time_major": Field(4, "?", True),
+            },
+        ),
         "GELU": Layout(116, {"approximate": Field(0, "?")}),
     }
 )

@@ -12,6 +12,7 @@ from edgeconv.model.frontend.tflite.writing import (
     Writing,
     element,
     is_quantised,
+    is_whole,
 )
 from edgeconv.model.tflite import Operator
 
@@ -20,7 +21,7 @@ def unary(kind: str, **options: Any) -> Translator:
     """ONNX's ``kind`` of one operand."""
 
     def write(out: Writing, operator: Operator) -> None:
-        out.result(operator, out.add(kind, [out.real(operator)], main=True, **options))
+        out.result(operator, out.add(kind, [out.operand(operator)], main=True, **options))
 
     return write
 
@@ -38,7 +39,7 @@ def binary(kind: str) -> Translator:
     """ONNX's ``kind`` of all operands, and the activation that is fused into it."""
 
     def write(out: Writing, operator: Operator) -> None:
-        operands = [out.real(operator, index) for index in range(len(operator.inputs))]
+        operands = [out.operand(operator, index) for index in range(len(operator.inputs))]
         out.result(operator, out.activated(out.add(kind, operands, main=True), operator))
 
     return write
@@ -52,14 +53,83 @@ def rsqrt(out: Writing, operator: Operator) -> None:
 
 def square(out: Writing, operator: Operator) -> None:
     """SQUARE: x x."""
-    x = out.real(operator)
+    x = out.operand(operator)
     out.result(operator, out.add("Mul", [x, x], main=True))
 
 
 def squared_difference(out: Writing, operator: Operator) -> None:
     """SQUARED_DIFFERENCE: (x - y)^2."""
-    d = out.add("Sub", [out.real(operator), out.real(operator, 1)])
+    d = out.add("Sub", [out.operand(operator), out.operand(operator, 1)])
     out.result(operator, out.add("Mul", [d, d], main=True))
+
+
+def floor_div(out: Writing, operator: Operator) -> None:
+    """FLOOR_DIV: the quotient rounded down; ONNX rounds that of integers towards 0."""
+    x, y = out.operand(operator), out.operand(operator, 1)
+    tensor = out.tensor(operator, 0)
+    quotient = out.add("Div", [x, y])
+    if not is_whole(tensor):
+        out.result(operator, out.add("Floor", [quotient], main=True))
+        return
+    zero = out.value(0, np.dtype(tensor.dtype))
+    rest = out.add("Mod", [x, y])  # of the divisor's sign
+    exact = out.add("Equal", [rest, zero])
+    apart = out.add("Xor", [out.add("Less", [each, zero]) for each in (x, y)])
+    down = out.add("And", [out.add("Not", [exact]), apart])
+    one = out.add("Cast", [down], to=element(tensor))
+    out.result(operator, out.add("Sub", [quotient, one], main=True))
+
+
+def floor_mod(out: Writing, operator: Operator) -> None:
+    """FLOOR_MOD: what is left of such a quotient, of the divisor's sign; ONNX's of real numbers is
+    of the dividend's."""
+    x, y = out.operand(operator), out.operand(operator, 1)
+    if is_whole(out.tensor(operator, 0)):
+        out.result(operator, out.add("Mod", [x, y], main=True))
+        return
+    rest, zero = out.add("Mod", [x, y], fmod=1), out.value(0, np.float32)
+    apart = out.add("Xor", [out.add("Less", [each, zero]) for each in (rest, y)])
+    other = out.add("And", [out.add("Not", [out.add("Equal", [rest, zero])]), apart])
+    beyond = out.add("Add", [rest, y])
+    out.result(operator, out.add("Where", [other, beyond, rest], main=True))
+
+
+def arc_tangent(out: Writing, operator: Operator) -> None:
+    """ATAN2 of y and x: atan(y / x), half a turn further where x is negative."""
+    y, x = out.real(operator), out.real(operator, 1)
+    zero, turn = out.value(0, np.float32), out.value(np.float32(np.pi), np.float32)
+    right = out.add("Atan", [out.add("Div", [y, x])])
+    below = out.add("Less", [y, zero])
+    shifted = [out.add(kind, [right, turn]) for kind in ("Sub", "Add")]
+    left = out.add("Where", [below, *shifted])
+    found = out.add("Where", [out.add("Less", [x, zero]), left, right])
+    nothing = out.add("And", [out.add("Equal", [each, zero]) for each in (x, y)])
+    out.result(operator, out.add("Where", [nothing, zero, found], main=True))
+
+
+def of_bits(kind: str, **options: str) -> Translator:
+    """ONNX's ``kind`` of the bits of two integers."""
+
+    def write(out: Writing, operator: Operator) -> None:
+        operands = [out.stored(operator, index) for index in range(2)]
+        out.move(operator, out.add(kind, operands, main=True, **options))
+
+    return write
+
+
+def fake_quant(out: Writing, operator: Operator) -> None:
+    """FAKE_QUANT: numbers brought to a grid that has a 0, and back."""
+    options = operator.options
+    low, high = int(options["narrow"]), (1 << options["bits"]) - 1
+    if not 2 <= options["bits"] <= 16 or not options["min"] < options["max"]:
+        raise UnsupportedError(f"{options['bits']} bits from {options['min']} to {options['max']}")
+    scale = np.float32(options["max"] - options["min"]) / np.float32(high - low)
+    zero = np.clip(np.trunc(low - np.float32(options["min"]) / scale + 0.5), low, high)
+    grid = [out.value(scale, np.float32), out.value(zero, np.uint16)]
+    ends = (out.value((end - zero) * scale, np.float32) for end in (low, high))
+    inside = out.add("Clip", [out.real(operator), *ends])
+    stored = out.add("QuantizeLinear", [inside, *grid])
+    out.result(operator, out.add("DequantizeLinear", [stored, *grid], main=True))
 
 
 def leaky_relu(out: Writing, operator: Operator) -> None:

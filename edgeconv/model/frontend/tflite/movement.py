@@ -8,6 +8,7 @@ import numpy as np
 from onnx import TensorProto
 
 from edgeconv.model.frontend.tflite.writing import (
+    LAST,
     NCHW_TO_NHWC,
     NHWC_TO_NCHW,
     Translator,
@@ -19,7 +20,6 @@ from edgeconv.model.frontend.tflite.writing import (
 )
 from edgeconv.model.tflite import Operator, Tensor
 
-_LAST = (1 << 63) - 1  # beyond the last element
 _NUMBERS = ("float32", "int8", "uint8", "int16", "int32", "int64")
 _STRIDED_MASKS = ("begin", "end", "ellipsis", "new_axis", "shrink")
 
@@ -131,7 +131,7 @@ def cut(out: Writing, operator: Operator) -> None:
     begin, size = out.whole(operator, 1, "a begin"), out.whole(operator, 2, "a size")
     if len(begin) != len(size):
         raise UnsupportedError(f"begin {begin}, size {size}")
-    ends = [_LAST if n < 0 else first + n for first, n in zip(begin, size, strict=True)]
+    ends = [LAST if n < 0 else first + n for first, n in zip(begin, size, strict=True)]
     inputs = [out.stored(operator, 0), *(out.value(each) for each in (begin, ends))]
     out.move(operator, out.add("Slice", [*inputs, out.value(range(len(begin)))], main=True))
 
@@ -161,10 +161,10 @@ def strided_slice(out: Writing, operator: Operator) -> None:
             begin, end, stride = (values[i] for values in given)
             if masks["shrink"] >> i & 1:
                 dropped.append(axis)
-                end, stride = (_LAST if begin == -1 else begin + 1), 1
+                end, stride = (LAST if begin == -1 else begin + 1), 1
             else:
-                begin = (0 if stride > 0 else _LAST) if masks["begin"] >> i & 1 else begin
-                end = (_LAST if stride > 0 else -_LAST) if masks["end"] >> i & 1 else end
+                begin = (0 if stride > 0 else LAST) if masks["begin"] >> i & 1 else begin
+                end = (LAST if stride > 0 else -LAST) if masks["end"] >> i & 1 else end
             bounds.append([axis, begin, end, stride])
             axis += 1
     columns = [[row[k] for row in bounds] for k in (1, 2, 0, 3)]
@@ -195,20 +195,55 @@ def _zero(out: Writing, tensor: Tensor) -> str:
 
 def mirror_pad(out: Writing, operator: Operator) -> None:
     """MIRROR_PAD: without the edge, or with it, which by one element is to repeat it."""
-    pads = _pairs(out.whole(operator, 1, "padding"), len(out.tensor(operator, 0).shape))
+    shape = out.tensor(operator, 0).shape
+    pads = _pairs(out.whole(operator, 1, "padding"), len(shape))
     if operator.options["mode"] and max(pads, default=0) > 1:
-        raise UnsupportedError("mirrors the edge too, by more than one element")
+        out.move(operator, _mirrored(out, out.stored(operator, 0), shape, pads))
+        return
     mode = "edge" if operator.options["mode"] else "reflect"
     inputs = [out.stored(operator, 0), out.value(pads)]
     out.move(operator, out.add("Pad", inputs, main=True, mode=mode))
 
 
+def _mirrored(out: Writing, name: str, shape: Sequence[int], pads: Sequence[int]) -> str:
+    """The tensor with its edges in the mirror image, as rows that are gathered."""
+    for axis, size in enumerate(shape):
+        begin, end = pads[axis], pads[axis + len(shape)]
+        if max(begin, end) > size:
+            raise UnsupportedError(f"mirrors {max(begin, end)} of {size} elements")
+        rows = np.pad(np.arange(size), (begin, end), mode="symmetric")
+        if begin or end:
+            name = out.add("Gather", [name, out.value(rows)], main=True, axis=axis)
+    return name
+
+
 def gather(out: Writing, operator: Operator) -> None:
-    """GATHER along an axis, by constant indices."""
-    if operator.options["batch_dims"]:
-        raise UnsupportedError(f"batch_dims {operator.options['batch_dims']}")
-    inputs = [out.stored(operator, 0), out.stored(operator, 1)]
-    out.move(operator, out.add("Gather", inputs, main=True, axis=operator.options["axis"]))
+    """GATHER along an axis; with ``batch_dims`` each index of these dimensions has rows, and
+    places, of its own."""
+    x, places = out.tensor(operator, 0), out.tensor(operator, 1)
+    axis, batch = operator.options["axis"], operator.options["batch_dims"]
+    rank, ranked = len(x.shape), len(places.shape)
+    axis, batch = axis + rank * (axis < 0), batch + ranked * (batch < 0)
+    if not 0 <= batch <= min(axis, ranked) or axis >= rank:
+        raise UnsupportedError(f"batch_dims {batch} of {ranked}, along axis {axis} of {rank}")
+    name, indices = out.stored(operator, 0), out.stored(operator, 1)
+    if not batch:
+        out.move(operator, out.add("Gather", [name, indices], main=True, axis=axis))
+        return
+    if places.dtype != "int64":
+        indices = out.add("Cast", [indices], to=TensorProto.INT64)
+    before = list(range(batch, axis))
+    if before:
+        after = range(axis + 1, rank)
+        name = out.transposed(name, (*range(batch), axis, *before, *after))
+    indices = out.add("Unsqueeze", [indices, out.value([-1])])
+    y = out.add("GatherND", [name, indices], main=True, batch_dims=batch)
+    if before:  # which lie behind those of the places
+        here, moved = ranked - batch, batch + ranked - batch
+        middle = range(moved, moved + len(before))
+        ends = range(moved + len(before), moved + len(before) + rank - axis - 1)
+        y = out.transposed(y, (*range(batch), *middle, *range(batch, batch + here), *ends))
+    out.move(operator, y)
 
 
 def repeat(out: Writing, operator: Operator) -> None:
@@ -219,8 +254,8 @@ def repeat(out: Writing, operator: Operator) -> None:
 
 def broadcast_to(out: Writing, operator: Operator) -> None:
     """BROADCAST_TO a shape."""
-    inputs = [out.stored(operator, 0), out.value(out.whole(operator, 1, "a shape"))]
-    out.move(operator, out.add("Expand", inputs, main=True))
+    sizes = out.add("Cast", [out.stored(operator, 1)], to=TensorProto.INT64)
+    out.move(operator, out.add("Expand", [out.stored(operator, 0), sizes], main=True))
 
 
 def shape(out: Writing, operator: Operator) -> None:

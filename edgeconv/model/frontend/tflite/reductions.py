@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from onnx import TensorProto
+
 from edgeconv.model.frontend.tflite.writing import (
     NCHW_TO_NHWC,
     NHWC_TO_NCHW,
@@ -19,8 +21,21 @@ def reduce(kind: str) -> Translator:
     def write(out: Writing, operator: Operator) -> None:
         axes = out.value(out.whole(operator, 1, "axes"))
         keep = int(operator.options["keep_dims"])
-        y = out.add(kind, [out.real(operator), axes], main=True, keepdims=keep)
+        y = out.add(kind, [out.operand(operator), axes], main=True, keepdims=keep)
         out.result(operator, y)
+
+    return write
+
+
+def any_or_all(kind: str) -> Translator:
+    """REDUCE_ANY and REDUCE_ALL: the largest or the smallest truth."""
+
+    def write(out: Writing, operator: Operator) -> None:
+        axes = out.value(out.whole(operator, 1, "axes"))
+        number = out.add("Cast", [out.stored(operator, 0)], to=TensorProto.INT32)
+        keep = int(operator.options["keep_dims"])
+        found = out.add(kind, [number, axes], main=True, keepdims=keep)
+        out.move(operator, out.add("Cast", [found], to=TensorProto.BOOL))
 
     return write
 

@@ -9,10 +9,19 @@ from types import MappingProxyType
 import onnx
 from onnx import helper
 
+from edgeconv.model.frontend.tflite import (
+    batches,
+    control_flow,
+    indexing,
+    recurrent,
+    reductions,
+    transposed,
+    windows,
+)
 from edgeconv.model.frontend.tflite import comparisons as truths
 from edgeconv.model.frontend.tflite import elementwise as each
 from edgeconv.model.frontend.tflite import movement as moving
-from edgeconv.model.frontend.tflite import reductions, transposed, windows
+from edgeconv.model.frontend.tflite.dilated import dilated
 from edgeconv.model.frontend.tflite.writing import Translator, UnsupportedError, Writing, element
 from edgeconv.model.tflite import DamagedError, Model, Operator, Tensor, read
 from edgeconv.model.tflite.file import ABSENT
@@ -25,6 +34,8 @@ _OPSET, _IR = 21, 10  # the first with integers of 16 bits and of 4
 _TRANSLATORS: Mapping[str, Translator] = MappingProxyType(
     {
         "CONV_2D": windows.conv,
+        "CONV_3D": windows.conv_3d,
+        "L2_POOL_2D": windows.l2_pool,
         "DEPTHWISE_CONV_2D": windows.depthwise_conv,
         "TRANSPOSE_CONV": transposed.transpose_conv,
         "FULLY_CONNECTED": windows.fully_connected,
@@ -40,6 +51,7 @@ _TRANSLATORS: Mapping[str, Translator] = MappingProxyType(
         **{
             known.upper(): each.unary(known)
             for known in ("Abs", "Neg", "Sqrt", "Exp", "Log", "Floor", "Ceil", "Round", "Elu")
+            + ("Sin", "Cos", "Sign")
         },
         "LOGISTIC": each.unary("Sigmoid"),
         "HARD_SWISH": each.unary("HardSwish"),
@@ -50,6 +62,11 @@ _TRANSLATORS: Mapping[str, Translator] = MappingProxyType(
         "RSQRT": each.rsqrt,
         "SQUARE": each.square,
         "SQUARED_DIFFERENCE": each.squared_difference,
+        "FLOOR_DIV": each.floor_div,
+        "FLOOR_MOD": each.floor_mod,
+        "ATAN2": each.arc_tangent,
+        "BITWISE_XOR": each.of_bits("BitwiseXor"),
+        "FAKE_QUANT": each.fake_quant,
         "LEAKY_RELU": each.leaky_relu,
         "GELU": each.gelu,
         "SOFTMAX": each.softmax,
@@ -95,6 +112,32 @@ _TRANSLATORS: Mapping[str, Translator] = MappingProxyType(
         "SHAPE": moving.shape,
         "SPACE_TO_DEPTH": moving.blocks("SpaceToDepth"),
         "DEPTH_TO_SPACE": moving.blocks("DepthToSpace"),
+        "SPACE_TO_BATCH_ND": batches.space_to_batch,
+        "BATCH_TO_SPACE_ND": batches.batch_to_space,
+        "ARG_MAX": indexing.extreme_place("ArgMax"),
+        "ARG_MIN": indexing.extreme_place("ArgMin"),
+        "TOPK_V2": indexing.top_k,
+        "GATHER_ND": indexing.gather_nd,
+        "SCATTER_ND": indexing.scatter_nd,
+        "EMBEDDING_LOOKUP": indexing.embedding_lookup,
+        "DYNAMIC_UPDATE_SLICE": indexing.dynamic_update_slice,
+        "REVERSE_V2": indexing.reverse,
+        "REVERSE_SEQUENCE": indexing.reverse_sequence,
+        "CUMSUM": indexing.cumulative_sum,
+        "FILL": indexing.fill,
+        "ZEROS_LIKE": indexing.zeros_like,
+        "RANGE": indexing.numbers_between,
+        "RANK": indexing.rank,
+        "BROADCAST_ARGS": indexing.broadcast_args,
+        "ONE_HOT": indexing.one_hot,
+        "IF": control_flow.branch,
+        "WHILE": control_flow.loop,
+        "UNIDIRECTIONAL_SEQUENCE_LSTM": recurrent.sequence_lstm,
+        "BIDIRECTIONAL_SEQUENCE_LSTM": recurrent.bidirectional_lstm,
+        "UNIDIRECTIONAL_SEQUENCE_RNN": recurrent.sequence_rnn,
+        "BIDIRECTIONAL_SEQUENCE_RNN": recurrent.bidirectional_rnn,
+        "REDUCE_ANY": reductions.any_or_all("ReduceMax"),
+        "REDUCE_ALL": reductions.any_or_all("ReduceMin"),
         "MEAN": reductions.reduce("ReduceMean"),
         "SUM": reductions.reduce("ReduceSum"),
         "REDUCE_MAX": reductions.reduce("ReduceMax"),
@@ -109,18 +152,15 @@ _CUSTOM: Mapping[str, Translator] = MappingProxyType(
     {"Convolution2DTransposeBias": transposed.convolution_2d_transpose_bias}
 )
 _VARIABLE = "a variable, which keeps its value from run to run"
-_RECURRENT = "recurrent layers, which keep a state, are not computed"
+_RECURRENT = "a recurrent layer of one step, which keeps its state from run to run"
+_STATES = ("UNIDIRECTIONAL_SEQUENCE_", "BIDIRECTIONAL_SEQUENCE_")  # read as zeros
 _WHY = MappingProxyType(
     {
-        **dict.fromkeys(("IF", "WHILE", "CALL"), "which graph runs is known too late"),
         "CALL_ONCE": "runs a graph before the first run, to fill variables and tables",
         "VAR_HANDLE": f"names {_VARIABLE}",
         "READ_VARIABLE": f"reads {_VARIABLE}",
         "ASSIGN_VARIABLE": f"writes {_VARIABLE}",
         **dict.fromkeys(("SVDF", "RNN", "LSTM"), _RECURRENT),
-        **dict.fromkeys(
-            ("UNIDIRECTIONAL_SEQUENCE_LSTM", "UNIDIRECTIONAL_SEQUENCE_RNN"), _RECURRENT
-        ),
     }
 )
 
@@ -145,19 +185,9 @@ def translate(content: Content, where: str) -> Translated:
 
     Raises DamagedError for what is no such model, EdgeconvError beyond a limit.
     """
-    file = read(content, where)
-    out = Writing(file, content, where)
-    written = {index for index, tensor in enumerate(file.tensors) if tensor.data is not None}
-    written.update(file.inputs)
-    for operator in file.operators:
-        twice = next((index for index in operator.outputs if index in written), None)
-        if twice is not None:
-            raise DamagedError(f"{operator.kind} writes {file.tensors[twice].name!r} again")
-        nothing = not operator.outputs and _translator(operator) is not None
-        if len(set(operator.outputs)) < len(operator.outputs) or nothing:
-            raise DamagedError(f"{operator.kind} with outputs {list(operator.outputs)}")
-        written.update(operator.outputs)
-        _write(out, operator)
+    out = Writing(read(content, where), content, where, _fill)
+    _fill(out)
+    file = out.model
     for index in file.outputs:
         if file.tensors[index].data is not None:
             _store(out, index)
@@ -173,8 +203,30 @@ def translate(content: Content, where: str) -> Translated:
     model = helper.make_model(
         graph, opset_imports=[helper.make_opsetid("", _OPSET)], ir_version=_IR
     )
-    more = f"{file.subgraphs} subgraphs, of which the first is compiled"
-    return Translated(model, (more,) if file.subgraphs > 1 else (), tuple(out.effects))
+    return Translated(model, _left_out(out), tuple(out.effects))
+
+
+def _left_out(out: Writing) -> tuple[str, ...]:
+    """A note on graphs of the file that none runs."""
+    count = len(out.model.bodies) - len(out.called)
+    return (f"{count + 1} graphs, of which the first is compiled",) if count else ()
+
+
+def _fill(out: Writing) -> None:
+    """Write the operators of a graph."""
+    out.model = dilated(out)
+    tensors = out.model.tensors
+    written = {index for index, tensor in enumerate(tensors) if tensor.data is not None}
+    written.update(out.model.inputs)
+    for operator in out.model.operators:
+        twice = next((index for index in operator.outputs if index in written), None)
+        if twice is not None:
+            raise DamagedError(f"{operator.kind} writes {tensors[twice].name!r} again")
+        nothing = not operator.outputs and _translator(operator) is not None
+        if len(set(operator.outputs)) < len(operator.outputs) or nothing:
+            raise DamagedError(f"{operator.kind} with outputs {list(operator.outputs)}")
+        written.update(operator.outputs)
+        _write(out, operator)
 
 
 def _translator(operator: Operator) -> Translator | None:
@@ -197,7 +249,8 @@ def _write(out: Writing, operator: Operator) -> None:
         if translator is None:
             why = "a custom operator" if operator.custom else _WHY.get(operator.kind)
             raise UnsupportedError(why or "not supported")
-        if any(out.model.tensors[i].stays for i in operator.inputs if i != ABSENT):
+        stays = any(out.model.tensors[i].stays for i in operator.inputs if i != ABSENT)
+        if stays and not operator.kind.startswith(_STATES):
             raise UnsupportedError(f"reads {_VARIABLE}")
         translator(out, operator)
     except UnsupportedError as error:

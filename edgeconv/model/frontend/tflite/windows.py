@@ -19,6 +19,7 @@ from edgeconv.model.frontend.tflite.writing import (
 from edgeconv.model.tflite import DamagedError, Operator, Options, Tensor
 
 PADDINGS = ("SAME", "VALID")
+PADS = "pads"  # option of a convolution: begins, then ends, in place of its padding
 _MOST_BIAS = 1 << 31
 
 
@@ -112,6 +113,43 @@ def pool(kind: str) -> Translator:
     return write
 
 
+def l2_pool(out: Writing, operator: Operator) -> None:
+    """L2_POOL_2D: the root of the mean of squares."""
+    x, options = out.tensor(operator, 0), operator.options
+    require_rank(4, x)
+    given = out.transposed(out.real(operator), NHWC_TO_NCHW)
+    kernel = [options["kernel_h"], options["kernel_w"]]
+    windows = _windows(x, options, kernel, (1, 1))
+    square = out.add("Mul", [given, given])
+    mean = out.add("AveragePool", [square], main=True, kernel_shape=kernel, **windows)
+    y = out.activated(out.add("Sqrt", [mean]), operator)
+    out.result(operator, out.transposed(y, NCHW_TO_NHWC))
+
+
+def conv_3d(out: Writing, operator: Operator) -> None:
+    """CONV_3D: filters [depth, height, width, in_c, out_c]."""
+    x, w, options = out.tensor(operator, 0), out.tensor(operator, 1), operator.options
+    require_rank(5, x, w)
+    if x.shape[4] != w.shape[3] or x.free & {1, 2, 3}:
+        raise UnsupportedError(f"input {list(x.shape)}, filters {list(w.shape)}")
+    kernel, dilations = w.shape[:3], [options[f"dilation_{axis}"] for axis in "dhw"]
+    inputs = [
+        out.transposed(out.real(operator), (0, 4, 1, 2, 3)),
+        out.transposed(out.real(operator, 1), (4, 3, 0, 1, 2)),
+        *bias(out, operator, w.shape[4]),
+    ]
+    y = out.add(
+        "Conv",
+        inputs,
+        main=True,
+        kernel_shape=list(kernel),
+        dilations=dilations,
+        **_windows(x, options, kernel, dilations, "dhw"),
+    )
+    y = out.activated(y, operator)
+    out.result(operator, out.transposed(y, (0, 2, 3, 4, 1)))
+
+
 def fully_connected(out: Writing, operator: Operator) -> None:
     """FULLY_CONNECTED: weights [out_c, in_c]."""
     x, w = out.tensor(operator, 0), out.tensor(operator, 1)
@@ -132,23 +170,30 @@ def fully_connected(out: Writing, operator: Operator) -> None:
 
 
 def _windows(
-    x: Tensor, options: Options, kernel: Sequence[int], dilations: Sequence[int]
+    x: Tensor,
+    options: Options,
+    kernel: Sequence[int],
+    dilations: Sequence[int],
+    axes: str = "hw",
 ) -> dict[str, object]:
-    """Strides and padding, as attributes: what "same" comes to, where sizes are known."""
+    """Strides and padding, as attributes: what "same" comes to, where sizes are known.  ``axes``:
+    letters of the options of each."""
     number = options["padding"]
     if not 0 <= number < len(PADDINGS):
         raise UnsupportedError(f"padding {number}")
-    strides = [options["stride_h"], options["stride_w"]]
+    strides = [options[f"stride_{axis}"] for axis in axes]
     if min(*strides, *dilations, *kernel) < 1:
         raise UnsupportedError(
             f"strides {strides}, dilations {list(dilations)}, kernel {list(kernel)}"
         )
+    if PADS in options:
+        return {"strides": strides, "pads": list(options[PADS])}
     if PADDINGS[number] == "VALID":
         return {"strides": strides}
     if x.free & {1, 2}:
         return {"strides": strides, "auto_pad": "SAME_UPPER"}
     pads = []
-    for size, stride, taps, apart in zip(x.shape[1:3], strides, kernel, dilations, strict=True):
+    for size, stride, taps, apart in zip(x.shape[1:-1], strides, kernel, dilations, strict=True):
         pads.append(max(0, (-(-size // stride) - 1) * stride + (taps - 1) * apart + 1 - size))
     return {
         "strides": strides,

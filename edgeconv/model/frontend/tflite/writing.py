@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -38,6 +39,7 @@ _ELEMENTS: dict[str, int] = {
     "float32": TensorProto.FLOAT,
     "float64": TensorProto.DOUBLE,
 }
+LAST = (1 << 63) - 1  # beyond the last element of an axis
 _SMALL = 1024  # bytes of a constant that inference of shapes may want to see
 
 
@@ -49,22 +51,64 @@ class Writing:
     """The graph so far: ``nodes`` and ``initializers``.
 
     ``effects``: what stands for the results of operators that have none, as of those that write a
-    variable; ``where``: the file, in errors of limits.
+    variable; ``where``: the file, in errors of limits; ``fill``: writes the operators of a graph;
+    ``outer``: what this one is within, as the file's graph ``index``.
     """
 
-    def __init__(self, model: Model, content: Content, where: str) -> None:
+    def __init__(
+        self,
+        model: Model,
+        content: Content,
+        where: str,
+        fill: Callable[[Writing], None] = lambda _: None,
+        *,
+        outer: Writing | None = None,
+        index: int = 0,
+    ) -> None:
         self.model = model
         self.nodes: list[onnx.NodeProto] = []
         self.initializers: list[onnx.TensorProto] = []
         self.effects: list[str] = []
-        self._content, self._where = content, where
+        self.fill = fill
+        self.called: set[int] = set()  # other graphs of the file
+        self._content, self._where = self.source = content, where
         self._densified = 0  # bytes
         self._taken = {tensor.name for tensor in model.tensors}
+        self._bodies = model.bodies
+        self._open: tuple[int, ...] = (index,)  # graphs of the file that this one is within
+        if outer is not None:
+            self._bodies, self._open = outer._bodies, (*outer._open, index)
+            self.initializers, self._taken = outer.initializers, outer._taken
+            self.called = outer.called
         self._stored: set[int] = set()  # constants of the file that are initializers
         self._reals: dict[int, str] = {}
         self._written = set(model.inputs)
         self._label = ""  # what nodes are named after
         self._own: dict[str, onnx.NodeProto] = {}  # values of this operator alone, and their nodes
+
+    def within(self, index: int) -> Writing:
+        """A graph to be written inside of this one: the file's graph ``index``, its tensors under
+        names of their own, its constants among those of this one."""
+        if not 0 < index <= len(self._bodies):
+            raise DamagedError(f"graph {index} of {len(self._bodies) + 1}, within another")
+        if index in self._open:
+            raise DamagedError(f"graph {index} within itself")
+        self.called.add(index)
+        body = self._bodies[index - 1]
+        names = []
+        for tensor in body.tensors:
+            names.append(untaken(f"{self._label}/{tensor.name}", self._taken))
+            self._taken.add(names[-1])
+        limits.held("model-nodes", len(self._taken), self._where)
+        pairs = zip(body.tensors, names, strict=True)
+        renamed = tuple(replace(tensor, name=name) for tensor, name in pairs)
+        inner = replace(body, tensors=renamed)
+        return Writing(inner, *self.source, self.fill, outer=self, index=index)
+
+    def kept(self, place: int) -> str:
+        """The tensor at that place, had if it is a constant."""
+        self.store(place)
+        return self.model.tensors[place].name
 
     def begin(self, operator: Operator) -> None:
         """What follows is of ``operator``."""
@@ -127,7 +171,7 @@ class Writing:
         reads = [tensors[place] for place in operator.inputs if place != ABSENT]
         outputs = [tensors[place].name for place in operator.outputs]
         if not outputs:
-            outputs = [self._fresh("effect")]
+            outputs = [self.fresh("effect")]
             self.effects += outputs
         self.nodes.append(
             helper.make_node(
@@ -159,6 +203,13 @@ class Writing:
             self._reals[place] = made
             del self._own[made]  # other operators may read it
         return self._reals[place]
+
+    def operand(self, operator: Operator, index: int = 0) -> str:
+        """Operand ``index`` in the numbers that are computed with: real ones, or integers that
+        have no scale as they are."""
+        return (self.stored if is_whole(self.tensor(operator, index)) else self.real)(
+            operator, index
+        )
 
     def constant(self, operator: Operator, index: int, what: str) -> Values:
         """The value of operand ``index``, which is ``what``; UnsupportedError at run time."""
@@ -216,7 +267,7 @@ class Writing:
     ) -> list[str]:
         """A node with ``count`` outputs, and their names, made from ``label`` or the operator's
         first output.  ``main``: the node that the operator is known by."""
-        outputs = [self._fresh(kind, label) for _ in range(count)]
+        outputs = [self.fresh(kind, label) for _ in range(count)]
         node = helper.make_node(kind, inputs, outputs, outputs[0], **options)
         if main:
             node.name = self._label
@@ -226,7 +277,7 @@ class Writing:
 
     def value(self, values: Any, dtype: Any = np.int64) -> str:
         """A constant that is made here."""
-        name = self._fresh("constant")
+        name = self.fresh("constant")
         self.initializers.append(numpy_helper.from_array(np.asarray(values, dtype), name))
         return name
 
@@ -257,16 +308,20 @@ class Writing:
             name = self.add("QuantizeLinear", [name, *scaling], axis=tensor.axis)
         elif tensor.dtype == "float16":
             name = self.add("Cast", [name], to=TensorProto.FLOAT16)
-        elif tensor.dtype != "float32":
+        elif tensor.dtype != "float32" and not self._stays_whole(operator, tensor):
             raise UnsupportedError(f"writes {tensor.dtype} without a scale")
         self.move(operator, name, index)
+
+    def _stays_whole(self, operator: Operator, result: Tensor) -> bool:
+        """Whether ``result`` and what it is computed of are integers of one type and no scale."""
+        return is_whole(result) and self.tensor(operator, 0).dtype == result.dtype
 
     def move(self, operator: Operator, name: str, index: int = 0) -> None:
         """Output ``index`` is ``name`` as it is, which no other node of the operator reads."""
         own = self.model.tensors[operator.outputs[index]].name
         made = self._own.pop(name, None)
         if made is None:
-            self.nodes.append(helper.make_node("Identity", [name], [own], self._fresh("copy")))
+            self.nodes.append(helper.make_node("Identity", [name], [own], self.fresh("copy")))
         else:
             made.output[list(made.output).index(name)] = own
 
@@ -274,11 +329,12 @@ class Writing:
         """Scale and zero point: one number, or one per index of the axis."""
         zeros = zero_points(tensor)
         shape = () if len(tensor.scale) == 1 else (len(tensor.scale),)
-        zero = self._fresh("zero")
+        zero = self.fresh("zero")
         self.initializers.append(helper.make_tensor(zero, _ELEMENTS[tensor.dtype], shape, zeros))
         return [self.value(np.reshape(tensor.scale, shape), np.float32), zero]
 
-    def _fresh(self, hint: str, label: str = "") -> str:
+    def fresh(self, hint: str, label: str = "") -> str:
+        """A name that no value has, made from ``label`` or the operator's first output."""
         name = untaken(f"{label or self._label}/{hint}", self._taken)
         self._taken.add(name)
         return name
@@ -305,6 +361,11 @@ def has(operator: Operator, index: int) -> bool:
 def is_quantised(tensor: Tensor) -> bool:
     """Whether its integers stand for real numbers."""
     return tensor.dtype in QUANTISED and bool(tensor.scale)
+
+
+def is_whole(tensor: Tensor) -> bool:
+    """Whether its elements are integers that stand for nothing else."""
+    return tensor.dtype in ("int32", "int64") and not tensor.scale
 
 
 def alike(one: Tensor, other: Tensor) -> bool:

@@ -1,0 +1,115 @@
+"""IF and WHILE: ONNX's If and Loop, whose bodies are other graphs of the file."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import onnx
+from onnx import TensorProto, helper
+
+from edgeconv.model.frontend.tflite.writing import Writing, element
+from edgeconv.model.tflite import DamagedError, Operator
+
+
+def branch(out: Writing, operator: Operator) -> None:
+    """IF: one graph or another, by a bool."""
+    condition = _scalar(out, out.stored(operator, 0))
+    given = [out.stored(operator, index) for index in range(1, len(operator.inputs))]
+    graphs: dict[str, Any] = {
+        f"{way}_branch": _graph(out, operator.options[way], given, len(operator.outputs), way)
+        for way in ("then", "else")
+    }
+    names = out.add_all("If", [condition], len(operator.outputs), main=True, **graphs)
+    for index, name in enumerate(names):
+        out.move(operator, name, index)
+
+
+def loop(out: Writing, operator: Operator) -> None:
+    """WHILE: a graph as long as another one says so, of what it made the last time."""
+    given = [out.stored(operator, index) for index in range(len(operator.inputs))]
+    if len(operator.outputs) != len(given):
+        raise DamagedError(f"WHILE of {len(given)} inputs and {len(operator.outputs)} outputs")
+    goes = _inlined(out, operator.options["cond"], given, 1)
+    body = out.within(operator.options["body"])
+    inside = body.model
+    _check(inside.inputs, given)
+    kinds = [element(inside.tensors[place]) for place in inside.inputs]
+    names = [inside.tensors[place].name for place in inside.inputs]
+    body.fill(body)
+    results = [body.kept(place) for place in inside.outputs]
+    if len(results) != len(given):
+        raise DamagedError(f"WHILE with a body of {len(results)} results for {len(given)}")
+    after = _scalar(body, _inlined(body, operator.options["cond"], results, 1)[0])
+    number, truth = (body.fresh(each, "loop") for each in ("trip", "goes"))
+    inputs = [
+        helper.make_tensor_value_info(number, TensorProto.INT64, []),
+        helper.make_tensor_value_info(truth, TensorProto.BOOL, []),
+        *(
+            helper.make_tensor_value_info(name, kind, None)
+            for name, kind in zip(names, kinds, strict=True)
+        ),
+    ]
+    copies = [body.add("Identity", [name]) for name in (after, *results)]
+    graph = helper.make_graph(
+        body.nodes,
+        body.fresh("body", "loop"),
+        inputs,
+        [
+            helper.make_tensor_value_info(name, kind, None)
+            for name, kind in zip(copies, (TensorProto.BOOL, *kinds), strict=True)
+        ],
+    )
+    operands = ["", _scalar(out, goes[0]), *given]
+    for index, name in enumerate(out.add_all("Loop", operands, len(given), main=True, body=graph)):
+        out.move(operator, name, index)
+
+
+def _graph(
+    out: Writing, index: int, given: Sequence[str], results: int, way: str
+) -> onnx.GraphProto:
+    """The graph ``index`` of the file as a branch that reads ``given`` from outside."""
+    inner = out.within(index)
+    names = _written(inner, given, results)
+    kinds = [element(inner.model.tensors[place]) for place in inner.model.outputs]
+    return helper.make_graph(
+        inner.nodes,
+        inner.fresh(way, "branch"),
+        [],
+        [
+            helper.make_tensor_value_info(name, kind, None)
+            for name, kind in zip(names, kinds, strict=True)
+        ],
+    )
+
+
+def _inlined(out: Writing, index: int, given: Sequence[str], results: int) -> list[str]:
+    """The results of the graph ``index`` of the file, its nodes among those of ``out``."""
+    inner = out.within(index)
+    names = _written(inner, given, results)
+    out.nodes += inner.nodes
+    return names
+
+
+def _written(inner: Writing, given: Sequence[str], results: int) -> list[str]:
+    """The nodes of a graph whose inputs are ``given``, and the names of its results, each written
+    by a node."""
+    graph = inner.model
+    _check(graph.inputs, given)
+    for place, name in zip(graph.inputs, given, strict=True):
+        own = graph.tensors[place].name
+        inner.nodes.append(helper.make_node("Identity", [name], [own], inner.fresh("given", own)))
+    inner.fill(inner)
+    if len(graph.outputs) != results:
+        raise DamagedError(f"a graph of {len(graph.outputs)} results where {results} are read")
+    return [inner.add("Identity", [inner.kept(place)]) for place in graph.outputs]
+
+
+def _check(places: Sequence[int], given: Sequence[str]) -> None:
+    if len(places) != len(given):
+        raise DamagedError(f"a graph of {len(places)} inputs that is given {len(given)}")
+
+
+def _scalar(out: Writing, name: str) -> str:
+    """A condition without dimensions."""
+    return out.add("Reshape", [name, out.value([])])

@@ -1,0 +1,94 @@
+"""What TensorFlow Lite's own kernels make of one-operator models, kept in two files.
+
+``python -m tests.tflite_engines`` writes them anew, of LiteRT's reference kernels where
+``ai-edge-litert`` is installed, and of TensorFlow Lite Micro where ``tflite-micro`` is.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tests.tflite_cases import CASES, EXPECTED, Case
+from tests.tflite_graph_cases import GRAPH_CASES
+from tests.tflite_more_cases import MORE_CASES
+from tests.tflite_typed_cases import TYPED_CASES
+
+Values = npt.NDArray[Any]
+Outputs = dict[str, Values]
+ALL_CASES: tuple[Case, ...] = (*CASES, *TYPED_CASES, *MORE_CASES, *GRAPH_CASES)
+MICRO = EXPECTED.with_name("tflite_micro_expected.npz")
+_ARENA = 1 << 20
+# Which the reference kernels do not have, or have wrong of int8.
+# Which LiteRT 2.3.0 computes otherwise from run to run: states of both directions side by side.
+UNSTABLE = frozenset({"BIDIRECTIONAL_SEQUENCE_LSTM float32 float32 1"})
+_OPTIMISED = ("CEIL", "ELU", "ROUND", "SUM")
+
+
+def litert(case: Case) -> Outputs:
+    """The outputs of LiteRT's reference kernels, where an operator has them.  Raises RuntimeError
+    or ValueError where it refuses the model."""
+    from ai_edge_litert.interpreter import (  # noqa: PLC0415 - optional
+        Interpreter,
+        OpResolverType,
+    )
+
+    kernels = OpResolverType.BUILTIN_REF
+    if case.kind in _OPTIMISED:
+        kernels = OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "case.tflite"
+        path.write_bytes(case.write())
+        runtime = Interpreter(str(path), experimental_op_resolver_type=kernels)
+        runtime.allocate_tensors()
+        given = case.inputs()
+        for each in runtime.get_input_details():
+            runtime.set_tensor(each["index"], given[each["name"]])
+        runtime.invoke()
+        outputs = runtime.get_output_details()
+        return {each["name"]: runtime.get_tensor(each["index"]) for each in outputs}
+
+
+def micro(case: Case) -> Outputs:
+    """The outputs of TensorFlow Lite Micro.  Raises RuntimeError or ValueError where it refuses
+    the model."""
+    from tflite_micro.python.tflite_micro import runtime  # noqa: PLC0415 - optional
+
+    interpreter = runtime.Interpreter.from_bytes(case.write(), arena_size=_ARENA)
+    for index, values in enumerate(case.inputs().values()):
+        interpreter.set_input(np.ascontiguousarray(values), index)
+    interpreter.invoke()
+    return {
+        f"output_{index}": interpreter.get_output(index).reshape(shape)
+        for index, shape in enumerate(case.shapes)
+    }
+
+
+def _found(engine: Callable[[Case], Outputs]) -> Mapping[str, Values]:
+    """By case and output; what is refused is told."""
+    found: Outputs = {}
+    for case in (each for each in ALL_CASES if each.name not in UNSTABLE):
+        try:
+            outputs = engine(case)
+        except (RuntimeError, ValueError) as error:
+            print(f"{engine.__name__}: {case.name}: {str(error).strip().splitlines()[-1]}")
+            continue
+        found |= {f"{case.name}:{name}": value for name, value in outputs.items()}
+    return found
+
+
+def main() -> int:
+    """Write what the engines make."""
+    for path, engine in ((EXPECTED, litert), (MICRO, micro)):
+        np.savez_compressed(path, allow_pickle=False, **_found(engine))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

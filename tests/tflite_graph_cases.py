@@ -1,0 +1,240 @@
+"""TensorFlow Lite models of recurrent layers, of operators that run other graphs, and of chains of
+operators that become one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tests.tflite_models import Graph, Sketch
+from tests.tflite_more_cases import Absent, Constant, Operand, Shape, Variable, case, drawn, real
+from tests.tflite_typed_cases import TypedCase
+
+
+def _lstm_operands(
+    hidden: int, inputs: int, *, coupled: bool, peepholes: bool, seed: int
+) -> list[Operand]:
+    """Weights of one direction, from the first on to the last bias."""
+
+    def weights(i: int, *shape: int) -> Constant:
+        return Constant(real(*shape, seed=seed + i, low=-0.7, high=0.7), "float32")
+
+    first: list[Operand] = [weights(i, hidden, inputs) for i in range(4)]
+    first += [weights(i, hidden, hidden) for i in range(4, 8)]
+    first += [weights(i, hidden) if peepholes else Absent() for i in range(8, 11)]
+    first += [weights(i, hidden) for i in range(11, 15)]
+    if coupled:
+        for i in (0, 4, 8, 11):
+            first[i] = Absent()
+    return first
+
+
+def _recurrent() -> list[TypedCase]:
+    found = []
+    hidden, inputs = 5, 3
+    none = [Absent()]
+    for label, coupled, peepholes, major, clip in (
+        ("", False, False, False, 0.0),
+        ("time major", False, False, True, 10.0),
+        ("coupled", True, False, False, 0.0),
+        ("peepholes", False, True, False, 0.0),
+    ):
+        shape = (6, 2) if major else (2, 6)
+        operands: list[Operand] = [real(*shape, inputs)]
+        operands += _lstm_operands(hidden, inputs, coupled=coupled, peepholes=peepholes, seed=20)
+        operands += [*none * 2, Variable(2, hidden), Variable(2, hidden), *none * 4]
+        options = {"activation": "TANH", "time_major": major, "cell_clip": clip}
+        found.append(
+            case(
+                "UNIDIRECTIONAL_SEQUENCE_LSTM",
+                f"float32 {label}".strip(),
+                operands,
+                [((*shape, hidden), "float32")],
+                options,
+            )
+        )
+    for merge in (True, False):
+        operands = [real(2, 6, inputs)]
+        for seed in (40, 60):
+            operands += _lstm_operands(hidden, inputs, coupled=False, peepholes=False, seed=seed)
+            operands += none * 2
+        operands += [Variable(2, hidden) for _ in range(4)] + none * 9
+        results = [((2, 6, 2 * hidden), "float32")] if merge else [((2, 6, hidden), "float32")] * 2
+        options = {"activation": "TANH", "time_major": False, "merge_outputs": merge}
+        found.append(
+            case("BIDIRECTIONAL_SEQUENCE_LSTM", f"float32 {merge:d}", operands, results, options)
+        )
+    for activation in ("TANH", "RELU"):
+        own = [
+            Constant(real(*s, seed=80 + i, low=-0.5, high=0.5), "float32")
+            for i, s in enumerate(((hidden, inputs), (hidden, hidden), (hidden,)))
+        ]
+        operands = [real(2, 6, inputs), *own, Variable(2, hidden)]
+        options = {"activation": activation, "time_major": False}
+        found.append(
+            case(
+                "UNIDIRECTIONAL_SEQUENCE_RNN",
+                f"float32 {activation}",
+                operands,
+                [((2, 6, hidden), "float32")],
+                options,
+            )
+        )
+        for merge in (True, False):
+            both = [
+                real(2, 6, inputs),
+                *own,
+                Variable(2, hidden),
+                *own,
+                Variable(2, hidden),
+                *none * 3,
+            ]
+            results = (
+                [((2, 6, 2 * hidden), "float32")] if merge else [((2, 6, hidden), "float32")] * 2
+            )
+            found.append(
+                case(
+                    "BIDIRECTIONAL_SEQUENCE_RNN",
+                    f"float32 {activation} {merge:d}",
+                    both,
+                    results,
+                    {**options, "merge_outputs": merge},
+                )
+            )
+    return found
+
+
+def _of_one(kind: str, *constants: Any, shape: Shape = (2, 3)) -> Graph:
+    """A graph of one operator of its inputs, and of a constant where there is one."""
+    sketch = Sketch()
+    x = sketch.tensor("x", shape)
+    places = [x, *(sketch.constant(f"c{i}", c, "float32") for i, c in enumerate(constants))]
+    y = sketch.tensor("y", shape)
+    sketch.operator(kind, places, [y])
+    return sketch, [x], [y]
+
+
+def _counting(steps: int) -> list[Graph]:
+    """Whether a counter is below ``steps``; the counter and one more, and numbers doubled, to which
+    a tensor is added."""
+    test = Sketch()
+    i = test.tensor("i", (), "int32")
+    test.tensor("x", (2, 3))
+    most = test.constant("most", steps, "int32")
+    goes = test.tensor("goes", (), "bool")
+    test.operator("LESS", [i, most], [goes])
+    body = Sketch()
+    i, x = body.tensor("i", (), "int32"), body.tensor("x", (2, 3))
+    one, weights = body.constant("one", 1, "int32"), body.constant("w", real(2, 3), "float32")
+    after, twice, y = (
+        body.tensor("j", (), "int32"),
+        body.tensor("t", (2, 3)),
+        body.tensor("y", (2, 3)),
+    )
+    body.operator("ADD", [i, one], [after])
+    body.operator("ADD", [x, x], [twice])
+    body.operator("ADD", [twice, weights], [y])
+    return [(test, [0, 1], [goes]), (body, [0, 1], [after, y])]
+
+
+def _control() -> list[TypedCase]:
+    found = []
+    bodies = [_of_one("ABS"), _of_one("MUL", real(2, 3))]
+    for truth in (True, False):
+        operands: list[Operand] = [np.array([truth]), real(2, 3)]
+        options = {"then": 1, "else": 2}
+        found.append(
+            case("IF", f"{truth:d}", operands, [((2, 3), "float32")], options, bodies=bodies)
+        )
+    operands = [Constant(0), real(2, 3)]
+    results = [((), "int32"), ((2, 3), "float32")]
+    found.append(case("WHILE", "", operands, results, {"cond": 1, "body": 2}, bodies=_counting(5)))
+    return found
+
+
+def _chain(
+    label: str,
+    shape: Shape,
+    kernel: Shape,
+    block: Sequence[int],
+    *,
+    depthwise: bool = False,
+    one: bool = False,
+    dtype: str = "float32",
+) -> TypedCase:
+    """A dilated convolution as TensorFlow writes it: blocks, "valid" convolution, and back."""
+    sketch = Sketch()
+    sizes, channels = shape[1:-1], shape[-1]
+    whole = dtype == "int8"
+    grid: dict[str, Any] = {"scale": [0.05], "zero": [7]} if whole else {}
+    result: dict[str, Any] = {"scale": [0.1], "zero": [-5]} if whole else {}
+    x = sketch.tensor("input_0", shape, dtype, **grid)
+    around = [
+        (b * (k - 1) // 2, b * (k - 1) - b * (k - 1) // 2)
+        for b, k in zip(block, kernel, strict=False)
+    ]
+    more = [-(size + sum(pad)) % b for size, pad, b in zip(sizes, around, block, strict=False)]
+    pads = [(a, b + m) for (a, b), m in zip(around, more, strict=True)]
+    crops = [(0, m) for m in more]
+    n = len(block)
+    inside = [(size + sum(p)) // b for size, p, b in zip(sizes, pads, block, strict=False)]
+    batch = shape[0] * int(np.prod(block))
+    blocked = sketch.tensor("blocked", (batch, *inside, *sizes[n:], channels), dtype, **grid)
+    operands = [
+        sketch.constant(f"{name}_{i}", v, "int32")
+        for i, (name, v) in enumerate((("block", block), ("pads", pads)))
+    ]
+    sketch.operator("SPACE_TO_BATCH_ND", [x, *operands], [blocked])
+    taps = [*kernel, 1] if one else list(kernel)
+    out_c = channels if depthwise else 4
+    filters = (1, *taps, channels) if depthwise else (out_c, *taps, channels)
+    unit: dict[str, Any] = {"scale": [0.01], "zero": [0]} if whole else {}
+    weights = (
+        np.random.default_rng(3).integers(-99, 99, filters) if whole else real(*filters, seed=3)
+    )
+    w = sketch.constant("w", weights, "int8" if whole else "float32", **unit)
+    units: dict[str, Any] = {"scale": [0.05 * 0.01], "zero": [0]} if whole else {}
+    b = sketch.constant(
+        "b", np.arange(out_c) * (100 if whole else 1), "int32" if whole else "float32", **units
+    )
+    after = [size - k + 1 for size, k in zip(inside, kernel, strict=False)] + list(sizes[n:])
+    image, made = blocked, (batch, *after, out_c)
+    if one:
+        axis = sketch.constant("axis", 2, "int32")
+        image = sketch.tensor("image", (batch, *inside, 1, channels), dtype, **grid)
+        sketch.operator("EXPAND_DIMS", [blocked, axis], [image])
+        made = (batch, *after, 1, out_c)
+    y = sketch.tensor("conv", made, dtype, **result)
+    kind = "DEPTHWISE_CONV_2D" if depthwise else "CONV_2D"
+    more_options: dict[str, Any] = {"depth_multiplier": 1} if depthwise else {}
+    sketch.operator(
+        kind, [image, w, b], [y], padding="VALID", stride_w=1, stride_h=1, **more_options
+    )
+    if one:
+        flat = sketch.tensor("flat", (batch, *after, out_c), dtype, **result)
+        sketch.operator("SQUEEZE", [y], [flat], squeeze_dims=[2])
+        y = flat
+    last = (shape[0], *sizes, out_c)
+    z = sketch.tensor("output_0", last, dtype, **result)
+    operands = [
+        sketch.constant(f"{name}_back", v, "int32")
+        for name, v in (("block", block), ("crops", crops))
+    ]
+    sketch.operator("BATCH_TO_SPACE_ND", [y, *operands], [z])
+    data = sketch.bytes([x], [z])
+    given = {"input_0": drawn(dtype, *shape)}
+    return TypedCase("CONV_2D", [], [last], label=f"dilated {label}", data=data, given=given)
+
+
+def _dilated() -> list[TypedCase]:
+    return [
+        _chain("2x3", (1, 9, 11, 3), (3, 3), (2, 3)),
+        _chain("2x2 depthwise", (2, 8, 9, 3), (3, 3), (2, 2), depthwise=True),
+        _chain("4 along one dimension", (1, 13, 3), (3,), (4,), one=True),
+        _chain("2x2 int8", (1, 9, 10, 3), (3, 3), (2, 2), dtype="int8"),
+    ]
+
+
+GRAPH_CASES = [*_recurrent(), *_control(), *_dilated()]
