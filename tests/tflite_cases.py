@@ -49,13 +49,13 @@ class Case:
     def sketch(self) -> tuple[Sketch, list[int], list[int]]:
         """The model as it is before it is written, its inputs and outputs."""
         sketch, inputs, operands = Sketch(), [], []
-        whole = self.dtype != "float32"
+        scaled = self.dtype != "float32"
         zero = self.zero if self.dtype != "int16" else 0
         for index, each in enumerate(self.operands):
             if isinstance(each, np.ndarray):
-                operands.append(self._constant(sketch, f"constant_{index}", each, whole, index))
+                operands.append(self._constant(sketch, f"constant_{index}", each, scaled, index))
                 continue
-            more: dict[str, Any] = {"scale": [self.scales[0]], "zero": [zero]} if whole else {}
+            more: dict[str, Any] = {"scale": [self.scales[0]], "zero": [zero]} if scaled else {}
             operands.append(sketch.tensor(f"input_{index}", each, self.dtype, **more))
             inputs.append(operands[-1])
         outputs = []
@@ -65,13 +65,13 @@ class Case:
             if self.kind == "DEQUANTIZE":
                 outputs.append(sketch.tensor(f"output_{index}", shape))
                 continue
-            more = {"scale": [scale], "zero": [own]} if whole else {}
+            more = {"scale": [scale], "zero": [own]} if scaled else {}
             outputs.append(sketch.tensor(f"output_{index}", shape, self.dtype, **more))
         sketch.operator(self.kind, operands, outputs, **self.options)
         return sketch, inputs, outputs
 
-    def _constant(self, sketch: Sketch, name: str, values: Values, whole: bool, index: int) -> int:
-        if values.dtype != np.float32 or not whole:
+    def _constant(self, sketch: Sketch, name: str, values: Values, scaled: bool, index: int) -> int:
+        if values.dtype != np.float32 or not scaled:
             return sketch.constant(name, values, values.dtype.name)
         if index == (3 if self.kind == "TRANSPOSE_CONV" else 2):  # a bias
             unit = self.scales[0] * 0.0078125
@@ -98,11 +98,13 @@ class Case:
         return found
 
 
-def _numbers(*shape: int, seed: int = 1) -> Values:
+def numbers(*shape: int, seed: int = 1) -> Values:
+    """Weights."""
     return np.random.default_rng(seed).uniform(-0.9, 0.9, shape).astype(np.float32)
 
 
-def _whole(*values: int) -> Values:
+def whole(*values: int) -> Values:
+    """An operand of int32."""
     return np.array(values, np.int32)
 
 
@@ -120,11 +122,11 @@ def _rounded_otherwise() -> list[Case]:
                 ((1, 6, 4, 9), (3,), (1, 6, 4, 1)),
             ):
                 named = {**more, "label": f"{more['label']} {axes}"}
-                operands = [shape, _whole(*axes)]
+                operands = [shape, whole(*axes)]
                 found.append(Case("MEAN", operands, [kept], {"keep_dims": True}, **named))
     for size in ((1, 9), (11, 3)):
         for corners, half in ((False, False), (True, False), (False, True)):
-            operands = [(1, 6, 7, 3), _whole(*size)]
+            operands = [(1, 6, 7, 3), whole(*size)]
             named = {"label": f"6x7 to {size[0]}x{size[1]} {corners:d}{half:d}", "same": True}
             how = {"align_corners": corners, "half_pixel_centers": half}
             shape = (1, *size, 3)
@@ -144,16 +146,16 @@ def _windows() -> list[Case]:
         for activation in ("NONE", "RELU6"):
             found += _both(
                 "CONV_2D",
-                [(1, 5, 6, 3), _numbers(4, 3, 3, 3), _numbers(4)],
+                [(1, 5, 6, 3), numbers(4, 3, 3, 3), numbers(4)],
                 [(1, *out, 4)],
                 {**options, "activation": activation},
                 label=f"{more['label']} {activation}",
             )
         found += _both(
             "DEPTHWISE_CONV_2D",
-            [(1, 5, 6, 3), _numbers(1, 3, 3, 6), _numbers(6)],
+            [(1, 5, 6, 3), numbers(1, 3, 3, 6), numbers(6)],
             [(1, *out, 6)],
-            {**options, "activation": "NONE"},
+            {**options, "activation": "NONE", "depth_multiplier": 2},
             **more,
         )
         for kind in ("AVERAGE_POOL_2D", "MAX_POOL_2D"):
@@ -168,30 +170,30 @@ def _windows() -> list[Case]:
     dilated = {"padding": "SAME", "stride_w": 1, "stride_h": 1, "dilation_w": 2, "dilation_h": 2}
     found += _both(
         "CONV_2D",
-        [(1, 5, 6, 3), _numbers(4, 3, 3, 3), _numbers(4)],
+        [(1, 5, 6, 3), numbers(4, 3, 3, 3), numbers(4)],
         [(1, 5, 6, 4)],
         dilated,
         label="dilated",
     )
     found += _both(
         "CONV_2D",
-        [(1, 5, 6, 4), _numbers(6, 1, 1, 4), _numbers(6)],
+        [(1, 5, 6, 4), numbers(6, 1, 1, 4), numbers(6)],
         [(1, 2, 2, 6)],
         {"padding": "SAME", "stride_w": 3, "stride_h": 3},
         label="1x1 stride 3",
     )
     found += _both(
         "FULLY_CONNECTED",
-        [(2, 8), _numbers(5, 8), _numbers(5)],
+        [(2, 8), numbers(5, 8), numbers(5)],
         [(2, 5)],
         {"activation": "RELU"},
     )
     found += _both(
-        "FULLY_CONNECTED", [(1, 2, 2, 2), _numbers(5, 8)], [(1, 5)], {}, label="flattened"
+        "FULLY_CONNECTED", [(1, 2, 2, 2), numbers(5, 8)], [(1, 5)], {}, label="flattened"
     )
     found += _both(
         "FULLY_CONNECTED",
-        [(1, 3, 8), _numbers(5, 8), _numbers(5)],
+        [(1, 3, 8), numbers(5, 8), numbers(5)],
         [(1, 3, 5)],
         {"keep_num_dims": True},
         label="kept",
@@ -211,12 +213,12 @@ def _transposed() -> list[Case]:
         ("VALID", (9, 11), (4, 5), (3, 3), (2, 2)),
         ("VALID", (10, 14), (4, 5), (3, 2), (2, 3)),
     ):
-        operands = [_whole(1, *size, 3), _numbers(3, *kernel, 2), (1, *given, 2)]
+        operands = [whole(1, *size, 3), numbers(3, *kernel, 2), (1, *given, 2)]
         options = {"padding": padding, "stride_h": strides[0], "stride_w": strides[1]}
         label = f"{padding} {size[0]}x{size[1]}"
         found += _both("TRANSPOSE_CONV", operands, [(1, *size, 3)], options, label=label)
         label = f"{label} bias"
-        more = [*operands, _numbers(3)]
+        more = [*operands, numbers(3)]
         found += _both("TRANSPOSE_CONV", more, [(1, *size, 3)], options, label=label)
     options["activation"] = "RELU"
     found.append(Case("TRANSPOSE_CONV", more, [(1, *size, 3)], options, label="RELU"))
@@ -231,9 +233,9 @@ def _other_integers() -> list[Case]:
     found = []
     near = {"padding": "SAME", "stride_w": 1, "stride_h": 1}
     kernel = {"kernel_w": 3, "kernel_h": 3}
-    conv = [(1, 5, 6, 3), _numbers(4, 3, 3, 3), _numbers(4)]
-    depthwise = [(1, 5, 6, 3), _numbers(1, 3, 3, 6), _numbers(6)]
-    dense = [(2, 8), _numbers(5, 8), _numbers(5)]
+    conv = [(1, 5, 6, 3), numbers(4, 3, 3, 3), numbers(4)]
+    depthwise = [(1, 5, 6, 3), numbers(1, 3, 3, 6), numbers(6)]
+    dense = [(2, 8), numbers(5, 8), numbers(5)]
     for dtype, scales, offset in (
         ("uint8", (0.03125, 0.046875), 120),
         ("int16", (0.0001, 0.0003), 0),
@@ -247,7 +249,7 @@ def _other_integers() -> list[Case]:
         alike: dict[str, Any] = {"dtype": dtype, "scales": scales, "same": True}
         for kind in ("AVERAGE_POOL_2D", "MAX_POOL_2D"):
             found.append(Case(kind, [(1, 5, 6, 3)], [(1, 5, 6, 3)], pool, **alike))
-        found.append(Case("RESHAPE", [(1, 4, 3), _whole(2, 6)], [(2, 6)], **alike))
+        found.append(Case("RESHAPE", [(1, 4, 3), whole(2, 6)], [(2, 6)], **alike))
         found.append(Case("CONCATENATION", [(1, 4), (1, 4)], [(1, 8)], {"axis": 1}, **alike))
     operands = [(1, 4, 3, 2), (1, 4, 3, 2)]
     for kind in ("ADD", "MUL"):
@@ -275,7 +277,7 @@ def _elementwise() -> list[Case]:
         found += _both(kind, [(1, 4, 5)], [(1, 4, 5)], same=True)
     found += _both("HARD_SWISH", [(1, 4, 5)], [(1, 4, 5)])
     found += _both("LEAKY_RELU", [(1, 4, 5)], [(1, 4, 5)], {"alpha": 0.125})
-    found += _both("PRELU", [(1, 2, 3, 4), _numbers(1, 1, 4)], [(1, 2, 3, 4)])
+    found += _both("PRELU", [(1, 2, 3, 4), numbers(1, 1, 4)], [(1, 2, 3, 4)])
     found += [
         Case("GELU", [(1, 4, 5)], [(1, 4, 5)], {"approximate": bool(a)}, label=str(a))
         for a in (0, 1)
@@ -300,29 +302,29 @@ def _movement() -> list[Case]:
         label = more.pop("label", "")
         found.extend(_both(kind, operands, shapes, more, same=True, label=label))
 
-    moves("RESHAPE", [x, _whole(1, 6, -1)], (1, 6, 4))
+    moves("RESHAPE", [x, whole(1, 6, -1)], (1, 6, 4))
     moves("RESHAPE", [x], (2, 12), new_shape=[2, -1], label="by option")
     moves("SQUEEZE", [(1, 4, 1, 2)], (4, 2))
     moves("SQUEEZE", [(1, 4, 1, 2)], (1, 4, 2), squeeze_dims=[2], label="one")
-    moves("EXPAND_DIMS", [(4, 2), _whole(-1)], (4, 2, 1))
-    moves("TRANSPOSE", [x, _whole(0, 3, 1, 2)], (1, 2, 4, 3))
+    moves("EXPAND_DIMS", [(4, 2), whole(-1)], (4, 2, 1))
+    moves("TRANSPOSE", [x, whole(0, 3, 1, 2)], (1, 2, 4, 3))
     moves("CONCATENATION", [x, x], (1, 4, 3, 4), axis=-1)
     moves("CONCATENATION", [x, x], (1, 8, 3, 2), axis=1, label="rows")
     moves("PACK", [(4, 2), (4, 2)], (4, 2, 2), axis=1, count=2)
     moves("UNPACK", [(4, 2, 3)], (4, 3), (4, 3), axis=1, count=2)
-    moves("SPLIT", [_whole(3), (1, 2, 2, 4)], (1, 2, 2, 2), (1, 2, 2, 2), count=2)
-    moves("SPLIT_V", [(1, 2, 2, 5), _whole(2, -1), _whole(3)], (1, 2, 2, 2), (1, 2, 2, 3), count=2)
-    moves("SLICE", [x, _whole(0, 1, 0, 0), _whole(1, 2, -1, 1)], (1, 2, 3, 1))
-    ones = _whole(1, 1, 1, 1)
+    moves("SPLIT", [whole(3), (1, 2, 2, 4)], (1, 2, 2, 2), (1, 2, 2, 2), count=2)
+    moves("SPLIT_V", [(1, 2, 2, 5), whole(2, -1), whole(3)], (1, 2, 2, 2), (1, 2, 2, 3), count=2)
+    moves("SLICE", [x, whole(0, 1, 0, 0), whole(1, 2, -1, 1)], (1, 2, 3, 1))
+    ones = whole(1, 1, 1, 1)
     moves(
         "STRIDED_SLICE",
-        [x, _whole(0, 3, 0, 0), _whole(1, 0, 3, 2), _whole(1, -1, 2, 1)],
+        [x, whole(0, 3, 0, 0), whole(1, 0, 3, 2), whole(1, -1, 2, 1)],
         (1, 3, 2, 2),
         begin=0,
     )
     moves(
         "STRIDED_SLICE",
-        [x, _whole(0, 1, 0, -1), _whole(0, 0, 0, 0), ones],
+        [x, whole(0, 1, 0, -1), whole(0, 0, 0, 0), ones],
         (1, 3, 3),
         label="masks",
         begin=5,
@@ -331,7 +333,7 @@ def _movement() -> list[Case]:
     )
     moves(
         "STRIDED_SLICE",
-        [x, _whole(0, 0, 1), _whole(0, 0, 2), _whole(1, 1, 1)],
+        [x, whole(0, 0, 1), whole(0, 0, 2), whole(1, 1, 1)],
         (1, 1, 4, 3, 1),
         label="new axis",
         ellipsis=2,
@@ -349,11 +351,11 @@ def _movement() -> list[Case]:
     )
     edges = np.array([[0, 0], [1, 1], [1, 0], [0, 1]], np.int32)
     moves("MIRROR_PAD", [x, edges], (1, 6, 4, 3), mode=1, label="edge")
-    moves("GATHER", [x, _whole(2, 0)], (1, 4, 2, 2), axis=2)
-    moves("TILE", [(2, 3), _whole(2, 1)], (4, 3))
+    moves("GATHER", [x, whole(2, 0)], (1, 4, 2, 2), axis=2)
+    moves("TILE", [(2, 3), whole(2, 1)], (4, 3))
     moves("SPACE_TO_DEPTH", [(1, 4, 4, 3)], (1, 2, 2, 12), block_size=2)
     moves("DEPTH_TO_SPACE", [(1, 2, 2, 12)], (1, 4, 4, 3), block_size=2)
-    found.append(Case("BROADCAST_TO", [(1, 3), _whole(2, 3)], [(2, 3)]))
+    found.append(Case("BROADCAST_TO", [(1, 3), whole(2, 3)], [(2, 3)]))
     return found
 
 
@@ -362,16 +364,16 @@ def _reductions() -> list[Case]:
     for kind in ("MEAN", "SUM", "REDUCE_MAX", "REDUCE_MIN"):
         same = kind.startswith("REDUCE")
         for keep, shape in ((True, (1, 1, 1, 5)), (False, (1, 5))):
-            operands = [(1, 4, 3, 5), _whole(1, 2)]
+            operands = [(1, 4, 3, 5), whole(1, 2)]
             label = "kept" if keep else ""
             found += _both(kind, operands, [shape], {"keep_dims": keep}, same=same, label=label)
-    found.append(Case("REDUCE_PROD", [(1, 4, 3), _whole(2)], [(1, 4)], {"keep_dims": False}))
+    found.append(Case("REDUCE_PROD", [(1, 4, 3), whole(2)], [(1, 4)], {"keep_dims": False}))
     for kind in ("RESIZE_BILINEAR", "RESIZE_NEAREST_NEIGHBOR"):
         for size in ((7, 8), (2, 2)):
             for corners, half in ((False, False), (True, False), (False, True)):
                 found += _both(
                     kind,
-                    [(1, 4, 5, 2), _whole(*size)],
+                    [(1, 4, 5, 2), whole(*size)],
                     [(1, *size, 2)],
                     {"align_corners": corners, "half_pixel_centers": half},
                     same=True,
@@ -380,7 +382,7 @@ def _reductions() -> list[Case]:
     found.append(
         Case(
             "RESIZE_NEAREST_NEIGHBOR",
-            [(1, 4, 5, 2), _whole(7, 8)],
+            [(1, 4, 5, 2), whole(7, 8)],
             [(1, 7, 8, 2)],
             {"align_corners": False, "half_pixel_centers": False},
             dtype="int8",

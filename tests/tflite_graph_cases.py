@@ -40,6 +40,8 @@ def _recurrent() -> list[TypedCase]:
         ("time major", False, False, True, 10.0),
         ("coupled", True, False, False, 0.0),
         ("peepholes", False, True, False, 0.0),
+        ("clipped", False, False, False, 0.125),
+        ("clipped peepholes", False, True, False, 0.25),
     ):
         shape = (6, 2) if major else (2, 6)
         operands: list[Operand] = [real(*shape, inputs)]

@@ -33,7 +33,9 @@ EC_INLINE void ec_lstm_once(const ec_recurrent *spec, const ec_cell_state at, co
                 forget = ec_gate_function_of(spec, spec->f, ec_lstm_peep(spec, at, EC_LSTM_FORGET, i, n, before, forget));
             }
             const ec_vec g = ec_gate_function_of(spec, spec->g, ec_gate_sum(spec, at, p, EC_LSTM_CELL, i, n));
-            const ec_vec c = ec_fma(forget, before, ec_mul(input, g));
+            ec_vec c = ec_fma(forget, before, ec_mul(input, g));
+            if (spec->clips_cell)
+                c = ec_clip(c, -spec->cell_clip, spec->cell_clip);
             ec_vec output = ec_gate_sum(spec, at, p, EC_LSTM_OUTPUT, i, n);
             output = ec_gate_function_of(spec, spec->f, ec_lstm_peep(spec, at, EC_LSTM_OUTPUT, i, n, c, output));
             ec_write(cell, c, n);

@@ -30,6 +30,8 @@ typedef struct ec_recurrent {
     int rows, vectors;
     int clips;
     float clip; /* of the sums of gates, where `clips` */
+    int clips_cell;
+    float cell_clip; /* of the cell state of an LSTM, where `clips_cell` */
     ec_cell_function f, g, h;
     int reset_behind;  /* GRU: the reset gate multiplies the product of the state, not the state */
     int forgets_input; /* LSTM: the forget gate is 1 - the input gate */
@@ -55,7 +57,7 @@ EC_INLINE ec_vec ec_cell_function_of(const ec_cell_function function, ec_vec x)
     }
 }
 
-/* The function of a gate, whose sum is clipped; the state of an LSTM is not, nor is it in ONNX Runtime. */
+/* The function of a gate, whose sum is clipped; `clip` is not for the state of an LSTM, nor is it in ONNX Runtime. */
 EC_INLINE ec_vec ec_gate_function_of(const ec_recurrent *spec, const ec_cell_function function, ec_vec x)
 {
     return ec_cell_function_of(function, spec->clips ? ec_clip(x, -spec->clip, spec->clip) : x);

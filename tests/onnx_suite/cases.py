@@ -15,6 +15,7 @@ import onnx
 from onnx import numpy_helper
 
 from edgeconv.base.arguments import NOTHING
+from edgeconv.search.options import CompileOptions
 
 Array = npt.NDArray[Any]
 _FOLDERS = ("simple", "pytorch-converted", "pytorch-operator")
@@ -33,6 +34,12 @@ class Case:
     data: Sequence[tuple[Sequence[Value], Sequence[Value]]]
     rtol: float = _RTOL
     atol: float = _ATOL
+
+    def options(self, folder: Path, prefix: str, board: str) -> CompileOptions:
+        """What compiles the model, which is written to ``folder``; ``prefix``: of names in C."""
+        path = folder / f"{prefix}.onnx"
+        onnx.save(self.model, path)
+        return CompileOptions(path, board, name=prefix, input_shapes=self.input_shapes())
 
     def input_shapes(self) -> dict[str, tuple[int, ...]]:
         """Of the first data set, by name."""

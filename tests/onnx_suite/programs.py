@@ -18,7 +18,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import onnx
 
 from edgeconv.app.deciding import decide
 from edgeconv.app.writing import source_tree
@@ -27,7 +26,6 @@ from edgeconv.codegen.weights import write
 from edgeconv.ir.array_types import array_type
 from edgeconv.ir.choice import Choice
 from edgeconv.run.build import find_compiler
-from edgeconv.search.options import CompileOptions
 from edgeconv.target import board as boards
 from tests.onnx_suite.cases import Array, Case
 from tests.onnx_suite.outcomes import CRASH, PASS, WRONG, Outcome, difference, not_compiled
@@ -77,11 +75,8 @@ def outcomes(
 
 
 def _compiled(case: Case, folder: Path, prefix: str, board: str) -> _Program | Outcome:
-    path = folder / f"{prefix}.onnx"
-    onnx.save(case.model, path)
-    options = CompileOptions(path, board, name=prefix, input_shapes=case.input_shapes())
     try:
-        decided = decide(options)
+        decided = decide(case.options(folder, prefix, board))
         tree = source_tree(decided, no_progress)
     except Exception as error:
         return not_compiled(case, error)

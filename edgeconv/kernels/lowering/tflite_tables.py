@@ -16,6 +16,7 @@ from edgeconv.ir.activation import Activation
 from edgeconv.ir.encoding import Encoding
 from edgeconv.ir.pointwise import Applied, Pointwise
 from edgeconv.ir.requantisation.double_rounding import halved, multiplied, quantised_multiplier
+from edgeconv.kernels.lowering.activations import evaluate
 
 Bytes = npt.NDArray[np.int8]
 Integers = npt.NDArray[np.int64]
@@ -61,17 +62,30 @@ def _leaky(function: Activation, q: Integers, x: float, y: float) -> Integers | 
     return np.where(q >= 0, above, below)
 
 
+def _absolute(function: Activation, q: Integers, x: float, y: float) -> Integers | None:
+    """ABS."""
+    del function
+    return multiplied(np.abs(q), *quantised_multiplier(_quotient(x, y)))
+
+
+def _elu(x: Floats) -> Floats:
+    return np.where(x < 0, np.expm1(np.minimum(x, 0).astype(np.float64)), x).astype(np.float32)
+
+
 def _quotient(x: float, y: float) -> float:
     return float(np.float32(x) / np.float32(y))
 
 
 def _looked_up(
-    of: Callable[[Floats], Floats],
+    of: Callable[[Floats], Floats], step: float | None = None
 ) -> Callable[[Activation, Integers, float, float], Integers | None]:
-    """A table that TensorFlow Lite makes of a function of float32."""
+    """A table that TensorFlow Lite makes of a function of float32.  ``step``: that of the result,
+    where kernels differ of another one: some assume this one."""
 
     def table(function: Activation, q: Integers, x: float, y: float) -> Integers | None:
         del function
+        if step is not None and y != step:
+            return None
         inverse = _ONE / np.float32(y)
         scaled = of(np.float32(x) * q.astype(np.float32)) * inverse
         away: Integers = np.trunc(scaled + np.copysign(0.5, scaled)).astype(np.int64)
@@ -132,10 +146,15 @@ def _bounded(function: Activation, q: Integers, x: float, y: float) -> Integers 
 
 
 _FUNCTIONS: Mapping[str, Callable[[Activation, Integers, float, float], Integers | None]] = {
+    "abs": _absolute,
     "clip": _bounded,
+    "elu": _looked_up(_elu),
+    "exp": _looked_up(_exp),
+    "gelu": _looked_up(lambda x: evaluate(Activation("gelu"), x)),
+    "gelu_tanh": _looked_up(lambda x: evaluate(Activation("gelu_tanh"), x)),
     "hard_swish": _hard_swish,
     "leaky_relu": _leaky,
     "relu": _bounded,
-    "sigmoid": _looked_up(lambda x: _ONE / (_ONE + _exp(-x))),
-    "tanh": _looked_up(lambda x: np.tanh(x.astype(np.float64)).astype(np.float32)),
+    "sigmoid": _looked_up(lambda x: _ONE / (_ONE + _exp(-x)), 1 / 256),
+    "tanh": _looked_up(lambda x: np.tanh(x.astype(np.float64)).astype(np.float32), 1 / 128),
 }

@@ -82,7 +82,7 @@ def average_of(node: Node, graph: Graph) -> Average | Wide | None:
     if with_int16(node, graph):
         return wide_averages(counts, x, y, low, high) if graph.requantise == EXACT else None
     of_x, of_y = map(Affine.of, (x, y))
-    if (zero := node.attrs.get(AWAY)) is not None and graph.requantise == EXACT:
+    if (zero := node.attrs.get(AWAY)) is not None:  # TensorFlow Lite's, however others are rounded
         if of_x.scale != of_y.scale:
             return None
         # Of the model's integers themselves, where those that are stored are so much more: bounds

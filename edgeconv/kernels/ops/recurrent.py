@@ -10,6 +10,7 @@ The output is [steps of Y + 1 or 2][directions][batch][hidden]: every step if ``
 last state, then the last cell state of an LSTM; `Slice` nodes are views of it.
 Attributes: ``cell`` (a key of `CELLS`), ``directions`` ("forward", "backward"), ``functions``
 (three of each direction, those that the cell has not are "none"), ``clip`` (0: none),
+``cell_clip``: of the cell of an LSTM in every step (0: none),
 ``reset_behind`` and ``forgets_input`` (linear_before_reset, input_forget).
 """
 
@@ -139,6 +140,8 @@ def lower(node: Node, graph: Graph, target: Target) -> Layer:
         "vectors": vectors,
         "clips": bool(node.attrs["clip"]),
         "clip": float(node.attrs["clip"]),
+        "clips_cell": bool(node.attrs["cell_clip"]),
+        "cell_clip": float(node.attrs["cell_clip"]),
         "kinds": tuple(map(cells.enumerator, functions)),
         "alphas": tuple(f.alpha for f in functions),
         "betas": tuple(f.beta for f in functions),

@@ -22,6 +22,7 @@ _DIRECTIONS = {
     "bidirectional": ("forward", "backward"),
 }
 _BY_NAME = {name.lower(): row for name, row in CELL_FUNCTIONS.items()}
+CELL_CLIP = "edgeconv.cell_clip"  # of an LSTM; no attribute of ONNX's
 _RESET = 2  # the gate of a GRU whose bias stands inside of its reset
 
 
@@ -95,6 +96,7 @@ def import_recurrent(source: Source, ctx: ImportContext) -> Sequence[Node]:
         directions=layer.directions,
         functions=_functions(layer),
         clip=_clip(layer),
+        cell_clip=float(source.attrs.get(CELL_CLIP, 0.0)),
         reset_behind=flag(source, ctx, "linear_before_reset"),
         forgets_input=flag(source, ctx, "input_forget"),
         every=every,

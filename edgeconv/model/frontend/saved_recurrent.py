@@ -9,6 +9,7 @@ import numpy as np
 from edgeconv.ir.activation import Activation
 from edgeconv.ir.graph import Node
 from edgeconv.kernels.lowering.cells import CELL_FUNCTIONS
+from edgeconv.model.frontend.clipped_cells import Sizes, steps
 from edgeconv.model.frontend.saved_nodes import Written
 
 _FIRST = np.array([0])  # axis
@@ -42,8 +43,36 @@ def _biases(written: Written, node: Node, y: str) -> str:
     return written.add(y, "Concat", zeros, written.tensor(bias.name), axis=1)
 
 
+def _clipped(written: Written, node: Node, inputs: tuple[str, ...], y: str) -> None:
+    """An LSTM whose cell is clipped, step by step."""
+    x, weights, _, h0, c0, lengths, peepholes = inputs
+    assert not h0
+    assert not c0
+    assert not lengths
+    length, _, rows = written.graph[node.inputs[0]].shape
+    count, hidden = len(node.attrs["directions"]), written.graph[node.output].shape[-1]
+    r = written.add(y, "Reshape", weights, np.array([count, rows // count, hidden]))
+    backward = [way == "backward" for way in node.attrs["directions"]]
+    sizes = Sizes(length, count, hidden, float(node.attrs["cell_clip"]))
+    every, last, cells = steps(
+        lambda op_type, *operands, **attrs: written.add(y, op_type, *operands, **attrs),
+        lambda value: written.constant(f"{y}/constant", value),
+        (x, r, peepholes),
+        backward,
+        sizes,
+    )
+    joined = [written.add(y, "Concat", *every, axis=1)] if node.attrs["every"] else []
+    for states in (last, cells):
+        stacked = [written.add(y, "Unsqueeze", state, np.array([0, 1])) for state in states]
+        joined.append(written.add(y, "Concat", *stacked, axis=1))
+    written.node("Concat", joined, y, axis=0)
+
+
 def recurrent(written: Written, node: Node, inputs: tuple[str, ...], y: str) -> None:
     """RNN, GRU or LSTM, and its outputs one behind the other."""
+    if node.attrs["cell_clip"]:
+        _clipped(written, node, inputs, y)
+        return
     x, weights, _, h0, c0, lengths, peepholes = inputs
     op_type, directions, attrs = (
         node.attrs["cell"],

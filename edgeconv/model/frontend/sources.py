@@ -9,6 +9,7 @@ import onnx
 from onnx import helper, numpy_helper
 
 from edgeconv.kernels.ops.base import Source
+from edgeconv.kernels.ops.recurrent_import import CELL_CLIP
 from edgeconv.model.frontend.names import domain_of
 
 
@@ -31,6 +32,7 @@ def source_of(
         if attribute.default_value.type
     }
     attrs |= {attribute.name: _attribute(attribute) for attribute in node.attribute}
+    attrs |= {p.key: float(p.value) for p in node.metadata_props if p.key == CELL_CLIP}
     outputs = tuple(name if name in wanted else "" for name in node.output)
     return Source(node.op_type, schema.since_version, name, tuple(node.input), outputs, attrs)
 

@@ -25,6 +25,7 @@ from edgeconv.model.frontend import (
     signature,
 )
 from edgeconv.model.frontend.checked_shapes import StatedOtherwise, by_definition, with_shapes
+from edgeconv.model.frontend.clipped_cells import DOMAIN as OWN_DOMAIN
 from edgeconv.model.frontend.control_flow import ControlFlow
 from edgeconv.model.frontend.data_dependent import DataDependentShapes
 from edgeconv.model.frontend.definitions import DEFINED_BESIDE, DEFINED_IN, Definitions, row_of
@@ -87,7 +88,7 @@ class Walk(Values):
         for node in nodes:
             if any(name in live for name in node.output):
                 opsets = scope.opsets
-                if call_key(node) not in self._functions:
+                if node.domain == OWN_DOMAIN or call_key(node) not in self._functions:
                     node, opsets = contributed.standard(node, opsets)
                 schema, within = schema_of(node, opsets), replace(scope, opsets=opsets)
                 visit = Visit(node, self._unique(label(node)), within, live, schema)

@@ -12,7 +12,7 @@ from edgeconv.ir.choice import Choice, Layer
 from edgeconv.ir.edit import Editor
 from edgeconv.ir.element_types import FLOAT32
 from edgeconv.ir.graph import Graph, Node
-from edgeconv.ir.grids import rounded_to
+from edgeconv.ir.grids import integers_for, last_activation, rounded_to
 from edgeconv.ir.quantisation import integers_of, rounding_to
 from edgeconv.ir.requantisation import EXACT
 from edgeconv.kernels.algorithms import algorithms
@@ -104,15 +104,29 @@ def require(choice: Choice) -> None:
     ]
     if not others:
         return
+    named = [_named(layer.node) for layer in others]
     raise EdgeconvError(
         f"--requantise {graph.requantise}",
         where=others[0].node.name,
-        got=f"{others[0].node.op} and {len(others) - 1} more" if others[1:] else others[0].node.op,
+        got=f"{named[0]} and {len(named) - 1} more" if named[1:] else named[0],
         rule="its result would not be bit for bit that of TensorFlow Lite's reference kernels",
         hint="leave --requantise out, or cut the network in front of it with --output; "
         "docs/tflite.md lists what is followed",
-        details=tuple(f"{layer.node.name}: {layer.node.op}" for layer in others[1:]),
+        details=tuple(
+            f"{layer.node.name}: {name}" for layer, name in zip(others[1:], named[1:], strict=True)
+        ),
     )
+
+
+def _named(node: Node) -> str:
+    """The operator, what it does where it is one of several, and the type of its result."""
+    said = (node.attrs.get(name) for name in ("kind", "mode", "function"))
+    which = next((str(each) for each in said if each), "")
+    if node.op == "Unary":
+        which = node.epilogue.before.kind
+    grid = integers_for(last_activation(node)) if node.op != "Quantise" else integers_of(node)
+    of_type = f" of int{grid.bits}" if grid is not None else ""
+    return f"{node.op} ({which}){of_type}" if which else f"{node.op}{of_type}"
 
 
 def _follows(layer: Layer) -> bool:

@@ -1,4 +1,5 @@
-"""AVERAGE_POOL_2D of int8, whose sums of integers TensorFlow Lite divides with halves away from 0.
+"""AVERAGE_POOL_2D of eight bits, whose sums of integers TensorFlow Lite divides with halves away
+from 0.
 
 Both kernels that LiteRT has of it do, the reference one and XNNPACK's, where a file's real numbers
 would be rounded to even: of an even number of elements many results are halves.
@@ -14,7 +15,7 @@ from edgeconv.ir.quantisation import AWAY, integers_of
 
 
 def halves_away(graph: Graph) -> Graph:
-    """``graph``, as a .tflite file is read, its averages of int8 marked: attribute `AWAY`."""
+    """``graph``, as a .tflite file is read, its averages of eight bits marked: attribute `AWAY`."""
     writers, readers = graph.producers(), graph.consumers()
 
     def marked(node: Node) -> Node:
@@ -32,7 +33,7 @@ def halves_away(graph: Graph) -> Graph:
             return node
         x, y = integers_of(source), integers_of(result)
         alike = x.is_per_tensor and (x.scale, x.zero, x.low) == (y.scale, y.zero, y.low)
-        if not alike or x.low != -128:  # halves of uint8 go up, and none of int16 is followed
+        if not alike or x.bits > 8:  # of int16 none is followed
             return node
         return replace(node, attrs={**node.attrs, AWAY: x.zero[0]})
 

@@ -36,6 +36,8 @@ def space_to_batch(out: Writing, operator: Operator) -> None:
         rest = [0] * (len(sizes) - count)
         begins, ends = ([0, *(pair[end] for pair in pads), *rest] for end in (0, 1))
         zero = zero_points(tensor)[0] if tensor.scale else 0
+        if zero:
+            out.differs(operator, "padded with the zero point; TensorFlow Lite Micro pads with 0")
         y = out.add(
             "Pad", [y, out.value([*begins, *ends]), out.value(zero, np.dtype(tensor.dtype))]
         )

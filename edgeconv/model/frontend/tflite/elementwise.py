@@ -10,17 +10,30 @@ from edgeconv.model.frontend.tflite.writing import (
     Translator,
     UnsupportedError,
     Writing,
+    alike,
     element,
     is_quantised,
     is_whole,
 )
 from edgeconv.model.tflite import Operator
 
+_ONLY_BOUNDS = (
+    "brought to the grid of the result, as LiteRT's reference kernels do; TensorFlow Lite Micro "
+    "only bounds the integers"
+)
+_COMPARED = (
+    "its operands are on different grids and compared as the numbers that they stand for; "
+    "TensorFlow Lite's kernels compare their integers"
+)
+_NEGATED = "counts from the zero point; LiteRT's kernel negates the integers as they are"
+_DIVIDED = "where the divisor is near 0 TensorFlow Lite's kernels make other numbers"
+
 
 def unary(kind: str, **options: Any) -> Translator:
     """ONNX's ``kind`` of one operand."""
 
     def write(out: Writing, operator: Operator) -> None:
+        _note(out, operator)
         out.result(operator, out.add(kind, [out.operand(operator)], main=True, **options))
 
     return write
@@ -30,6 +43,9 @@ def bounded(kind: str) -> Translator:
     """An activation that is a ReLU with bounds."""
 
     def write(out: Writing, operator: Operator) -> None:
+        x, y = out.tensor(operator, 0), out.model.tensors[operator.outputs[0]]
+        if kind.startswith("RELU") and kind != "RELU" and is_quantised(x) and not alike(x, y):
+            out.differs(operator, _ONLY_BOUNDS)
         out.result(operator, out.activation(kind, out.real(operator), main=True))
 
     return write
@@ -40,9 +56,25 @@ def binary(kind: str) -> Translator:
 
     def write(out: Writing, operator: Operator) -> None:
         operands = [out.operand(operator, index) for index in range(len(operator.inputs))]
+        _note(out, operator)
         out.result(operator, out.activated(out.add(kind, operands, main=True), operator))
 
     return write
+
+
+def _note(out: Writing, operator: Operator) -> None:
+    """Notes where kernels of integers with a scale are known to make something else."""
+    tensors = [out.tensor(operator, index) for index in range(len(operator.inputs))]
+    tensors.append(out.model.tensors[operator.outputs[0]])
+    if not all(map(is_quantised, tensors)):
+        return
+    equal = all(alike(tensor, tensors[0]) for tensor in tensors)
+    if operator.kind in ("MAXIMUM", "MINIMUM") and not equal:
+        out.differs(operator, _COMPARED)
+    if operator.kind == "NEG" and any(any(tensor.zero) for tensor in tensors):
+        out.differs(operator, _NEGATED)
+    if operator.kind == "DIV":
+        out.differs(operator, _DIVIDED)
 
 
 def rsqrt(out: Writing, operator: Operator) -> None:
@@ -144,9 +176,8 @@ def gelu(out: Writing, operator: Operator) -> None:
 
 def softmax(out: Writing, operator: Operator) -> None:
     """SOFTMAX of beta x over the last dimension."""
-    x, beta = out.real(operator), operator.options["beta"]
-    if beta != 1.0:
-        x = out.add("Mul", [x, out.value(beta, np.float32)])
+    beta = operator.options["beta"]
+    x = out.real(operator) if beta == 1.0 else out.scaled(operator, beta)
     out.result(operator, out.add("Softmax", [x], main=True, axis=-1))
 
 

@@ -16,6 +16,7 @@ from edgeconv.model.frontend.tflite.writing import (
     Writing,
     alike,
     has,
+    is_quantised,
     zero_points,
 )
 from edgeconv.model.tflite import Operator, Tensor
@@ -68,28 +69,41 @@ def transpose(out: Writing, operator: Operator) -> None:
 
 
 def concat(out: Writing, operator: Operator) -> None:
-    """CONCATENATION; of integers of different scales in real numbers."""
-    tensors = [out.tensor(operator, index) for index in range(len(operator.inputs))]
-    target = out.model.tensors[operator.outputs[0]]
-    moves = not operator.options["activation"] and all(alike(t, target) for t in tensors)
-    take = out.stored if moves else out.real
-    operands = [take(operator, index) for index in range(len(tensors))]
-    y = out.add("Concat", operands, main=True, axis=operator.options["axis"])
-    if moves:
-        out.move(operator, y)
-    else:
-        out.result(operator, out.activated(y, operator))
+    """CONCATENATION, and the activation that is fused into it."""
+    _joined(out, operator, operator.options["axis"], activation=operator.options["activation"])
 
 
 def pack(out: Writing, operator: Operator) -> None:
     """PACK: operands side by side along a new axis."""
-    axis = operator.options["axis"]
-    place = out.value([axis])
-    operands = [
-        out.add("Unsqueeze", [out.stored(operator, index), place])
-        for index in range(len(operator.inputs))
-    ]
-    out.move(operator, out.add("Concat", operands, main=True, axis=axis))
+    _joined(out, operator, operator.options["axis"], new=True)
+
+
+def _joined(
+    out: Writing, operator: Operator, axis: int, *, new: bool = False, activation: int = 0
+) -> None:
+    """Operands one behind the other, along a ``new`` axis or one that they have: integers of
+    different scales in real numbers."""
+    tensors = [out.tensor(operator, index) for index in range(len(operator.inputs))]
+    target = out.model.tensors[operator.outputs[0]]
+    moves = not activation and all(alike(tensor, target) for tensor in tensors)
+    take = out.stored if moves else out.real
+    operands = [take(operator, index) for index in range(len(tensors))]
+    if activation and is_quantised(target):
+        out.differs(
+            operator, "its fused activation is computed; LiteRT's default kernels ignore it"
+        )
+    if new and not moves:
+        out.differs(
+            operator, "brought to one grid; TensorFlow Lite Micro copies integers as they are"
+        )
+    if new:
+        place = out.value([axis])
+        operands = [out.add("Unsqueeze", [name, place]) for name in operands]
+    y = out.add("Concat", operands, main=True, axis=axis)
+    if moves:
+        out.move(operator, y)
+    else:
+        out.result(operator, out.activated(y, operator))
 
 
 def unpack(out: Writing, operator: Operator) -> None:
@@ -142,7 +156,7 @@ def strided_slice(out: Writing, operator: Operator) -> None:
     given = [out.whole(operator, i, w) for i, w in ((1, "a begin"), (2, "an end"), (3, "strides"))]
     rank, count = len(out.tensor(operator, 0).shape), len(given[0])
     masks = {name: operator.options[name] for name in _STRIDED_MASKS}
-    if operator.options["offset"] or not len(given[1]) == len(given[2]) == count:
+    if not len(given[1]) == len(given[2]) == count:
         raise UnsupportedError(f"begin, end and strides of {list(map(len, given))} numbers")
     made = [i for i in range(count) if masks["new_axis"] >> i & 1]
     ellipsis = [i for i in range(count) if masks["ellipsis"] >> i & 1]
@@ -159,6 +173,8 @@ def strided_slice(out: Writing, operator: Operator) -> None:
             new.append(axis - len(dropped) + len(new))
         else:
             begin, end, stride = (values[i] for values in given)
+            if operator.options["offset"]:  # the end counts from where it begins
+                end += begin
             if masks["shrink"] >> i & 1:
                 dropped.append(axis)
                 end, stride = (LAST if begin == -1 else begin + 1), 1

@@ -6,12 +6,13 @@ TensorFlow Lite go on from the last run until they are reset.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from edgeconv.model.frontend.clipped_cells import DOMAIN, Sizes, function
 from edgeconv.model.frontend.tflite.writing import UnsupportedError, Writing, has
 from edgeconv.model.tflite import Operator
 from edgeconv.model.tflite.schema import ACTIVATIONS
@@ -84,9 +85,6 @@ def _from_zeros(out: Writing, operator: Operator, place: int) -> None:
 
 def _lstm_weights(out: Writing, operator: Operator, first: int) -> _Weights:
     _refuse_more(operator, range(first + _PROJECTION, first + _LENGTH), "a projection")
-    steps, clip = _reach(out, operator), operator.options["cell_clip"]
-    if 0 < clip < steps:  # of a cell that grows by 1 a step at most
-        raise UnsupportedError(f"clips its cell to {clip:g} in {steps} steps")
     coupled = not has(operator, first)
     hidden = out.tensor(operator, first + 1).shape[0]
 
@@ -150,9 +148,13 @@ def _written(out: Writing, operator: Operator, kind: str, ways: Sequence[_Weight
         options["activations"] = [_FUNCTIONS[function]] * len(ways)
         if function == "NONE":
             options |= {"activation_alpha": [1.0] * len(ways), "activation_beta": [0.0] * len(ways)}
-    while not operands[-1]:
-        operands.pop()
-    y = out.add(kind, [x, *operands], main=True, **options)  # [steps, directions, batch, hidden]
+    # [steps, directions, batch, hidden]
+    if kind == "LSTM" and 0 < operator.options["cell_clip"] < _reach(out, operator):
+        y = _clipped(out, operator, [x, *operands[:3], operands[-1]], options)
+    else:  # a cell grows by 1 a step at most
+        while not operands[-1]:
+            operands.pop()
+        y = out.add(kind, [x, *operands], main=True, **options)
     if len(ways) > 1 and not operator.options["merge_outputs"]:
         for index in range(2):
             place = out.value(index)
@@ -162,6 +164,18 @@ def _written(out: Writing, operator: Operator, kind: str, ways: Sequence[_Weight
     y = out.transposed(y, (0, 2, 1, 3) if major else (2, 0, 1, 3))
     sizes = out.value([0, 0, len(ways) * ways[0].hidden])
     out.result(operator, out.add("Reshape", [y, sizes]))
+
+
+def _clipped(
+    out: Writing, operator: Operator, operands: Sequence[str], options: Mapping[str, Any]
+) -> str:
+    """An LSTM whose cell may grow beyond what it is clipped to."""
+    clip, backward = operator.options["cell_clip"], [False, True]
+    directions = 2 if options["direction"] == "bidirectional" else 1
+    sizes = Sizes(_reach(out, operator), directions, options["hidden_size"], clip)
+    name = f"LSTM_{len(out.functions)}"
+    out.functions.append(function(name, backward[:directions], sizes, peepholes=bool(operands[-1])))
+    return out.add(name, operands, main=True, domain=DOMAIN, cell_clip=clip, **options)
 
 
 def _all(out: Writing, names: Sequence[str]) -> str:

@@ -10,19 +10,28 @@ from edgeconv.model.frontend.tflite.writing import (
     Translator,
     UnsupportedError,
     Writing,
+    alike,
     is_quantised,
 )
 from edgeconv.model.tflite import Operator, Options
 
 
 def reduce(kind: str) -> Translator:
-    """ONNX's ``kind`` over constant axes."""
+    """ONNX's ``kind`` over constant axes: the largest or smallest of integers on one grid is one
+    of them."""
+    picks = kind in ("ReduceMax", "ReduceMin")
 
     def write(out: Writing, operator: Operator) -> None:
         axes = out.value(out.whole(operator, 1, "axes"))
         keep = int(operator.options["keep_dims"])
-        y = out.add(kind, [out.operand(operator), axes], main=True, keepdims=keep)
-        out.result(operator, y)
+        tensor, result = out.tensor(operator, 0), out.model.tensors[operator.outputs[0]]
+        moves = picks and tensor.dtype in ("int8", "uint8") and alike(tensor, result)
+        x = out.stored(operator, 0) if moves else out.operand(operator)
+        y = out.add(kind, [x, axes], main=True, keepdims=keep)
+        if moves:
+            out.move(operator, y)
+        else:
+            out.result(operator, y)
 
     return write
 
@@ -42,6 +51,8 @@ def any_or_all(kind: str) -> Translator:
 
 def resize_bilinear(out: Writing, operator: Operator) -> None:
     """RESIZE_BILINEAR to constant sizes."""
+    if out.tensor(operator, 0).dtype == "int16":
+        out.differs(operator, "LiteRT's kernel of int16 is many steps off")
     out.result(operator, _resized(out, operator, out.real(operator), mode="linear"))
 
 

@@ -9,6 +9,8 @@ from types import MappingProxyType
 import onnx
 from onnx import helper
 
+from edgeconv.model.frontend.clipped_cells import DOMAIN as DOMAIN_OF_CELLS
+from edgeconv.model.frontend.clipped_cells import VERSION
 from edgeconv.model.frontend.tflite import (
     batches,
     control_flow,
@@ -200,10 +202,11 @@ def translate(content: Content, where: str) -> Translated:
         out.initializers,
         value_info=_inside(file) if fixed else [],
     )
-    model = helper.make_model(
-        graph, opset_imports=[helper.make_opsetid("", _OPSET)], ir_version=_IR
-    )
-    return Translated(model, _left_out(out), tuple(out.effects))
+    opsets = [helper.make_opsetid("", _OPSET)]
+    if out.functions:
+        opsets.append(helper.make_opsetid(DOMAIN_OF_CELLS, VERSION))
+    model = helper.make_model(graph, opset_imports=opsets, ir_version=_IR, functions=out.functions)
+    return Translated(model, (*_left_out(out), *out.notes()), tuple(out.effects))
 
 
 def _left_out(out: Writing) -> tuple[str, ...]:

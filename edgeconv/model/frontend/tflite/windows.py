@@ -13,6 +13,7 @@ from edgeconv.model.frontend.tflite.writing import (
     Translator,
     UnsupportedError,
     Writing,
+    alike,
     has,
     is_quantised,
 )
@@ -101,6 +102,8 @@ def pool(kind: str) -> Translator:
         options, x = operator.options, out.tensor(operator, 0)
         require_rank(4, x)
         kernel = [options["kernel_h"], options["kernel_w"]]
+        if is_quantised(x) and not alike(x, out.model.tensors[operator.outputs[0]]):
+            out.differs(operator, "its result is on another grid; TensorFlow Lite's kernels copy")
         y = out.add(
             kind,
             [out.transposed(out.real(operator), NHWC_TO_NCHW)],

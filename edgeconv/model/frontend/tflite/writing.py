@@ -18,7 +18,7 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 from edgeconv.base import limits
-from edgeconv.base.names import untaken
+from edgeconv.base.names import shortened, untaken
 from edgeconv.model.frontend.mapped_constants import refer
 from edgeconv.model.frontend.tflite.sparse import densified
 from edgeconv.model.tflite import DamagedError, Model, Operator, Tensor
@@ -69,8 +69,10 @@ class Writing:
         self.nodes: list[onnx.NodeProto] = []
         self.initializers: list[onnx.TensorProto] = []
         self.effects: list[str] = []
+        self.functions: list[onnx.FunctionProto] = []
         self.fill = fill
         self.called: set[int] = set()  # other graphs of the file
+        self._differs: dict[tuple[str, str], list[str]] = {}
         self._content, self._where = self.source = content, where
         self._densified = 0  # bytes
         self._taken = {tensor.name for tensor in model.tensors}
@@ -79,7 +81,8 @@ class Writing:
         if outer is not None:
             self._bodies, self._open = outer._bodies, (*outer._open, index)
             self.initializers, self._taken = outer.initializers, outer._taken
-            self.called = outer.called
+            self.called, self._differs = outer.called, outer._differs
+            self.functions = outer.functions
         self._stored: set[int] = set()  # constants of the file that are initializers
         self._reals: dict[int, str] = {}
         self._written = set(model.inputs)
@@ -104,6 +107,17 @@ class Writing:
         renamed = tuple(replace(tensor, name=name) for tensor, name in pairs)
         inner = replace(body, tensors=renamed)
         return Writing(inner, *self.source, self.fill, outer=self, index=index)
+
+    def differs(self, operator: Operator, why: str) -> None:
+        """Note that a kernel of TensorFlow Lite makes something else of ``operator``."""
+        self._differs.setdefault((operator.kind, why), []).append(self._label)
+
+    def notes(self) -> tuple[str, ...]:
+        """What `differs` noted, once for each reason."""
+        return tuple(
+            f"{kind} {shortened(first)!r}{f' and {len(more)} more' if more else ''}: {why}"
+            for (kind, why), (first, *more) in self._differs.items()
+        )
 
     def kept(self, place: int) -> str:
         """The tensor at that place, had if it is a constant."""
@@ -204,6 +218,17 @@ class Writing:
             del self._own[made]  # other operators may read it
         return self._reals[place]
 
+    def scaled(self, operator: Operator, factor: float) -> str:
+        """Operand 0 in real numbers, times ``factor``: integers of a larger scale, where that is a
+        float32."""
+        tensor = self.tensor(operator, 0)
+        scales = [scale * factor for scale in tensor.scale]
+        if not is_quantised(tensor) or any(float(np.float32(each)) != each for each in scales):
+            return self.add("Mul", [self.real(operator), self.value(factor, np.float32)])
+        operands = self._scaling(replace(tensor, scale=tuple(scales)))
+        stored = self.stored(operator, 0)
+        return self.add("DequantizeLinear", [stored, *operands], axis=tensor.axis)
+
     def operand(self, operator: Operator, index: int = 0) -> str:
         """Operand ``index`` in the numbers that are computed with: real ones, or integers that
         have no scale as they are."""
@@ -288,6 +313,11 @@ class Writing:
     def activated(self, name: str, operator: Operator) -> str:
         """Behind the activation that is fused into ``operator``."""
         number = operator.options.get("activation", 0)
+        tensor = self.model.tensors[operator.outputs[0]]
+        if number == ACTIVATIONS.index("TANH") and is_quantised(tensor):
+            self.differs(
+                operator, "its fused TANH is computed; TensorFlow Lite's kernels ignore it"
+            )
         kind = ACTIVATIONS[number] if 0 <= number < len(ACTIVATIONS) else f"activation {number}"
         return name if kind == "NONE" else self.activation(kind, name)
 
