@@ -35,6 +35,7 @@ _TOLERANCE = 1e-6
 # Where engines differ, and LiteRT's reference kernels are followed: docs/tflite.md says why.
 AS_LITERT = frozenset({"RELU6 int8 other grid", "SPACE_TO_BATCH_ND float32 int8"})
 AS_LITERT |= {"SPACE_TO_BATCH_ND float32 3 dimensions", "CONV_2D float32 dilated 2x2 int8"}
+AS_LITERT |= {"CONV_2D float32 dilated 4 along one dimension"}
 
 
 @dataclass(frozen=True)

@@ -83,10 +83,10 @@ def test_verify_expects_what_its_runtime_computes(case: Case, tmp_path: Path) ->
         np.testing.assert_array_equal(found[name].near(), wanted)
 
 
-@pytest.mark.parametrize("dtype", ["uint8", "int16"])
-def test_other_integers_are_averaged_as_before(dtype: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("dtype", "away"), [("uint8", True), ("int16", False)])
+def test_integers_of_eight_bits_are_averaged_so(dtype: str, away: bool, tmp_path: Path) -> None:
     graph = load(_network(tmp_path, "NONE", 0, dtype))
-    assert not any(AWAY in node.attrs for node in graph.nodes)
+    assert any(AWAY in node.attrs for node in graph.nodes) == away
 
 
 @pytest.mark.parametrize(

@@ -77,14 +77,14 @@ def _quotient(x: float, y: float) -> float:
 
 
 def _looked_up(
-    of: Callable[[Floats], Floats], step: float | None = None
+    of: Callable[[Floats], Floats], scale: float | None = None
 ) -> Callable[[Activation, Integers, float, float], Integers | None]:
-    """A table that TensorFlow Lite makes of a function of float32.  ``step``: that of the result,
+    """A table that TensorFlow Lite makes of a function of float32.  ``scale``: that of the result,
     where kernels differ of another one: some assume this one."""
 
     def table(function: Activation, q: Integers, x: float, y: float) -> Integers | None:
         del function
-        if step is not None and y != step:
+        if scale is not None and y != scale:
             return None
         inverse = _ONE / np.float32(y)
         scaled = of(np.float32(x) * q.astype(np.float32)) * inverse

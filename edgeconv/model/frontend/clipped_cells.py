@@ -34,7 +34,7 @@ Constant = Callable[[npt.NDArray[np.generic]], str]
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """Of a layer."""
+    """Numbers of a layer; ``clip``: the largest that its cell may be."""
 
     length: int
     directions: int
@@ -42,7 +42,7 @@ class Sizes:
     clip: float
 
 
-def steps(
+def unrolled(
     add: Add, constant: Constant, operands: Sequence[str], backward: Sequence[bool], of: Sizes
 ) -> tuple[list[str], list[str], list[str]]:
     """States of every step, the last one and the last cell of each direction, [batch, hidden].
@@ -55,24 +55,24 @@ def steps(
     bounds = [constant(np.array(sign * of.clip, np.float32)) for sign in (-1, 1)]
     every, last, cells = [], [], []
 
-    def part(name: str, first: int, count: int, axis: int) -> str:
+    def cut(name: str, first: int, count: int, axis: int) -> str:
         ends = (constant(np.array([each])) for each in (first, first + count, axis))
         return add("Slice", name, *ends)
 
     for direction, back in enumerate(backward):
         width = _GATES * of.hidden
-        mine = part(products, direction * width, width, 2)
+        mine = cut(products, direction * width, width, 2)
         own = constant(np.array(direction))
         recurrent = add("Transpose", add("Gather", weights, own, axis=0), perm=[1, 0])
         peeps = [""] * _GATES
         if peepholes:
             row = add("Gather", peepholes, own, axis=0)
-            peeps = [part(row, gate * of.hidden, of.hidden, 0) for gate in range(_GATES - 1)]
+            peeps = [cut(row, gate * of.hidden, of.hidden, 0) for gate in range(_GATES - 1)]
         h, c, found = "", "", [""] * of.length
         for step in range(of.length - 1, -1, -1) if back else range(of.length):
             sums = add("Gather", mine, constant(np.array(step)), axis=0)
             sums = add("Add", sums, add("MatMul", h, recurrent)) if h else sums
-            i, o, f, g = (part(sums, gate * of.hidden, of.hidden, 1) for gate in range(_GATES))
+            i, o, f, g = (cut(sums, gate * of.hidden, of.hidden, 1) for gate in range(_GATES))
             if peepholes and c:
                 i, f = (add("Add", s, add("Mul", p, c)) for s, p in ((i, peeps[0]), (f, peeps[2])))
             new = add("Mul", add("Sigmoid", i), add("Tanh", g))
@@ -115,7 +115,7 @@ def function(
     bias = add("ReduceSum", halves, constant(np.array([1])), keepdims=0)
     products = add("MatMul", "X", add("Transpose", flat, perm=[1, 0]))
     products = add("Add", products, add("Reshape", bias, constant(np.array([rows]))))
-    every, _, _ = steps(add, constant, (products, "R", "P" * peepholes), backward, of)
+    every, _, _ = unrolled(add, constant, (products, "R", "P" * peepholes), backward, of)
     nodes.append(helper.make_node("Concat", every, ["Y"], axis=1))
     opsets = [helper.make_opsetid("", _OPSET)]
     inputs = ["X", "W", "R", "B", "P"]

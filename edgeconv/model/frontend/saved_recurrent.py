@@ -9,7 +9,7 @@ import numpy as np
 from edgeconv.ir.activation import Activation
 from edgeconv.ir.graph import Node
 from edgeconv.kernels.lowering.cells import CELL_FUNCTIONS
-from edgeconv.model.frontend.clipped_cells import Sizes, steps
+from edgeconv.model.frontend.clipped_cells import Sizes, unrolled
 from edgeconv.model.frontend.saved_nodes import Written
 
 _FIRST = np.array([0])  # axis
@@ -54,7 +54,7 @@ def _clipped(written: Written, node: Node, inputs: tuple[str, ...], y: str) -> N
     r = written.add(y, "Reshape", weights, np.array([count, rows // count, hidden]))
     backward = [way == "backward" for way in node.attrs["directions"]]
     sizes = Sizes(length, count, hidden, float(node.attrs["cell_clip"]))
-    every, last, cells = steps(
+    every, last, cells = unrolled(
         lambda op_type, *operands, **attrs: written.add(y, op_type, *operands, **attrs),
         lambda value: written.constant(f"{y}/constant", value),
         (x, r, peepholes),

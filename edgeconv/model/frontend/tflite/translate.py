@@ -33,7 +33,7 @@ DOMAIN = "tflite"  # of operators that are not translated
 REASON = "reason"  # their attribute that says why
 _OPSET, _IR = 21, 10  # the first with integers of 16 bits and of 4
 
-_TRANSLATORS: Mapping[str, Translator] = MappingProxyType(
+TRANSLATORS: Mapping[str, Translator] = MappingProxyType(
     {
         "CONV_2D": windows.conv,
         "CONV_3D": windows.conv_3d,
@@ -233,7 +233,7 @@ def _fill(out: Writing) -> None:
 
 
 def _translator(operator: Operator) -> Translator | None:
-    return (_CUSTOM if operator.custom else _TRANSLATORS).get(operator.kind)
+    return (_CUSTOM if operator.custom else TRANSLATORS).get(operator.kind)
 
 
 def _store(out: Writing, index: int) -> None:
