@@ -11,8 +11,10 @@ from collections.abc import Callable, Sequence
 import onnx
 from onnx import numpy_helper
 
+from edgeconv.ir.layout import Shape
 from edgeconv.model.frontend.definitions import Definition, Definitions, Row, row_of
 from edgeconv.model.frontend.schedule import live_values, ordered, value_names
+from edgeconv.model.frontend.values import static_shape
 from edgeconv.model.frontend.weights import Values, Weights
 
 
@@ -35,10 +37,13 @@ def _rewrite(
     if not any(row and row.integers for row in rows):
         return
     constants, nodes = _Constants(graph, weights), []
-    definitions = Definitions(constants.get, reserved=value_names(graph), folds=folds)
+    definitions = Definitions(
+        constants.get, shape=_stated(graph).get, reserved=value_names(graph), folds=folds
+    )
     for node in _live(graph):
         row = row_of(node)
         if row is not None and row.integers:
+            definitions.folds = folds or replaced(row)
             definition = definitions.of(node, row)
             if replaced(row):
                 nodes += definition.nodes
@@ -48,6 +53,11 @@ def _rewrite(
         else:
             nodes.append(node)
     _replace(graph, nodes)
+
+
+def _stated(graph: onnx.GraphProto) -> dict[str, Shape | None]:
+    """The shapes that the graph states of values, None for those that are not static."""
+    return {value.name: static_shape(value.type) for value in (*graph.input, *graph.value_info)}
 
 
 class _Constants:

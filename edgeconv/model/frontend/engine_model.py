@@ -13,9 +13,11 @@ from onnx import TensorProto, helper, numpy_helper
 
 from edgeconv.model.frontend.cut import Cut
 from edgeconv.model.frontend.defined import define, show_reals
+from edgeconv.model.frontend.definitions import DEFINED_IN, qonnx
 from edgeconv.model.frontend.engine_process import EVALUATOR_WIDE, ONNXRUNTIME
 from edgeconv.model.frontend.mapped_constants import SELF
 from edgeconv.model.frontend.model_file import ModelFile
+from edgeconv.model.frontend.modernising import raised
 from edgeconv.model.frontend.schedule import subgraphs
 from edgeconv.model.frontend.weights import Weights
 
@@ -38,6 +40,8 @@ def read_by(
     """
     model = onnx.ModelProto()
     model.CopyFrom(file.model)
+    if any(node.domain in qonnx.DOMAINS for node in model.graph.node):
+        model = raised(model, DEFINED_IN)  # no engine knows these operators but as definitions
     weights = Weights(file)
     (define if defined or engine != ONNXRUNTIME else show_reals)(model.graph, weights)
     for node in model.graph.node:

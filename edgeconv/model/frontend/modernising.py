@@ -37,6 +37,17 @@ def modernised(file: ModelFile, oldest: int) -> tuple[ModelFile, tuple[str, ...]
     return replace(file, model=model), (note,)
 
 
+def raised(model: onnx.ModelProto, opset: int) -> onnx.ModelProto:
+    """``model`` in ``opset`` where its own is older and can be converted; else as it is.  Operators
+    of other domains stay what they are."""
+    if not 1 <= opset_of(model) < opset:
+        return model
+    try:
+        return version_converter.convert_version(model, opset)
+    except INVALID:
+        return model
+
+
 def _spread_slopes(model: onnx.ModelProto) -> None:
     """Slopes of PRelu, which before opset 7 are one per channel: the converter leaves them as they
     are, and they would be those of the last dimension."""

@@ -104,6 +104,11 @@ class Definition:
         """The value of an input, None where it is absent or computed at run time."""
         return self._of.constant(self.input(index)) if self.input(index) else None
 
+    @property
+    def folds(self) -> bool:
+        """Whether constants are dequantised here."""
+        return self._of.folds
+
     def shape(self, index: int) -> Shape | None:
         """The shape of an input, None where it is not known."""
         return self._of.shape(self.input(index))

@@ -15,6 +15,7 @@ from edgeconv.model.frontend.definitions import (
     fused,
     learned,
     linear,
+    qonnx,
     quantised_recurrent,
     support_vectors,
     training,
@@ -32,6 +33,7 @@ _ROWS: Mapping[str, Mapping[str, Row]] = {
         **ensembles.ROWS,
     },
     training.DOMAIN: training.ROWS,
+    **dict.fromkeys(qonnx.DOMAINS, qonnx.ROWS),
     "com.microsoft": {
         **_EVERYWHERE,
         **attention.ROWS,
