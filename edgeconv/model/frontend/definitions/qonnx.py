@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import ml_dtypes
 import numpy as np
@@ -19,10 +20,12 @@ from edgeconv.model.frontend.definitions.definition import Definition, Row, Valu
 from edgeconv.model.frontend.definitions.fused import number, text
 
 DOMAINS = ("qonnx.custom_op.general", "onnx.brevitas")
-_STEPS = tuple(  # of constants, the smallest first
-    np.dtype(kind) for kind in (ml_dtypes.int2, ml_dtypes.int4, np.int8, np.int16, np.int32)
+_WHOLE = tuple(  # of constants, the smallest first
+    np.dtype(kind) for kind in (ml_dtypes.int4, np.int8, np.int16, np.int32)
 )
 _MOST_THRESHOLDS = 255
+Kind = np.dtype[Any]
+Ends = tuple[np.float32, np.float32]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +41,7 @@ def _plain(array: Callable[[Values], Values], op: str) -> _Mode:
 
 
 def _of_magnitude(array: Callable[[Values], Values], op: str, offset: float = 0.0) -> _Mode:
-    """Of the magnitude plus ``offset``; the sign is put back."""
+    """The mode that rounds the magnitude plus ``offset`` and puts the sign back."""
 
     def rounded(x: Values) -> Values:
         return np.asarray(np.sign(x) * array(np.abs(x) + np.float32(offset)))
@@ -100,7 +103,7 @@ def _scale(d: Definition, index: int) -> Values:
     return scale
 
 
-def _bounds(d: Definition, bits: np.float32) -> tuple[np.float32, np.float32]:
+def _bounds(d: Definition, bits: np.float32) -> Ends:
     """The smallest and the largest number before rounding; of bits that are no whole number they
     are none either."""
     if not 0 < bits <= 64:
@@ -123,29 +126,39 @@ def _quant(d: Definition) -> None:
     sign = bool(bits == 1 and d.integer("signed", 1))
     x = d.constant(0)
     if x is not None:
-        y = x.astype(np.float32) / scale + zero
-        whole = _sign(y) if sign else mode.array(np.clip(y, low, high))
+        steps = x.astype(np.float32) / scale + zero
+        whole = _sign(steps) if sign else mode.array(np.clip(steps, low, high))
         _write_constant(d, whole, zero, scale)
         return
-    ends = (-1.0, 1.0) if sign else (mode.array(low), mode.array(high))
+    ends = np.array((-1.0, 1.0) if sign else mode.array(np.array((low, high))))
     spread = (float(ends[0] - zero.max()), float(ends[1] - zero.min()))
     whole_zero = bool((zero == np.rint(zero)).all())
     if mode is _HALF_EVEN and not zero.any() and not sign and _integers(spread):
         _rounded(d, d.input(0), scale, spread)  # QuantizeLinear rounds so itself
         return
-    y = d.add("Div", [d.input(0), d.add_constant("scale", scale)])
-    if zero.any():
-        y = d.add("Add", [y, d.add_constant("zero", zero)])
-    if sign:
-        below = d.add("Less", [y, number(d, "nought", 0.0)])
-        y = d.add("Where", [below, number(d, "minus", -1.0), number(d, "plus", 1.0)])
-    else:
-        y = mode.write(d, d.add("Clip", [y, number(d, "low", low), number(d, "high", high)]))
+    y = _in_steps(d, scale, zero)
+    y = _write_sign(d, y) if sign else mode.write(d, _clipped(d, y, (low, high)))
     _scaled(d, y, zero, scale, spread if whole_zero else None)
 
 
 def _sign(x: Values) -> Values:
     return np.where(x >= 0, np.float32(1), np.float32(-1))
+
+
+def _write_sign(d: Definition, x: str) -> str:
+    below = d.add("Less", [x, number(d, "nought", 0.0)])
+    return d.add("Where", [below, number(d, "minus", -1.0), number(d, "plus", 1.0)])
+
+
+def _in_steps(d: Definition, scale: Values, zero: Values) -> str:
+    """Input 0 divided by ``scale``, plus ``zero``."""
+    y = d.add("Div", [d.input(0), d.add_constant("scale", scale)])
+    return d.add("Add", [y, d.add_constant("zero", zero)]) if zero.any() else y
+
+
+def _clipped(d: Definition, x: str, ends: Ends) -> str:
+    low, high = map(float, ends)
+    return d.add("Clip", [x, number(d, "low", low), number(d, "high", high)])
 
 
 def _scaled(
@@ -168,13 +181,14 @@ def _axis(scale: Values) -> int | None:
     return along[0] if len(along) == 1 else None
 
 
-def _integers(spread: tuple[float, float]) -> tuple[np.dtype[np.generic], int] | None:
+def _integers(spread: tuple[float, float]) -> tuple[Kind, int] | None:
     """The integers, and their zero point, that whole numbers from the first to the second of
     ``spread`` are; None where there are more, or 0 is not among them."""
     low, high = map(int, spread)
     if low > 0 or high < 0:
         return None
-    for kind in map(np.dtype, (np.int8, np.uint8, np.int16, np.uint16)):
+    kinds: tuple[Kind, ...] = (*map(np.dtype, ("int8", "uint8", "int16", "uint16")),)
+    for kind in kinds:
         limits = np.iinfo(kind)
         if limits.min <= low and high <= limits.max:
             return kind, 0
@@ -195,7 +209,7 @@ def _rounded(d: Definition, x: str, scale: Values, spread: tuple[float, float]) 
     units = scale.reshape(-1 if scale.size > 1 else ())
     zeros = np.full(units.shape, origin, kind)
     scaling = [d.add_constant("scale", units), d.add_constant("zero", zeros)]
-    attrs = {} if axis is None else {"axis": axis}
+    attrs: dict[str, Any] = {} if axis is None else {"axis": axis}
     steps = d.add("QuantizeLinear", [x, *scaling], **attrs)
     low, high = (int(end) + origin for end in spread)
     if (low, high) != (np.iinfo(kind).min, np.iinfo(kind).max):
@@ -216,15 +230,16 @@ def _write_constant(d: Definition, whole: Values, zero: Values, scale: Values) -
         return
     units = d.add_constant("scale", scale.reshape(-1 if scale.size > 1 else ()))
     inputs = [d.add_constant("steps", steps.astype(kind)), units]
-    d.add("DequantizeLinear", inputs, y, **({} if axis is None else {"axis": axis}))
+    attrs: dict[str, Any] = {} if axis is None else {"axis": axis}
+    d.add("DequantizeLinear", inputs, y, **attrs)
 
 
-def _smallest(steps: Values) -> np.dtype[np.generic] | None:
-    """The smallest type of integers that has ``steps``; None where there is none."""
-    if not steps.size or not np.isfinite(steps).all() or (steps != np.rint(steps)).any():
+def _smallest(whole: Values) -> Kind | None:
+    """The smallest type of integers that has ``whole``; None where there is none."""
+    if not whole.size or not np.isfinite(whole).all() or (whole != np.rint(whole)).any():
         return None
-    low, high = float(steps.min()), float(steps.max())
-    held = (kind for kind in _STEPS if ml_dtypes.iinfo(kind).min <= low)
+    low, high = float(whole.min()), float(whole.max())
+    held = (kind for kind in _WHOLE if ml_dtypes.iinfo(kind).min <= low)
     return next((kind for kind in held if high <= ml_dtypes.iinfo(kind).max), None)
 
 
@@ -233,11 +248,9 @@ def _bipolar_quant(d: Definition) -> None:
     d.check_real(0)
     scale, x = _scale(d, 1), d.constant(0)
     if x is not None:
-        _write_constant(d, _sign(x), np.float32(0), scale)
+        _write_constant(d, _sign(x), np.zeros((), np.float32), scale)
         return
-    below = d.add("Less", [d.input(0), number(d, "nought", 0.0)])
-    y = d.add("Where", [below, number(d, "minus", -1.0), number(d, "plus", 1.0)])
-    _scaled(d, y, np.zeros((), np.float32), scale, (-1.0, 1.0))
+    _scaled(d, _write_sign(d, d.input(0)), np.zeros((), np.float32), scale, (-1.0, 1.0))
 
 
 def _trunc(d: Definition) -> None:
@@ -260,18 +273,15 @@ def _trunc(d: Definition) -> None:
         times = np.asarray(np.exp2(_one(d, 3) - _one(d, 4)), np.float32)
     x = d.constant(0)
     if x is not None:
-        y = np.rint(x.astype(np.float32) / scale + zero) / times
-        _write_constant(d, mode.array(np.clip(y, *ends) if ends else y), origin, unit)
+        steps = np.rint(x.astype(np.float32) / scale + zero) / times
+        _write_constant(d, mode.array(np.clip(steps, *ends) if ends else steps), origin, unit)
         return
-    y = d.add("Div", [d.input(0), d.add_constant("scale", scale)])
-    if zero.any():
-        y = d.add("Add", [y, d.add_constant("zero", zero)])
-    y = d.add("Mul", [d.add("Round", [y]), d.add_constant("times", 1 / times)])
-    if ends is not None:
-        y = d.add("Clip", [y, number(d, "low", ends[0]), number(d, "high", ends[1])])
+    y = d.add("Round", [_in_steps(d, scale, zero)])
+    y = d.add("Div", [y, d.add_constant("times", times)])
+    y = _clipped(d, y, ends) if ends else y
     spread = None
     if ends is not None and (origin == np.rint(origin)).all():
-        low, high = (float(mode.array(end)) for end in ends)
+        low, high = map(float, mode.array(np.array(ends)))
         spread = (low - float(origin.max()), high - float(origin.min()))
     _scaled(d, mode.write(d, y), origin, unit, spread)
 
@@ -306,12 +316,12 @@ def _float_quant(d: Definition) -> None:
         real = np.clip(mode.array(y / unit) * unit, -largest, largest) * scale
         d.add("Identity", [d.add_constant("real", real.astype(np.float32))], d.node.output[0])
         return
-    y = d.add("Div", [d.input(0), d.add_constant("scale", scale)])
-    unit_name = _neighbours(d, y, int(1 - bias), int(last), finest)
-    y = mode.write(d, d.add("Div", [y, unit_name]))
-    y = d.add("Mul", [y, unit_name])
+    scaled = d.add("Div", [d.input(0), d.add_constant("scale", scale)])
+    distance = _neighbours(d, scaled, int(1 - bias), int(last), finest)
+    rounded = mode.write(d, d.add("Div", [scaled, distance]))
     ends = [number(d, "low", -largest), number(d, "high", largest)]
-    d.add("Mul", [d.add("Clip", [y, *ends]), d.add_constant("scale", scale)], d.node.output[0])
+    clipped = d.add("Clip", [d.add("Mul", [rounded, distance]), *ends])
+    d.add("Mul", [clipped, d.add_constant("scale", scale)], d.node.output[0])
 
 
 def _neighbours(d: Definition, x: str, first: int, last: int, finest: int) -> str:
