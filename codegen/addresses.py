@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from edgeconv.codegen.c_names import unique_identifiers
 from edgeconv.codegen.port_names import port_names
 from edgeconv.codegen.ports import Port
+from edgeconv.codegen.states import Free, KeptState, without_states
 from edgeconv.codegen.weight_table import WeightTable
 from edgeconv.codegen.weights import WeightImage
 from edgeconv.ir.choice import Arg, ArgKind, Choice
 from edgeconv.ir.graph import Tensor
-from edgeconv.ir.memory import BankUse, MemoryMap, Place, Region
+from edgeconv.ir.memory import MemoryMap, Place, Region
 from edgeconv.ir.ports import port_facts
 
 
@@ -22,6 +23,7 @@ class Bank:
 
     ``symbol``: the array that firmware has for it; ``pointer``: parameter and member, and the array
     in a hosted main.c; ``size``: the constant in the header; ``function``: from offset to address.
+    ``free``: what of it keeps no state.
     """
 
     name: str
@@ -31,6 +33,7 @@ class Bank:
     pointer: str
     size: str
     function: str
+    free: tuple[Free, ...]
 
 
 class Addresses:
@@ -55,11 +58,13 @@ class Addresses:
         self.idents = unique_identifiers(memory.places)
         self.weights = WeightTable(self.upper, choice, image, self.idents)
         self.banks = self._banks()
-        self.arenas = list(self.banks.values()) or [self._bank(memory.banks[0], "")]
+        self.arenas = list(self.banks.values()) or [self._bank(0, "")]
         self.facts = port_facts(choice.graph)
-        inputs, outputs = port_names(choice.graph.inputs, choice.graph.outputs, renames)
+        graph = choice.graph
+        inputs, outputs = port_names(graph.input_ports, graph.output_ports, renames)
         self.inputs = self._ports(inputs, "INPUT")
         self.outputs = self._ports(outputs, "OUTPUT")
+        self.states = self._kept_states()
 
     def of_tensor(self, name: str, workers: int = 1) -> str:
         """C expression for the address of a tensor at run time.
@@ -143,15 +148,26 @@ class Addresses:
             for name in idents
         ]
 
+    def _kept_states(self) -> tuple[KeptState, ...]:
+        """The states, each with where it lies."""
+        found = self.choice.graph.states
+        idents, _ = port_names([state.input for state in found], (), {})
+        places = [self.memory.places[state.input] for state in found]
+        return tuple(
+            KeptState(state, replace(port, any_layout=True), place, self._bank_of(place).function)
+            for state, port, place in zip(found, self._ports(idents, "STATE"), places, strict=True)
+        )
+
     def _banks(self) -> dict[int, Bank]:
         """By number: those that hold something; the first one is called just the arena."""
         used = [number for number, use in enumerate(self.memory.banks) if use.bytes]
         uses = [self.memory.banks[number] for number in used]
         suffixes = [f"_{use.name}" if i else "" for i, use in enumerate(uses)]
-        return dict(zip(used, map(self._bank, uses, suffixes), strict=True))
+        return dict(zip(used, map(self._bank, used, suffixes), strict=True))
 
-    def _bank(self, use: BankUse, suffix: str) -> Bank:
-        upper = suffix.upper()
+    def _bank(self, number: int, suffix: str) -> Bank:
+        use, upper = self.memory.banks[number], suffix.upper()
+        places = [self.memory.places[state.input] for state in self.choice.graph.states]
         return Bank(
             name=use.name,
             bytes=use.bytes,
@@ -160,6 +176,7 @@ class Addresses:
             pointer=f"arena{suffix}",
             size=f"{self.upper}_ARENA{upper}_BYTES",
             function=f"{self.name}_at{suffix}",
+            free=without_states(use.bytes, (place for place in places if place.bank == number)),
         )
 
     def _bank_of(self, place: Place) -> Bank:

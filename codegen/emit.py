@@ -238,6 +238,7 @@ class _Emitter:
             "inputs": self.inputs,
             "outputs": self.outputs,
             "module": python_module(self.inputs, self.outputs),
+            "states": self.at.states,
             "banks": list(self.at.banks.values()),
             "arenas": self.at.arenas,
             **self._linking(),

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from edgeconv.ir.choice import Alias, Choice, Layer
-from edgeconv.ir.graph import Graph, Node, Tensor
+from edgeconv.ir.graph import KEEP, Graph, Node, State, Tensor
 from edgeconv.ir.memory import MemoryMap
 from edgeconv.ir.step import Divides, Step, alone, least_rings
 from edgeconv.ir.work import Work
@@ -35,6 +35,7 @@ class Net:
     layers: list[Layer] = field(default_factory=list)
     inputs: list[str] = field(default_factory=list)
     streaming: list[Step] = field(default_factory=list)  # of several layers
+    states: list[State] = field(default_factory=list)
 
     def tensor(self, name: str, size: int, dtype: str = "int8") -> str:
         self.tensors[name] = Tensor(name, (size // np.dtype(dtype).itemsize,), dtype)
@@ -59,6 +60,15 @@ class Net:
         self.layers.append(
             Layer(node, "test", "", {}, (), (), NO_WORK, aliases=aliases, workspace_bytes=workspace)
         )
+        return output
+
+    def keep(self, state: str, made: str) -> str:
+        """Have the next run find ``made`` as input ``state``; all who read that come before."""
+        output, size = f"{state}'", self.bytes(state)
+        alias = Alias(made, output, made, exact=True)
+        self.layer(output, size, made, aliases=(alias,), dtype=self.dtype(state))
+        self.layers[-1] = replace(self.layers[-1], node=replace(self.layers[-1].node, op=KEEP))
+        self.states.append(State(state, output))
         return output
 
     def in_place(self, output: str, victim: str, *reads: str) -> str:
@@ -135,7 +145,9 @@ class Net:
 
     def choice(self, *outputs: str) -> Choice:
         nodes = tuple(layer.node for layer in self.layers)
-        graph = Graph("test", nodes, self.tensors, tuple(self.inputs), outputs)
+        made = (*outputs, *(state.output for state in self.states))
+        graph = Graph("test", nodes, self.tensors, tuple(self.inputs), made)
+        graph = replace(graph, states=tuple(self.states))
         return Choice(graph, tuple(self.layers), "test", self.align, self.io, self.steps())
 
     def bytes(self, name: str) -> int:

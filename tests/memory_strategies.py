@@ -18,10 +18,12 @@ def choices(
     aliases: bool = True,
     streaming: bool = False,
     over: bool = False,
+    states: bool = False,
 ) -> Choice:
     """Random networks: branches, unread tensors, two types, every kind of alias if ``aliases``,
     with ``streaming`` steps of several layers, and with ``over`` results that lie over inputs they
-    do not fit in."""
+    do not fit in, with ``states`` inputs that are made anew: as large as any tensor or a part of
+    one."""
     net = Net(align=draw(st.sampled_from([4, 16])), io=draw(st.sampled_from(["caller", "arena"])))
     dtypes, items = st.sampled_from(sorted(DTYPES)), st.integers(1, 12)
 
@@ -30,6 +32,8 @@ def choices(
         return draw(items) * DTYPES[dtype], dtype
 
     names = [net.input(f"x{i}", *fresh()) for i in range(draw(st.integers(1, 2)))]
+    kept = [net.input(f"s{i}", *fresh()) for i in range(draw(st.integers(1, 2)) if states else 0)]
+    names += kept
     plain = ["plain", "workspace"]
     plain += ["turns", "turns"] if streaming else []
     sharing = ["concat", "view", "unary", "binary", "convert"]
@@ -79,6 +83,17 @@ def choices(
     made = [layer.node.output for layer in net.layers]
     made = [name for name in made if not net.tensors[name].ring]
     outputs = draw(st.lists(st.sampled_from(made), min_size=1, max_size=3, unique=True))
+    for state in kept:
+        size, dtype = net.bytes(state), net.dtype(state)
+        large = [name for name in made if net.dtype(name) == dtype and net.bytes(name) >= size]
+        source = draw(st.sampled_from(["", *large]))
+        if source:
+            apart = draw(st.integers(0, (net.bytes(source) - size) // net.item(state)))
+            net.view(f"{state}/new", source, apart * net.item(state), size)
+        else:
+            net.layer(f"{state}/new", size, draw(st.sampled_from(made)), dtype=dtype)
+    for state in kept:
+        net.keep(state, f"{state}/new")
     return net.choice(*outputs)
 
 

@@ -14,8 +14,8 @@ from edgeconv.model import passes
 from edgeconv.run.build.loading import graph_of
 from edgeconv.run.build.project import Project
 from edgeconv.run.verify.inputs import write_tensors
+from edgeconv.run.verify.judging import how
 from edgeconv.run.verify.program import run_program
-from edgeconv.run.verify.run import how
 from edgeconv.search.calibration import samples as calibration_samples
 from edgeconv.search.calibration.engine import Engine
 from edgeconv.search.calibration.samples import Samples

@@ -36,21 +36,22 @@ def known_answers(decided: Decision, progress: Progress) -> tuple[Answer, ...]:
     find_emulator(board)
     progress("computing the known answer")
     graph = decided.choice.graph
-    inputs = [made_input(graph[name], i) for i, name in enumerate(graph.inputs)]
+    inputs = [made_input(graph[name], i) for i, name in enumerate(graph.input_ports)]
     with TemporaryDirectory(prefix="edgeconv-answer-") as folder:
         data = _run(decided, board, Path(folder), inputs)
     outputs, at = {}, 0
-    wanted = sum(graph[name].size * element_type(graph[name].dtype).bytes for name in graph.outputs)
+    written = (*graph.output_ports, *(state.output for state in graph.states))
+    wanted = sum(graph[name].size * element_type(graph[name].dtype).bytes for name in written)
     if len(data) != wanted:
         got = f"{len(data)} bytes of outputs"
         raise EdgeconvError("the known answer cannot be computed", got=got, rule=f"it has {wanted}")
-    for tensor in (graph[name] for name in graph.outputs):
+    for tensor in (graph[name] for name in graph.output_ports):
         kind = array_type(tensor.dtype).newbyteorder("<")
         outputs[tensor.name] = np.frombuffer(data, kind, tensor.size, at)
         at += tensor.size * kind.itemsize
     spacings = spacings_of(graph)
     rounded = bool(spacings) or any(t.storage != FLOAT32 for t in graph.activations())
-    return answers(outputs, spacings, graph.outputs, rounded=rounded)
+    return answers(outputs, spacings, graph.output_ports, rounded=rounded)
 
 
 def _run(decided: Decision, board: Board, folder: Path, inputs: list[Array]) -> bytes:

@@ -81,6 +81,7 @@ def verify_project(
     *,
     model: Path | None = None,
     inputs: Path | None = None,
+    steps: int | None = None,
     layers: bool = False,
     tolerance: float | None = None,
     ssh: str = "",
@@ -89,6 +90,7 @@ def verify_project(
     """Build and run the project, compare it with its model, and note the error in its report.
 
     ``ssh``: where the board is that it runs on, "" for what the board's file says.
+    ``steps``: how many runs of a network with states follow each other; None for some.
     ``tolerance``: of the difference from the model; by default what compile promised of Winograd's
     algorithm, else 1e-4.  Without one, a project that stores numbers in
     other formats than float32 is held to its `RoundedReference`, and one of a quantised model to
@@ -114,6 +116,7 @@ def verify_project(
             project,
             source,
             inputs=inputs,
+            steps=steps,
             layers=layers,
             tolerance=limit,
             progress=progress,

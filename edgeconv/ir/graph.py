@@ -20,6 +20,7 @@ from edgeconv.ir.request import NOTHING, Request
 Array = npt.NDArray[np.generic]
 
 CHECK = "Check"  # the operator that ends a run; nothing reads its result, and it stays
+KEEP = "Keep"  # the operator that puts a state where the next run reads it
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,6 +200,18 @@ class Graph:
 
     def __getitem__(self, name: str) -> Tensor:
         return self.tensors[name]
+
+    @property
+    def input_ports(self) -> tuple[str, ...]:
+        """The inputs that the caller gives: all but states."""
+        kept = {state.input for state in self.states}
+        return tuple(name for name in self.inputs if name not in kept)
+
+    @property
+    def output_ports(self) -> tuple[str, ...]:
+        """The outputs that the caller reads: all but states."""
+        kept = {state.output for state in self.states}
+        return tuple(name for name in self.outputs if name not in kept)
 
     def consumers(self) -> dict[str, list[Node]]:
         """Tensor name -> the nodes that read it (each once), in execution order."""

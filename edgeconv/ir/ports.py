@@ -43,7 +43,7 @@ def free_ports(graph: Graph) -> frozenset[str]:
     facts = port_facts(graph)
     return frozenset(
         name
-        for name in {*graph.inputs} ^ {*graph.outputs}
+        for name in {*graph.input_ports} ^ {*graph.output_ports}
         if len(graph[name].shape) > 3 and facts[name].axes != NHWC and not graph[name].is_constant
     )
 

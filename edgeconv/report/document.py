@@ -7,11 +7,13 @@ from dataclasses import asdict, dataclass, field
 from types import MappingProxyType
 from typing import Any
 
+import numpy as np
+
 from edgeconv.base.arguments import SPEED
 from edgeconv.ir.candidate import FLOAT, HALF, IN_WHOLE_NUMBERS, INTEGERS
 from edgeconv.ir.choice import Choice, Layer, Search, tensor_bytes
 from edgeconv.ir.filters import WEIGHTED
-from edgeconv.ir.graph import Graph, Tensor
+from edgeconv.ir.graph import Graph, State, Tensor
 from edgeconv.ir.grids import rounds, spacings_of
 from edgeconv.ir.layout import ROW_MAJOR
 from edgeconv.ir.memory import MemoryMap
@@ -116,8 +118,13 @@ def build_report(
         "isa": choice.isa,
         "threads": choice.threads,
         **({"search": _searched(choice.search)} if choice.search else {}),
-        "inputs": [_port(graph[name], ports[name]) for name in graph.inputs],
-        "outputs": [_port(graph[name], ports[name]) for name in graph.outputs],
+        "inputs": [_port(graph[name], ports[name]) for name in graph.input_ports],
+        "outputs": [_port(graph[name], ports[name]) for name in graph.output_ports],
+        **(
+            {"states": [_state(each, graph, ports) for each in graph.states]}
+            if graph.states
+            else {}
+        ),
         "ram": _ram(memory, sizes.ram),
         "flash": {
             **sizes.flash.parts,
@@ -338,6 +345,15 @@ def _port(tensor: Tensor, facts: PortFacts) -> Report:
             else {}
         ),
     }
+
+
+def _state(state: State, graph: Graph, ports: Mapping[str, PortFacts]) -> Report:
+    """The state as the input that it is; ``initial`` where that is not zero."""
+    tensor = graph[state.input]
+    own = {"output": state.output, "bytes": tensor_bytes(tensor)}
+    values = np.zeros(tensor.shape) if state.initial is None else state.initial
+    initial = {"initial": values.reshape(-1).tolist()} if np.any(values) else {}
+    return {**_port(tensor, ports[tensor.name]), **own, **initial}
 
 
 def _searched(search: Search) -> Report:

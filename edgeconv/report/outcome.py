@@ -80,8 +80,20 @@ def verification(result: Verification) -> Group:
         )
     lines += [f"[red]differs[/]: {escape(each.words())}" for each in result.unwritten]
     lines += _of_larger(result)
+    lines += _of_steps(result)
     lines += [_verdict(result)]
     return Group(*lines)
+
+
+def _of_steps(result: Verification) -> Iterator[str]:
+    """What is shown, of runs that follow each other, and how they end where nobody mends states."""
+    if not result.carried:
+        return
+    worst = max(result.carried, key=lambda difference: difference.relative)
+    step = f"above: step {result.step} of {result.steps}, the worst, from the program's own states"
+    yield f"{step}; after a reset the same bits"
+    off = f"{escape(worst.name)} is off by {worst.relative:.2g} of its largest at most"
+    yield f"where program and reference carry their own states for {result.steps} steps, {off}"
 
 
 def _of_larger(result: Verification) -> list[str]:

@@ -37,6 +37,7 @@ class CompileOptions:
     is to be small and a board has no operating system, else for speed (`code_on`).
     ``input_layout``: that of inputs and outputs, "model" or "any": what is best, of layouts that
     pad nothing.
+    ``states``: outputs, each with the input that it is in the next run.
     ``renames``: what the C API is to call inputs and outputs, by name (``codegen.port_names``).
     ``selftest``: the library has a function that compares an inference with its known outputs.
     ``tuned``: files of measured times, which replace predicted ones when kernels are chosen.
@@ -70,6 +71,7 @@ class CompileOptions:
     rounding: str = NEAREST
     requantise: str = EXACT
     cut: Cut = WHOLE
+    states: tuple[tuple[str, str], ...] = ()
     renames: Mapping[str, str] = field(default_factory=dict)
     selftest: bool = False
     threads: int = 1
@@ -125,17 +127,7 @@ class CompileOptions:
     def _optional(self) -> Iterator[str]:
         if self.name:
             yield from ("--name", self.name)
-        for option, names in (("--input", self.cut.inputs), ("--output", self.cut.outputs)):
-            for name in names:
-                yield from (option, name)
-        for old, new in sorted(self.renames.items()):
-            yield from ("--rename", f"{old}={new}")
-        for name, shape in sorted(self.input_shapes.items()):
-            yield from ("--input-shape", f"{name}={shape_word(shape)}")
-        for name, text in self.cut.values:
-            yield from ("--input-value", f"{name}={text}")
-        for name, most in sorted(self.max_sizes.items()):
-            yield from ("--max-size", f"{name}={most}")
+        yield from self._signature()
         for layer, algorithm in sorted(self.algorithms.items()):
             yield from ("--algorithm", f"{layer}={algorithm}")
         for layer, form in sorted(self.storage.items()):
@@ -163,6 +155,22 @@ class CompileOptions:
                 yield from (option, word)
         for name, value in limits.in_force().items():
             yield from (limits.OPTION, f"{name}={value}")
+
+    def _signature(self) -> Iterator[str]:
+        """What says which inputs and outputs there are, and how they are called."""
+        for option, names in (("--input", self.cut.inputs), ("--output", self.cut.outputs)):
+            for name in names:
+                yield from (option, name)
+        for output, name in self.states:
+            yield from ("--state", f"{output}={name}")
+        for old, new in sorted(self.renames.items()):
+            yield from ("--rename", f"{old}={new}")
+        for name, shape in sorted(self.input_shapes.items()):
+            yield from ("--input-shape", f"{name}={shape_word(shape)}")
+        for name, text in self.cut.values:
+            yield from ("--input-value", f"{name}={text}")
+        for name, most in sorted(self.max_sizes.items()):
+            yield from ("--max-size", f"{name}={most}")
 
     def _accuracy(self) -> Iterator[str]:
         if self.calibration:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Mapping
 from itertools import product
 from typing import Any
 
@@ -13,6 +14,7 @@ import pytest
 from hypothesis import given, settings
 
 from edgeconv.ir.choice import Alias, Choice, Layer
+from edgeconv.ir.graph import KEEP
 from edgeconv.ir.memory import MemoryMap, Place, Region
 from edgeconv.ir.step import Step
 from edgeconv.search.memory import plan
@@ -33,7 +35,8 @@ class Machine:
         self.values: dict[str, Bytes] = {}  # what a tensor must hold
         graph = choice.graph
         self.memory = {(Region.ARENA, 0): np.zeros(memory_map.arena_bytes, np.int64)}
-        for region, names in ((Region.INPUT, graph.inputs), (Region.OUTPUT, graph.outputs)):
+        ports = (Region.INPUT, graph.input_ports), (Region.OUTPUT, graph.output_ports)
+        for region, names in ports:
             for index, name in enumerate(names):
                 size = memory_map.places[name].bytes
                 self.memory[region, index] = np.zeros(size, np.int64)
@@ -51,9 +54,18 @@ class Machine:
         return bool(np.array_equal(self.at(self.map.places[name]), self.values[name]))
 
     def run(self) -> None:
+        """Twice where there are states, with garbage in all other bytes of the arena between."""
+        self.run_once({})
+        if kept := {s.input: self.values[s.output] for s in self.choice.graph.states}:
+            self.memory[Region.ARENA, 0][:] = self.fresh(self.map.arena_bytes)
+            for name, value in kept.items():
+                self.at(self.map.places[name])[:] = value
+            self.run_once(kept)
+
+    def run_once(self, kept: Mapping[str, Bytes]) -> None:
         for name in self.choice.graph.inputs:
             place = self.map.places[name]
-            self.values[name] = self.at(place)[:] = self.fresh(place.bytes)
+            self.values[name] = self.at(place)[:] = kept.get(name, self.fresh(place.bytes))
         inputs = {key: m.copy() for key, m in self.memory.items() if key[0] is Region.INPUT}
         steps = {step.layers[0]: step for step in self.choice.steps}
         for index in self.map.order:
@@ -73,6 +85,8 @@ class Machine:
         place = self.map.places[output]
         value, written = self.fresh(place.bytes), np.ones(place.bytes, bool)
         overwritten = set()
+        if layer.node.op == KEEP:  # moves
+            overwritten |= {*reads}
         for k, alias in enumerate(layer.aliases):
             granted = (index, k) in self.map.granted
             if alias.exact:
@@ -115,6 +129,41 @@ def assert_consistent(choice: Choice, memory_map: MemoryMap) -> None:
 def test_random_programs(choice: Choice) -> None:
     """``plan`` runs ``check`` itself; the machine must agree."""
     assert_consistent(choice, plan(choice))
+
+
+@settings(max_examples=300)
+@given(choices(max_layers=9, over=True, states=True))
+def test_random_programs_with_states(choice: Choice) -> None:
+    memory_map = plan(choice)
+    assert_consistent(choice, memory_map)
+    for state in choice.graph.states:
+        before, after = (memory_map.places[name] for name in (state.input, state.output))
+        assert (before.offset, before.bank) == (after.offset, after.bank)
+        assert before.last < after.first
+
+
+def test_a_window_lies_over_its_state() -> None:
+    """A window of 12 bytes that moves by 4 takes 12, and not 8 more for its state."""
+    net = Net(align=4)
+    net.concat("window", net.input("s", 8), net.input("x", 4))
+    net.view("s/new", "window", 4, 8)
+    net.layer("y", 4, "window")
+    net.keep("s", "s/new")
+    memory_map = plan(net.choice("y"))
+    assert memory_map.arena_bytes == memory_map.lower_bound == 16
+    assert memory_map.places["window"].offset == memory_map.places["s"].offset
+
+
+def test_a_state_is_computed_in_its_place() -> None:
+    net = Net(align=4)
+    net.input("s", 8)
+    net.layer("y", 4, "s", net.input("x", 4))
+    net.in_place("s/new", "s")
+    net.keep("s", "s/new")
+    choice = net.choice("y")
+    memory_map = plan(choice)
+    assert memory_map.arena_bytes == 16
+    assert (2, 0) in memory_map.granted  # nothing moves
 
 
 @settings(max_examples=10)

@@ -78,6 +78,14 @@ def model_options() -> tuple[click.Parameter, ...]:
             multiple=True,
         ),
         option("--output", TENSOR, "TENSOR", "end at this tensor of the model", multiple=True),
+        option(
+            "--state states",
+            Word(pair),
+            "OUT=IN",
+            "keep this output in the arena, where the next run reads it as this input, zeros at "
+            "first",
+            multiple=True,
+        ),
         _by_name(
             "--rename renames",
             Word(pair),

@@ -53,6 +53,12 @@ _VERIFY = Command(
         "X.npz",
         "measure SQNR and, by an array `label`, top-1 on these inputs",
     ),
+    option(
+        "--steps",
+        Word(count),
+        "N",
+        "runs of a network with states that follow each other (8, or as many as X.npz has)",
+    ),
     flag("--layers", "compare every layer"),
     option("--model", FILE, "MODEL.onnx", "if it has moved, or MODEL.tflite"),
     option(*_SSH, default=""),

@@ -74,13 +74,15 @@ class Decider(Closing):
             input_shapes=options.input_shapes,
             cut_at=options.cut,
             max_sizes=options.max_sizes,
+            states=options.states,
         )
         progress("simplifying the graph")
         graph = replace(graph, requantise=options.requantise)
         require_kernels(graph)
         simple = with_integer_results(passes.optimise(graph))
         self.graph = _in_integers(simple, self.planner)
-        port_names(self.graph.inputs, self.graph.outputs, options.renames)  # before anything long
+        graph = self.graph
+        port_names(graph.input_ports, graph.output_ports, options.renames)  # before anything long
         self._integers = PostTrainingQuantisation(self.planner, self.graph, progress)
         self._formats = Formats(self.planner, self.graph, progress)
 

@@ -262,7 +262,7 @@ def random_inputs(graph: Graph) -> bytes:
     """Random values of every input of a network, one after the other, the same every time."""
     rng = np.random.default_rng(0)
     return b"".join(
-        random(graph[name].shape, graph[name].dtype, rng).tobytes() for name in graph.inputs
+        random(graph[name].shape, graph[name].dtype, rng).tobytes() for name in graph.input_ports
     )
 
 

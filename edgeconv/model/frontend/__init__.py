@@ -11,6 +11,7 @@ from edgeconv.model.frontend.reference import (
     prepared_beside,
     reference_beside,
     reference_outputs,
+    references,
 )
 
 __all__ = [
@@ -23,4 +24,5 @@ __all__ = [
     "prepared_beside",
     "reference_beside",
     "reference_outputs",
+    "references",
 ]

@@ -26,6 +26,7 @@ from edgeconv.model.frontend.input_shapes import Fixed, fix_shapes
 from edgeconv.model.frontend.modernising import modernised
 from edgeconv.model.frontend.names import COPY, opset_of, opset_versions
 from edgeconv.model.frontend.schedule import value_names
+from edgeconv.model.frontend.states import with_states
 from edgeconv.model.frontend.visit import Scope
 from edgeconv.model.frontend.walk import Walk
 from edgeconv.model.frontend.weights import Weights, non_finite
@@ -41,6 +42,7 @@ def load(
     input_shapes: Mapping[str, Shape] = _NO_SHAPES,
     cut_at: Cut = WHOLE,
     max_sizes: Mapping[str, int] = _NO_SIZES,
+    states: Sequence[tuple[str, str]] = (),
 ) -> Graph:
     """The network in ``path`` in canonical operators, with static shapes.
 
@@ -50,7 +52,7 @@ def load(
     model's own nodes.  Weights are read-only views of the mapped file wherever their form allows:
     the file must not change while the graph is in use.  ``cut_at``: where the model begins
     and ends.  ``max_sizes``: the most that is kept of what a node finds at run time, by the name of
-    its result.
+    its result.  ``states``: outputs, each with the input that it is in the next run.
 
     Raises EdgeconvError: status 2 for a path, a shape or a part that does not fit, 1 for a file
     that is no valid model and for a model that cannot be compiled, with every reason in
@@ -105,7 +107,7 @@ def load(
     finished = _finished(path, walk, inputs, outputs, notes, digest)
     if file.translated:
         finished = tflite.halves_away(finished)
-    return replace(finished, data_dependent=tuple(data_dependent))
+    return with_states(replace(finished, data_dependent=tuple(data_dependent)), states)
 
 
 def _begun(

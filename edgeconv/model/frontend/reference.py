@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Self
@@ -62,6 +63,20 @@ def reference_outputs(
 
     Raises EdgeconvError when the model cannot be read or every engine refuses it.
     """
+    with references(path, wanted, cut_at=cut_at, engine=engine) as run:
+        return run(inputs)
+
+
+@contextmanager
+def references(
+    path: str | Path,
+    wanted: Sequence[str] | None = None,
+    *,
+    cut_at: Cut = WHOLE,
+    engine: str | None = None,
+) -> Iterator[Callable[[Mapping[str, Values]], ReferenceRun]]:
+    """`reference_outputs` for one set of inputs after the other, of the same shapes and types: the
+    engine reads the model once."""
     file = model_file.read(Path(path))
     cut.apply(file.model, cut_at)
     copies: dict[str, str] = {}
@@ -78,10 +93,14 @@ def reference_outputs(
         return [name for name in own if name in known]
 
     asked = _Query(file, cut_at, names_of, lambda _: None)
-    with _Engines(asked, engine) as engines:
+
+    def run(inputs: Mapping[str, Values]) -> ReferenceRun:
         found = engines.run(inputs, inputs)
-    copied = {name: found.values[source] for name, source in copies.items()}
-    return replace(found, values={**found.values, **copied}) if copied else found
+        copied = {name: found.values[source] for name, source in copies.items()}
+        return replace(found, values={**found.values, **copied}) if copied else found
+
+    with _Engines(asked, engine) as engines:
+        yield run
 
 
 def reference_beside(

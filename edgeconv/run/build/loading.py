@@ -10,7 +10,7 @@ from edgeconv.run.build.project import Project
 
 
 def graph_of(project: Project, model: Path) -> Graph:
-    """``model`` with the shapes, the part and the largest sizes that ``project`` notes.  Raises
-    EdgeconvError as `load`."""
-    shapes = {port.name: port.shape for port in project.inputs}
+    """``model`` with the shapes, the part and the largest sizes that ``project`` notes, its states
+    among inputs and outputs.  Raises EdgeconvError as `load`."""
+    shapes = {port.name: port.shape for port in project.with_states_as_ports().inputs}
     return load(model, input_shapes=shapes, cut_at=project.cut, max_sizes=project.max_sizes)

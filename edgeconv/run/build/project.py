@@ -5,14 +5,18 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
+
+import numpy as np
+import numpy.typing as npt
 
 from edgeconv.base.errors import UsageError
 from edgeconv.base.output_folder.folder import claim, put
 from edgeconv.base.output_folder.journal import recover
 from edgeconv.base.visible import json_text
+from edgeconv.ir.array_types import array_type
 from edgeconv.ir.element_types import element_type
 from edgeconv.ir.layout import ROW_MAJOR, Layout
 from edgeconv.ir.link import SIBLING
@@ -71,6 +75,16 @@ class Port:
 
 
 @dataclass(frozen=True, slots=True)
+class KeptState:
+    """A state as the input ``given`` and the output ``made`` of the model, and its value before the
+    first run."""
+
+    given: Port
+    made: Port
+    initial: npt.NDArray[Any] = field(compare=False)
+
+
+@dataclass(frozen=True, slots=True)
 class Project:
     """A directory that ``edgeconv compile`` wrote.
 
@@ -103,6 +117,23 @@ class Project:
     def outputs(self) -> tuple[Port, ...]:
         """The graph outputs in the model's order."""
         return _ports(self.report["outputs"])
+
+    @property
+    def states(self) -> tuple[KeptState, ...]:
+        """What every run leaves in the arena for the next one."""
+        entries = self.report.get("states", [])
+        made = _ports([{**entry, "name": entry["output"]} for entry in entries])
+        return tuple(
+            KeptState(given, output, _initial(entry, given))
+            for entry, given, output in zip(entries, _ports(entries), made, strict=True)
+        )
+
+    def with_states_as_ports(self) -> Project:
+        """The project as it would be if its states were inputs and outputs behind the others."""
+        given = self.report.get("states", [])
+        made = [{**entry, "name": entry["output"]} for entry in given]
+        inputs, outputs = [*self.report["inputs"], *given], [*self.report["outputs"], *made]
+        return replace(self, report={**self.report, "inputs": inputs, "outputs": outputs})
 
     @property
     def input_file(self) -> Path:
@@ -304,6 +335,12 @@ class Project:
 def render(report: Mapping[str, Any]) -> str:
     """A report as the text of report.json."""
     return json_text(report) + "\n"
+
+
+def _initial(entry: Mapping[str, Any], port: Port) -> npt.NDArray[Any]:
+    """The value of a state before the first run."""
+    values = np.array(entry.get("initial", [0] * port.elements), array_type(port.dtype))
+    return values.reshape(port.shape)
 
 
 def _ports(entries: list[dict[str, Any]]) -> tuple[Port, ...]:

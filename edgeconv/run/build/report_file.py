@@ -20,7 +20,7 @@ from edgeconv.base import limits, regular_file
 from edgeconv.base.errors import EdgeconvError, UsageError
 from edgeconv.base.names import shortened
 from edgeconv.base.schema import is_whole, missing_key, validator
-from edgeconv.ir.layout import Layout
+from edgeconv.ir.layout import ROW_MAJOR, Layout
 from edgeconv.run.build.former_names import renamed
 
 SCHEMA = 1
@@ -166,21 +166,25 @@ def _names(report: Mapping[str, Any]) -> Iterator[Problem]:
 
 def _ports(report: Mapping[str, Any]) -> Iterator[Problem]:
     rank, most = limits.limit("tensor-rank"), limits.limit("tensor-elements")
-    for direction in ("inputs", "outputs"):
+    for direction in ("inputs", "outputs", "states"):
         seen: set[str] = set()
-        for number, port in enumerate(report[direction]):
+        for number, port in enumerate(report.get(direction, ())):
             place = f"$.{direction}[{number}]"
             shape = port["shape"]
             if len(shape) > rank or math.prod(shape) > most:
                 rule = f"has at most {rank} dimensions and {most} elements"
                 yield Problem(f"{place}.shape", _shown(shape), rule)
             layout = port.get("layout")
-            if layout and not Layout.parse(layout).fits(tuple(shape)):
+            if layout and not _fits(Layout.parse(layout), tuple(shape), direction):
                 rule = "is one of images of that shape without padding"
                 yield Problem(f"{place}.layout", _shown(layout), rule)
             if port["name"] in seen:
                 yield Problem(f"{place}.name", _shown(port["name"]), "is there twice")
             seen.add(port["name"])
+    for number, port in enumerate(report.get("states", ())):
+        if len(port.get("initial", ())) not in (0, math.prod(port["shape"])):
+            got = f"{len(port['initial'])} elements"
+            yield Problem(f"$.states[{number}].initial", got, f"are those of {port['shape']}")
     counts = {port["name"] for port in report["outputs"] if port["shape"] == [1]}
     for number, port in enumerate(report["outputs"]):
         data_dependent = port.get("data_dependent", {"axis": -1})
@@ -190,6 +194,13 @@ def _ports(report: Mapping[str, Any]) -> Iterator[Problem]:
         if "count" in data_dependent and data_dependent["count"] not in counts:
             place = f"$.outputs[{number}].data_dependent.count"
             yield Problem(place, _shown(data_dependent["count"]), "is an output of one number")
+
+
+def _fits(layout: Layout, shape: tuple[int, ...], direction: str) -> bool:
+    """Whether it pads nothing; the caller's tensors have other layouts where they are images."""
+    if direction != "states":
+        return layout.fits(shape)
+    return layout == ROW_MAJOR or (len(shape) > 1 and layout.elements(shape) == math.prod(shape))
 
 
 def _sums(report: Mapping[str, Any]) -> Iterator[Problem]:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from edgeconv.run.verify.compare import Difference, compare
 from edgeconv.run.verify.decision_outputs import decisions_of, explains
+from edgeconv.run.verify.judging import is_quantised, promised_error
 from edgeconv.run.verify.layers import LayerResult
-from edgeconv.run.verify.run import is_quantised, promised_error, verify
+from edgeconv.run.verify.run import verify
 from edgeconv.run.verify.verification import Verification
 
 __all__ = [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -55,6 +56,39 @@ def from_npz(path: Path, ports: Sequence[Port]) -> dict[str, Array]:
         for port in ports:
             _check(path, port, stated)
         return {port.name: archive.read(stated[port.name].name) for port in ports}
+
+
+def sequence_from_npz(
+    path: Path, ports: Sequence[Port], steps: int | None
+) -> list[dict[str, Array]]:
+    """The inputs of ``steps`` runs that follow each other, None for as many as there are: arrays as
+    of `from_npz` with an axis of time in front, or one set of inputs for all runs.
+
+    Raises EdgeconvError (exit status 2) as `from_npz`; arrays are of different length, or too
+    short.
+    """
+    with array_file.opened(path) as archive:
+        stated = inputs_of(archive)
+        lengths = {
+            port.name: stated[port.name].shape[0]
+            for port in ports
+            if port.name in stated and len(stated[port.name].shape) == len(port.shape) + 1
+        }
+        if not lengths:
+            return [from_npz(path, ports)] * (steps or 1)
+        first, count = next(iter(lengths.items()))
+        for port in ports:
+            found = stated.get(port.name)
+            if found and lengths.get(port.name) != count:
+                got = f"{found.shape[0] if found.shape else 'one number'} of {port.name!r}"
+                rule = f"{first!r} has {count} steps in time, its first axis"
+                raise array_file.invalid(path, "inputs of different length", got, rule)
+        if not 0 < (steps or count) <= count:
+            got = f"--steps {steps or count}"
+            raise array_file.invalid(path, "not as many steps", got, f"the file has {count}")
+        whole = from_npz(path, [replace(port, shape=(count, *port.shape)) for port in ports])
+    chosen = range(steps or count)
+    return [{name: np.ascontiguousarray(each[i]) for name, each in whole.items()} for i in chosen]
 
 
 def inputs_of(archive: Arrays) -> dict[str, Stated]:

@@ -36,6 +36,7 @@ def run_sets(
     binary: Binary,
     sets: int,
     *,
+    steps: int = 0,
     layers: bool = False,
     inputs: Path | None = None,
 ) -> tuple[list[Outputs], str]:
@@ -44,6 +45,10 @@ def run_sets(
     Of several sets the first two start from garbage in the arena and the outputs, another one each,
     and those behind them from what the run before has left (``fill`` of main.c).  ``layers``: those
     of the first set.
+
+    Of a network with states the outputs are those of the model, the states' among them.  Sets are
+    sequences of ``steps``, of which each starts from other garbage, and from the initial states;
+    ``layers`` are those of the first sequence.
     """
     inputs = inputs or project.input_file
     output = project.build_directory / "output.bin"
@@ -51,6 +56,8 @@ def run_sets(
     arguments: list[Argument] = ["--output", OutputFile(output), "--input", InputFile(inputs)]
     if sets > 1:
         arguments += ["--sets", str(sets)]
+    if steps:
+        arguments += ["--steps", str(steps)]
     if layers:
         arguments += ["--layers", OutputFile(trace)]
     folder = project.directory
@@ -83,7 +90,8 @@ def run_sets(
         path.replace(made[what])
     data = output.read_bytes()
     output.unlink()
-    size = sum(port.bytes for port in project.outputs)
+    ports = project.with_states_as_ports().outputs
+    size = sum(port.bytes for port in ports)
     if len(data) != sets * size:
         raise EdgeconvError(
             "the program wrote a wrong number of outputs",
@@ -93,7 +101,7 @@ def run_sets(
             hint="compile the model again, if main.c is of an earlier version" if sets > 1 else "",
         )
     each = (data[set_ * size : (set_ + 1) * size] for set_ in range(sets))
-    return [dict(_arrays(of_set, project.outputs)) for of_set in each], done.stdout + done.stderr
+    return [dict(_arrays(of_set, ports)) for of_set in each], done.stdout + done.stderr
 
 
 def _arrays(data: bytes, ports: Sequence[Port]) -> Iterator[tuple[str, npt.NDArray[np.generic]]]:

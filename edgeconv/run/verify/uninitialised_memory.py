@@ -76,10 +76,7 @@ def run_from_garbage(
     asked = [True, True]
     # Sizes found in other inputs need not be equal where the model takes them to be.
     checks = any(layer["op"] == CHECK for layer in project.report["layers"])
-    quick = (
-        binary.board.run.kind is RunKind.NATIVE or project.report["model"]["macs"] <= _QUICK_MACS
-    )
-    if quick and not checks:
+    if is_quick(project, binary) and not checks:
         asked += [False, True]
     given = tensor_bytes(feeds, project.inputs)
     between = larger(feeds)
@@ -100,6 +97,12 @@ def run_from_garbage(
         unwritten(first, others),
         None if ran is None else (between, ran),
     )
+
+
+def is_quick(project: Project, binary: Binary) -> bool:
+    """Whether a run takes no more than some seconds."""
+    native = binary.board.run.kind is RunKind.NATIVE
+    return native or float(project.report["model"]["macs"]) <= _QUICK_MACS
 
 
 def unwritten(

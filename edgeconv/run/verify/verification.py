@@ -28,7 +28,9 @@ class Verification:
     detections were compared as a set, and came in another order.  ``refused``: engines that run no
     such model, and why.  ``unwritten``: the outputs that depend on what memory held before the run,
     of ``runs`` from other bytes each.  ``larger``: outputs of larger inputs, which reach bounds
-    (`bounds`), where these were run.
+    (`bounds`), where these were run.  Of a program with states, whose ``steps`` followed each
+    other, everything is that of ``step``, the worst, from the states that the program had; outputs
+    are its states too.  ``carried``: all steps of each output, where both carry their own states.
     """
 
     outputs: tuple[Difference, ...]
@@ -48,6 +50,9 @@ class Verification:
     unwritten: tuple[Unwritten, ...] = ()
     runs: int = 1
     larger: tuple[Difference, ...] = ()
+    steps: int = 1
+    step: int = 0
+    carried: tuple[Difference, ...] = ()
 
     @property
     def passed(self) -> bool:

@@ -42,7 +42,7 @@ class Bound:
 def minimum_ram(graph: Graph, target: Target, io: str) -> Bound:
     """The fewest bytes of the arena, and of the inputs and outputs that the caller keeps (``io``
     "caller")."""
-    ports = dict.fromkeys((*graph.inputs, *graph.outputs))
+    ports = dict.fromkeys((*graph.input_ports, *graph.output_ports))
     bits = _bits(graph, target)
     rows = _rows(graph)
     size = {t.name: -(-t.size * bits[t.name] // 8 // rows[t.name]) for t in graph.activations()}

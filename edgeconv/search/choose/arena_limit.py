@@ -55,8 +55,9 @@ class Needs:
             for name in node.reads():
                 self._readers[name].add(number)
         self._before = self._ancestors()
+        self._ports = {*graph.input_ports, *graph.output_ports}
         self._outside = self._of_caller(aliases) if room.caller else set()
-        ports = (graph[name] for name in (*graph.inputs, *graph.outputs))
+        ports = (graph[name] for name in self._ports)
         self._largest = max((tensor_bytes(port) for port in ports), default=0)
         self._same = self._shared(aliases)
 
@@ -73,7 +74,7 @@ class Needs:
 
     def _of_caller(self, aliases: Sequence[Sequence[Alias]]) -> set[str]:
         """Tensors that may lie in the caller's memory, if they are no larger than what does."""
-        found = {*self.graph.inputs, *self.graph.outputs}
+        found = {*self._ports}
         for alias in chain.from_iterable(reversed(aliases)):
             if alias.output in found:
                 found.add(alias.input)
@@ -102,7 +103,7 @@ class Needs:
         encoding, layout = view
         tensor = self.graph[name]
         size = tensor_bytes(replace(tensor, storage=encoding, layout=layout))
-        if name in self.graph.inputs or name in self.graph.outputs:
+        if name in self._ports:
             as_given = layout.canonical(tensor.shape) == ROW_MAJOR.canonical(tensor.shape)
         else:
             as_given = size <= self._largest
@@ -155,7 +156,8 @@ class Needs:
         for name in self._moving - own:
             writer = self._writer.get(name)
             if writer is None:
-                written = not self.room.caller and name in self.graph.inputs
+                given = name in self._ports and self.room.caller
+                written = not given and name in self.graph.inputs
             else:
                 written = bool(self._before[number] >> writer & 1)
             if not written or self._same[name] in touched:

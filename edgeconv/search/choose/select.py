@@ -18,6 +18,7 @@ from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.ports import free_ports
 from edgeconv.ir.requantisation import EXACT
 from edgeconv.ir.request import Described, Workspace
+from edgeconv.ir.states import with_kept_states, with_own_layouts
 from edgeconv.kernels.algorithms import algorithms as known
 from edgeconv.kernels.algorithms import applicable
 from edgeconv.kernels.algorithms.base import Algorithm
@@ -163,6 +164,7 @@ def select(
     Raises EdgeconvError for an operator without a kernel, for an algorithm that does not apply, and
     as `store_weights`, `store_tensors` and `bit_for_bit.require` do.
     """
+    graph = with_kept_states(graph)
     if winograd_forms is None:
         asked = asked_for(graph, algorithms or {})
         winograd_forms = forms_within(graph, dict.fromkeys(asked, LAYER_ERROR))
@@ -190,7 +192,7 @@ def select(
         return assign(graph, target, machine, given, flash, known, room, ports)
 
     decided, search = _without_copies(limited, target, free, assigned)
-    check(decided, "choose")
+    decided = check(with_own_layouts(decided), "choose")
     layers = tuple(lowered(node, decided, target) for node in decided.nodes)
     scaling = common_scaling(layers)
     if any(layer.scaling not in ("", scaling) for layer in layers) or (

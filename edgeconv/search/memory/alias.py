@@ -154,17 +154,35 @@ class _Groups:
                     assert alias.output in program.writes[i]
                     mine = self._exact.setdefault(self._number[alias.output], {})
                     mine.setdefault(self._number[alias.input], []).append(alias)
+        self._kept: set[int] = set()  # blocks that states lie in
+        self._place_states()
+
+    def _place_states(self) -> None:
+        """Have every state where the run before has left it.  What it is made of may lie there too,
+        at any distance: Keep moves it, if it has to be encoded no otherwise."""
+        program = self._program
+        for names in program.states:
+            before, after = (self._number[name] for name in names)
+            self._block[after] = before
+            self._kept.add(before)
+            self._members[before], self._members[after] = [before, after], []
+            keep = program.producer[names[1]]
+            source = self._number[program.reads[keep][0]]
+            if program.aliases[keep] and self._last[source] == self._first[after]:
+                self._overwrites[after] = source
 
     def join(self, alias: Alias) -> bool:
         """Make one block of two, with ``inner`` at its place in ``outer``.
 
         False, and nothing changes, when they are one already or when that would clobber a live
-        tensor, misalign elements or leave a caller's buffer.
+        tensor, misalign elements or leave a caller's buffer, and when a state would lie in one.
         """
         inner, outer = self._number[alias.inner], self._number[alias.outer]
         keep, move = int(self._block[outer]), int(self._block[inner])
         shift = int(self._offset[outer]) + alias.offset - int(self._offset[inner])
         if keep == move or not (self._buffer[keep] is None or self._buffer[move] is None):
+            return False
+        if self._one_buffer(keep, move) is not None and {keep, move} & self._kept:
             return False
         if len(self._members[keep]) < len(self._members[move]):
             keep, move, shift = move, keep, -shift
@@ -176,6 +194,7 @@ class _Groups:
             and not self._conflict(moved, stays)
         ):
             self._buffer[keep] = self._one_buffer(keep, move)
+            self._kept |= {keep} if move in self._kept else set()
             self._members[keep] += moved
             self._members[move] = []
             return True

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import NoReturn
 
 import numpy as np
 
 from edgeconv.ir.check import InvariantError
 from edgeconv.ir.choice import Alias, Choice, Layer, element_align, tensor_bytes
+from edgeconv.ir.graph import KEEP
 from edgeconv.ir.memory import MemoryMap, Place, Region
 from edgeconv.ir.step import Share, Step, calls, starts
 from edgeconv.search.memory.contents import Contents, Piece
@@ -29,14 +31,17 @@ def check(choice: Choice, memory_map: MemoryMap) -> MemoryMap:
     Every layer runs once, after what it needs.  Places are where their region, alignment and
     granted aliases put them.  While the program runs, after every step each live tensor still
     holds its bytes, except the input that a granted in-place layer consumes; a caller's input is
-    never written.  The bounds and sizes of the banks and their sums are what the places add up to.
+    never written.  A state lies in the same bytes when a run begins and when it has ended, and its
+    value of the run before is read before that of the next one is written.  The bounds and sizes of
+    the banks and their sums are what the places add up to.
     Capacities are not checked: what exceeds one is for the budgets to judge.
     """
     lifetimes = _check_order(choice, memory_map)
     _check_places(choice, memory_map, lifetimes)
     _check_granted(choice, memory_map)
+    _check_states(choice, memory_map)
     _Replay(choice, memory_map).run()
-    _check_sizes(memory_map)
+    _check_sizes(choice, memory_map)
     return memory_map
 
 
@@ -96,7 +101,7 @@ def _check_places(
         _require((place.first, place.last) == lifetimes[name], name, "has another lifetime")
         _require(place.offset % item == 0, name, "lies across its elements' alignment")
         _check_bounds(choice, memory_map, name, place)
-    for region, names in ((Region.INPUT, graph.inputs), (Region.OUTPUT, graph.outputs)):
+    for region, names in ((Region.INPUT, graph.input_ports), (Region.OUTPUT, graph.output_ports)):
         for index, name in enumerate(names):
             if choice.io == "caller" and name in places:
                 start = (places[name].region, places[name].index, places[name].offset)
@@ -120,7 +125,7 @@ def _check_bounds(choice: Choice, memory_map: MemoryMap, where: str, place: Plac
     else:
         _require(place.bank == 0, where, "a caller's buffer is in no bank")
         _require(choice.io == "caller", where, "must lie in the arena")
-        names = graph.inputs if place.region is Region.INPUT else graph.outputs
+        names = graph.input_ports if place.region is Region.INPUT else graph.output_ports
         _require(0 <= place.index < len(names), where, "lies in a buffer that does not exist")
         owner = graph[names[place.index]]
         room = tensor_bytes(owner)  # without padding, as the caller keeps it
@@ -134,8 +139,15 @@ def _granted(choice: Choice, memory_map: MemoryMap) -> Iterator[tuple[Layer, Ali
 
 
 def _check_granted(choice: Choice, memory_map: MemoryMap) -> None:
-    """Granted aliases are honoured, and only they may lie at unaligned offsets."""
+    """Granted aliases are honoured, and only they and states may lie at unaligned offsets."""
     places, tied = memory_map.places, {name: [name] for name in memory_map.places}
+
+    def tie(one: str, other: str) -> None:
+        less, more = sorted((tied[one], tied[other]), key=len)
+        if less is not more:
+            more.extend(less)
+            tied.update(dict.fromkeys(less, more))
+
     for layer, alias in _granted(choice, memory_map):
         inner, outer = places[alias.inner], places[alias.outer]
         _require(
@@ -144,10 +156,9 @@ def _check_granted(choice: Choice, memory_map: MemoryMap) -> None:
             layer.node.name,
             f"granted alias of {alias.inner!r} in {alias.outer!r} is not honoured",
         )
-        less, more = sorted((tied[alias.inner], tied[alias.outer]), key=len)
-        if less is not more:
-            more.extend(less)
-            tied.update(dict.fromkeys(less, more))
+        tie(alias.inner, alias.outer)
+    for state in choice.graph.states:
+        tie(state.input, state.output)
     groups = {id(names): names for names in tied.values()}
     lowest = {key: min(places[name].offset for name in names) for key, names in groups.items()}
     for name, place in places.items():
@@ -156,9 +167,24 @@ def _check_granted(choice: Choice, memory_map: MemoryMap) -> None:
             _require(aligned, name, "is not aligned")
 
 
-def _check_sizes(memory_map: MemoryMap) -> None:
+def _check_states(choice: Choice, memory_map: MemoryMap) -> None:
+    """Each state has bytes of its own; nobody reads its old value once the new one is there."""
+    for state in choice.graph.states:
+        before, after = (memory_map.places[name] for name in (state.input, state.output))
+        where = f"state {state.input!r}"
+        _require(before.region is Region.ARENA, where, "must lie in the arena")
+        there = (before.bank, before.offset, before.bytes) == (
+            after.bank,
+            after.offset,
+            after.bytes,
+        )
+        _require(there and after.region is Region.ARENA, where, "must stay where it is")
+        _require(before.last < after.first, where, "is read after it is written")
+
+
+def _check_sizes(choice: Choice, memory_map: MemoryMap) -> None:
     """The lower bound and the bytes of every bank, counted byte range by byte range."""
-    found = [_size(memory_map, bank) for bank in range(len(memory_map.banks))]
+    found = [_size(choice, memory_map, bank) for bank in range(len(memory_map.banks))]
     together: Counter[int] = Counter()
     for live, _ in found:
         together.update(live)
@@ -175,12 +201,16 @@ def _check_sizes(memory_map: MemoryMap) -> None:
     _require(memory_map.optimal or not met, "optimal", "an arena of the lower bound is optimal")
 
 
-def _size(memory_map: MemoryMap, bank: int) -> tuple[dict[int, int], int]:
-    """The bytes in use at every step, and the end of the highest ever in use."""
-    align = memory_map.align
+def _size(choice: Choice, memory_map: MemoryMap, bank: int) -> tuple[dict[int, int], int]:
+    """The bytes in use at every step, and the end of the highest ever in use.  States are so
+    throughout."""
+    align, kept = memory_map.align, [state.input for state in choice.graph.states]
+    states = [
+        replace(memory_map.places[name], first=-1, last=len(memory_map.order)) for name in kept
+    ]
     uses = [
         (place.offset // align * align, -(-(place.offset + place.bytes) // align) * align, place)
-        for place in (*memory_map.places.values(), *memory_map.workspaces.values())
+        for place in (*memory_map.places.values(), *memory_map.workspaces.values(), *states)
         if place.region is Region.ARENA and place.bytes and place.bank == bank
     ]
     cuts = np.array(sorted({cut for low, high, _ in uses for cut in (low, high)}), np.int64)
@@ -348,6 +378,8 @@ class _Replay:
         for k, alias in enumerate(layer.aliases):
             if (index, k) in self._map.granted:
                 aliases[alias.output].append(alias)
+        if layer.node.op == KEEP and layer.aliases and not aliases[layer.node.output]:
+            overwritten[layer.node.inputs[0]] = layer.node.output  # moved, maybe within one array
         for name, mine in aliases.items():
             self._start(name, {a.input: a for a in mine if a.exact})
             for alias in mine:

@@ -46,18 +46,21 @@ class LivenessModel:
     aliases for that order: the two differ where an alias is legal in one order only, and where
     working in place moves a tensor to the caller's output buffer.
 
-    ``needs``: by layer, the mask of the layers whose results it reads.  ``users``: by layer, those
-    that read its results.
+    ``needs``: by layer, the mask of the layers that it comes after: whose results it reads, and
+    who read the state that it writes anew.  ``users``: by layer, those that come after it.
     """
 
     def __init__(self, program: Program, blocks: Sequence[Mapping[str, int]]) -> None:
         self._program = program
         self._uses = _uses(program)
         self.needs = [sum({self._uses[name].producer for name in names}) for names in program.reads]
-        self.users: list[list[int]] = [
-            sorted({reader for name in names for reader in program.readers[name]})
-            for names in program.writes
-        ]
+        users = [{r for name in names for r in program.readers[name]} for names in program.writes]
+        for before, after in program.states:  # whose old value others have to read first
+            taking = program.producer[after]
+            for reader in program.readers[before]:
+                self.needs[taking] |= 1 << reader
+                users[reader].add(taking)
+        self.users: list[list[int]] = [sorted(each) for each in users]
         self._atom_bytes: list[int] = []
         self._holders: list[list[str]] = []  # by atom: the tensors that contain it
         self._atoms: dict[str, list[int]] = {name: [] for name in program.sizes}
@@ -154,9 +157,10 @@ class LivenessModel:
 
 def _uses(program: Program) -> dict[str, _Use]:
     caller = 1 << len(program.reads)
+    kept = {*program.outputs, *(before for before, _ in program.states)}
     uses = {}
     for name in program.sizes:
         producer = 1 << program.producer[name] if name in program.producer else 0
         readers = sum(1 << layer for layer in program.readers[name])
-        uses[name] = _Use(producer, readers | (caller if name in program.outputs else 0))
+        uses[name] = _Use(producer, readers | (caller if name in kept else 0))
     return uses

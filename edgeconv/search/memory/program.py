@@ -20,7 +20,8 @@ class Program:
     ``sizes`` are bytes, unrounded; addresses of elements are multiples of ``itemsizes``.  ``reads``
     holds a tensor once per time it is read.  ``buffers`` says which tensors are a caller's buffer:
     its region and its index.  ``steps``: the layers of each, in the model's order.  ``passing``:
-    of a ring of rows, the bytes that pass through it.
+    of a ring of rows, the bytes that pass through it.  ``states``: input and output of each; both
+    lie in the same bytes, which nothing else takes.
     """
 
     sizes: Mapping[str, int]
@@ -35,6 +36,7 @@ class Program:
     align: int
     steps: tuple[tuple[int, ...], ...]
     passing: Mapping[str, int]
+    states: tuple[tuple[str, str], ...] = ()
 
     @cached_property
     def key(self) -> Hashable:
@@ -42,7 +44,7 @@ class Program:
         ordered = self.reads, self.writes, self.aliases, self.workspaces, self.inputs, self.outputs
         by_name = self.sizes, self.itemsizes, self.buffers, self.passing
         items = tuple(tuple(each.items()) for each in by_name)
-        return *ordered, *items, self.align, self.steps
+        return *ordered, *items, self.align, self.steps, self.states
 
     @cached_property
     def producer(self) -> dict[str, int]:
@@ -93,6 +95,7 @@ def of_choice(choice: Choice) -> Program:
             for name in graph.tensors
             if name in placed and graph[name].ring
         },
+        states=tuple((state.input, state.output) for state in graph.states),
     )
     check_steps(choice)
     _check_align(program)
@@ -104,14 +107,14 @@ def of_choice(choice: Choice) -> Program:
 def caller_bytes(choice: Choice) -> int:
     """Bytes of the inputs and outputs that the caller keeps: none when they are in the arena."""
     graph = choice.graph
-    ports = (*graph.inputs, *graph.outputs) if choice.io == "caller" else ()
+    ports = (*graph.input_ports, *graph.output_ports) if choice.io == "caller" else ()
     return sum(tensor_bytes(graph[name]) for name in ports)
 
 
 def _caller_buffers(graph: Graph) -> dict[str, tuple[Region, int]]:
     """Graph inputs and outputs as the caller's buffers; one tensor cannot be two of them."""
     buffers: dict[str, tuple[Region, int]] = {}
-    regions = ((Region.INPUT, graph.inputs), (Region.OUTPUT, graph.outputs))
+    regions = ((Region.INPUT, graph.input_ports), (Region.OUTPUT, graph.output_ports))
     for region, names in regions:
         for index, name in enumerate(names):
             if graph[name].is_constant:
@@ -143,6 +146,10 @@ def _check_dataflow(program: Program) -> None:
     for name in program.outputs:
         if name not in known:
             raise InvariantError(f"memory: graph output {name!r} is never written")
+    for before, after in program.states:
+        late = max(program.readers[before], default=-1)
+        if program.sizes[before] != program.sizes[after] or late >= program.producer[after]:
+            raise InvariantError(f"memory: {after!r} cannot take the place of {before!r}")
 
 
 def _check_aliases(program: Program) -> None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from edgeconv.ir.choice import Choice, tensor_bytes
+from edgeconv.ir.choice import Choice
 from edgeconv.ir.memory import MemoryMap
 from edgeconv.search.memory.link import data_region, io_region, kept_free, weights_region
+from edgeconv.search.memory.program import caller_bytes
 from edgeconv.target.board import Board, Memory
 
 RAM_PARTS = ("arena", "io", "data", "stack", "padding")
@@ -138,9 +139,7 @@ def planned_sizes(
 ) -> Sizes:
     """Before anything is built: of RAM what one instance needs, the caller's buffers included, and
     of flash the ``weights``, the bytes of their image."""
-    graph = choice.graph
-    ports = (*graph.inputs, *graph.outputs)
-    io = 0 if choice.io == "arena" else sum(tensor_bytes(graph[name]) for name in ports)
+    io = caller_bytes(choice)
     banks = sum(1 for bank in memory.banks if bank.bytes)
     pointers = 1 + max(banks, 1)  # `name_model`: the weights, and every part of the arena
     ram = {

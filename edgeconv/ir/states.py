@@ -1,0 +1,81 @@
+"""States as the layers of a program have them: each put in its place by a node of its own."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from edgeconv.base.names import untaken
+from edgeconv.ir.graph import KEEP, Graph, Node, State
+
+_VIEWS = frozenset({"Convert", "Identity", "Reshape", "Slice", "Transpose"})
+
+
+def with_kept_states(graph: Graph) -> Graph:
+    """``graph`` with a Keep node for each state that has none: it writes the state's output, and
+    what made that until now writes a tensor of another name, which all others read.
+
+    It runs behind the node that makes the state and all who read the value of the run before.  The
+    data flow does not say the latter: who orders nodes anew has to hold to it.  Where the state is
+    a part of another tensor, a window that moves, it runs behind the readers of that, which the
+    planner may then lay over the state.
+    """
+    writers, readers = graph.producers(), graph.consumers()
+    left = [state for state in graph.states if writers[state.output].op != KEEP]
+    if not left:
+        return graph
+    at = {node.name: position for position, node in enumerate(graph.nodes)}
+    tensors, made = dict(graph.tensors), dict[str, str]()
+    behind: dict[int, list[Node]] = {}
+    for state in left:
+        name = made[state.output] = untaken(f"{state.output}/new", tensors)
+        tensors[name] = replace(tensors[state.output], name=name)
+        node = Node(untaken(f"keep {state.input}", at), KEEP, (name,), (state.output,))
+        users = [writers[state.output], *readers[state.input]]
+        while users[0].op in _VIEWS and users[0].inputs[0] in writers:
+            users = [writers[users[0].inputs[0]], *readers[users[0].inputs[0]], *users]
+        behind.setdefault(max(at[user.name] for user in users), []).append(node)
+    nodes = [
+        each
+        for i, node in enumerate(graph.nodes)
+        for each in (_renamed(node, made), *behind.get(i, ()))
+    ]
+    return replace(graph, nodes=tuple(nodes), tensors=tensors)
+
+
+def _renamed(node: Node, names: dict[str, str]) -> Node:
+    residual = node.epilogue.residual
+    return replace(
+        node,
+        inputs=tuple(names.get(name, name) for name in node.inputs),
+        outputs=tuple(names.get(name, name) for name in node.outputs),
+        epilogue=replace(node.epilogue, residual=names.get(residual, residual)),
+    )
+
+
+def with_own_layouts(graph: Graph) -> Graph:
+    """``graph``, its layouts decided, with each state in the layout in which it is made and read:
+    no program has to find it row-major, as inputs and outputs of the caller are."""
+    for state in graph.states:
+        graph = _in_own_layout(graph, state)
+    return graph
+
+
+def _in_own_layout(graph: Graph, state: State) -> Graph:
+    """Without the Convert in front of all readers of the state and the one behind its Keep, where
+    these are to and from one layout that pads nothing."""
+    to = graph.consumers()[state.input]
+    back = graph.producers()[state.output]
+    converts = [*to, back]
+    if len(to) != 1 or any(node.op != "Convert" for node in converts):
+        return graph
+    given, keep = graph[to[0].output], graph.producers()[back.inputs[0]]
+    layout = given.layout
+    alike = keep.op == KEEP and graph[keep.output].layout == layout
+    alone = len(graph.consumers()[keep.output]) == 1
+    if not (alike and alone and given.elements == given.size):
+        return graph
+    names = {to[0].output: state.input, keep.output: state.output}
+    kept = [_renamed(node, names) for node in graph.nodes if node not in converts]
+    changed = {name: replace(graph[name], layout=layout) for name in (state.input, state.output)}
+    tensors = {name: t for name, t in graph.tensors.items() if name not in names}
+    return replace(graph, nodes=tuple(kept), tensors={**tensors, **changed})

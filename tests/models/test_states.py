@@ -1,0 +1,113 @@
+"""Networks that keep states from run to run: against ONNX Runtime, step by step."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import onnx
+import pytest
+
+from edgeconv.app.pipeline import CompileOptions, compile_model, verify_project
+from edgeconv.run.build.project import Project
+from tests import state_models
+from tests.compilers import sanitized
+from tests.state_models import Stateful
+from tests.tools import available, booting
+
+pytestmark = pytest.mark.usefixtures("compiled_lightly")
+
+STEPS = 200
+
+# Two models that share the weights take turns; then one is reset, and begins again.
+TWO_MODELS = """\
+#include "net.h"
+#include <string.h>
+
+static _Alignas(64) unsigned char arenas[2][NET_ARENA_BYTES];
+static float x[4][NET_INPUT_ELEMENTS], y[2][4][NET_OUTPUT_ELEMENTS], again[NET_OUTPUT_ELEMENTS];
+
+int main(void)
+{
+    net_model models[2];
+    for (int m = 0; m < 2; m++) {
+        memset(arenas[m], 0xff - m, NET_ARENA_BYTES);
+        if (net_init(&models[m], net_weights, NET_WEIGHTS_BYTES, arenas[m], NET_ARENA_BYTES))
+            return 1;
+    }
+    for (int step = 0; step < 4; step++)
+        for (int i = 0; i < NET_INPUT_ELEMENTS; i++)
+            x[step][i] = (float)((step * 31 + i * 17) % 23) / 16.0f - 0.7f;
+    for (int step = 0; step < 4; step++)
+        for (int m = 0; m < 2; m++)
+            if (net_run(&models[m], x[step], y[m][step]))
+                return 2;
+    if (memcmp(y[0], y[1], sizeof y[0]))
+        return 3;
+    if (net_run(&models[0], x[0], again) || !memcmp(again, y[0][0], sizeof again))
+        return 4; /* it remembers */
+    if (net_reset(&models[0]) || net_run(&models[0], x[0], again))
+        return 5;
+    if (memcmp(again, y[0][0], sizeof again))
+        return 6;
+    if (net_run(&models[1], x[0], again) || !memcmp(again, y[0][0], sizeof again))
+        return 7; /* the other one was not reset */
+    return net_reset(0) == NET_E_NULL ? 0 : 8;
+}
+"""
+
+
+def compiled(
+    network: Stateful, folder: Path, board: str = "generic-c", **options: object
+) -> Project:
+    model = folder / "net.onnx"
+    onnx.save(network.model, model)
+    asked = CompileOptions(model, board, states=network.states, **options)  # type: ignore[arg-type]
+    return compile_model(asked, folder / "out")[0]
+
+
+@pytest.mark.parametrize(
+    ("name", "board"),
+    [
+        ("crossing", "generic-c"),
+        ("causal", "generic-c"),
+        ("recurrent", "host"),
+        ("enhancer", "host"),
+    ],
+)
+def test_every_step_is_that_of_onnx_runtime(name: str, board: str, tmp_path: Path) -> None:
+    network = state_models.NETWORKS[name]()
+    project = compiled(network, tmp_path, board, io="arena" if board == "host" else "caller")
+    assert [port.name for port in project.inputs] == ["x"]
+    assert [port.name for port in project.outputs] == ["y"]
+    result = verify_project(project.directory, model=tmp_path / "net.onnx", steps=STEPS)
+    assert result.passed
+    assert result.steps == STEPS
+    assert not result.unwritten
+    assert max(each.relative for each in result.carried) < 1e-5
+    assert {each.name for each in result.outputs} == {"y", *(out for out, _ in network.states)}
+    # What main.c compares with is every step's.
+    program = sanitized(project, tmp_path / "sanitized")
+    run = [str(program.path)]
+    done = subprocess.run(run, cwd=project.directory, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.count("run ") == STEPS
+    assert "equal" in done.stdout
+
+
+@pytest.mark.parametrize("board", booting(["mps2-an386", "mps2-an500", "generic-riscv32"]))
+def test_steps_on_microcontrollers(board: str, tmp_path: Path) -> None:
+    available(board)
+    network = state_models.enhancer(4, 8)
+    project = compiled(network, tmp_path, board, objective="memory", selftest=True)
+    result = verify_project(project.directory, model=tmp_path / "net.onnx", steps=5)
+    assert result.passed
+    assert result.steps == 5
+    assert max(each.relative for each in result.carried) < 1e-5
+
+
+def test_each_model_has_states_of_its_own(tmp_path: Path) -> None:
+    project = compiled(state_models.enhancer(4, 8), tmp_path)
+    (project.directory / "main.c").write_text(TWO_MODELS)
+    program = sanitized(project, tmp_path / "two")
+    assert subprocess.run([str(program.path)], check=False).returncode == 0
