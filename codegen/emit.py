@@ -20,7 +20,8 @@ from edgeconv.codegen.instances import headers_on_float16
 from edgeconv.codegen.ports import run_parameters
 from edgeconv.codegen.pruning import pruned
 from edgeconv.codegen.python_module import python_module
-from edgeconv.codegen.results import CHECKS, SCALABLE, SELFTEST, THREADS, results
+from edgeconv.codegen.results import CHECKS, RESUMABLE, SCALABLE, SELFTEST, THREADS, results
+from edgeconv.codegen.resumable import RANGE, piece_range, variables
 from edgeconv.codegen.routines import routines_header
 from edgeconv.codegen.row_streaming import StepCalls, row_variables, step_calls_of
 from edgeconv.codegen.sbom import Bill
@@ -40,6 +41,7 @@ from edgeconv.ir.link import SIBLING, LinkPlan, vector_align
 from edgeconv.ir.memory import MemoryMap
 from edgeconv.ir.requantisation import TFLITE
 from edgeconv.ir.requantisation.scalings import FIXED, TWICE
+from edgeconv.ir.resumable import Resumption
 from edgeconv.ir.step import Step
 from edgeconv.kernels.lowering.calls import merge_headers
 from edgeconv.target.backends import TARGETS
@@ -59,7 +61,8 @@ class EmitOptions:
     for the network.
     ``cpus``: the cores that threads are bound to; none where they may run on any.  ``sibling``: the
     board that firmware boots on where the board itself is not at hand, and its plan; see
-    `search.memory.sibling`.
+    `search.memory.sibling`.  ``resumption``: of a run that may be interrupted, None
+    where it may not.
     """
 
     name: str
@@ -78,6 +81,7 @@ class EmitOptions:
     optimise: str = "-O3"
     constants_apart: bool = False
     sibling: tuple[str, LinkPlan] | None = None
+    resumption: Resumption | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +129,8 @@ class _Emitter:
         tensors = {} if choice.io == "arena" else run_parameters(self.inputs, self.outputs)
         self.run_parameters = {"model": f"const {self.name}_model *model", **tensors}
         self.threads = choice.threads
+        costs = options.resumption.costs.values() if options.resumption else ()
+        self.by_items = self.threads > 1 or any(cost.pieces.kind == "items" for cost in costs)
 
     def _functions(self, *, gathered: bool = False) -> FunctionTable:
         row = self.target.float16
@@ -138,6 +144,8 @@ class _Emitter:
         for index in self.memory.order:
             if step := steps.get(index):
                 rows = row_variables(step, position)
+                if step.stream_rows and self.options.resumption:
+                    rows = [RANGE] * len(step.layers)
                 each = zip(step.layers, rows, strict=True)
                 calls = [self._call(position + i, *call, step) for i, call in enumerate(each)]
                 streamed = step_calls_of(self.choice, step, calls, position)
@@ -152,15 +160,25 @@ class _Emitter:
         workers = max(1, len(step.shares))
         copied = tuple((index, a) not in self.memory.granted for a in range(len(layer.aliases)))
         code, shared = "", None
-        columns = (f"columns + {step.layers.index(index)}",) if step.patches > 1 else ()
+        columns: tuple[str, ...] = ()
+        if step.patches > 1:
+            of_patch, number = "columns", step.layers.index(index)
+            if self.options.resumption:
+                of_patch = f"{self.name}_patches_{position - number}[place->patch]"
+            columns = (f"{of_patch} + {number}",)
         if not (layer.free_if_aliased and not any(copied)):
-            rows, items, table = (rows, (), ()) if not shares else ranges(shares)
+            items: tuple[str, ...] = ()
+            table: Sequence[tuple[int, ...]] = ()
+            if shares:
+                rows, items, table = ranges(shares)
+            elif self.options.resumption and not rows:
+                rows, items = piece_range(self.options.resumption.costs[index].pieces)
             function, numbers = self.table.call_of(
                 layer,
                 copied,
                 by_rows=bool(rows),
                 by_columns=bool(columns),
-                items=Items(self.threads > 1, bool(items)),
+                items=Items(self.by_items, bool(items)),
             )
             arguments = [self.at.of_argument(index, arg, workers) for arg in layer.args]
             code = f"{function.name}({', '.join((*arguments, *numbers, *rows, *columns, *items))});"
@@ -194,6 +212,7 @@ class _Emitter:
             THREADS: self.threads > 1,
             CHECKS: checks,
             SCALABLE: self.target.scalable,
+            RESUMABLE: self.options.resumption is not None,
             SHARED_ROWS: any(step.stream_rows and step.shares for step in self.choice.steps),
         }
         return {name for name, has in found.items() if has}
@@ -242,6 +261,7 @@ class _Emitter:
             "banks": list(self.at.banks.values()),
             "arenas": self.at.arenas,
             **self._linking(),
+            "resumed": self._resumed(steps),
             "image": self.image,
             "image_magic": int.from_bytes(MAGIC, "little"),
             "image_version": VERSION,
@@ -255,6 +275,15 @@ class _Emitter:
         }
         program = self.env.get_template("model.c.j2").render(context)
         return context | {"program": program, "runtime": self._runtime(calls, program)}
+
+    def _resumed(self, steps: Sequence[StepCalls[Call]]) -> Mapping[str, object] | None:
+        """What templates see of a run that may be interrupted; None where it may not."""
+        if self.options.resumption is None:
+            return None
+        made = variables(steps, self.choice, self.memory.order, self.options.resumption)
+        _, *tensors = self.run_parameters.items()
+        first = {"model": f"{self.name}_model *model", "budget": "uint32_t budget"}
+        return {**made, "parameters": first | dict(tensors)}
 
     def _linking(self) -> dict[str, object]:
         """What templates of firmware see of the plan for the linker."""
@@ -287,7 +316,7 @@ class _Emitter:
             scaled=self._scaled(),
             routines=routines_header(self.env, routines),
             integer_routines=routines_header(self.env, routines, integers=True),
-            workers=self.threads > 1,
+            workers=self.by_items,
             scaling=self._scaling(),
             line_bytes=self.choice.line_bytes,
         )
@@ -303,7 +332,7 @@ class _Emitter:
             row,
             merge_headers(call.layer.headers for call in calls if call.code),
             routines_header(self.env, routines),
-            workers=self.threads > 1,
+            workers=self.by_items,
             line_bytes=self.choice.line_bytes,
         )
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 _WIDTH = 20  # of a name and its number, in front of the remark
 SELFTEST, THREADS, CHECKS, SCALABLE = "selftest", "threads", "checks", "scalable"
+RESUMABLE = "resumable"
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +78,16 @@ _ROWS = (
         *("E_VECTORS", 13, "this core's vectors have another length than was compiled for"),
         "{name}_init: this core's vectors have another length than the kernels'",
         SCALABLE,
+    ),
+    Result(
+        *("E_BUDGET", 14, "a budget within which not every piece of the network can be computed"),
+        "{name}_step: the budget is below {NAME}_STEP_MIN",
+        RESUMABLE,
+    ),
+    Result(
+        *("E_BUSY", 15, "a run has begun and not ended"),
+        "{name}_run: {name}_step has begun a run, and not ended it",
+        RESUMABLE,
     ),
 )
 

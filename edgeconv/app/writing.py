@@ -220,6 +220,7 @@ def source_tree(decided: Decision, progress: Progress) -> SourceTree:
         any_layout=options.input_layout == ANY_LAYOUT,
         optimise=optimisation(decided.report["program"]),
         sibling=_sibling(decided, link) if link else None,
+        resumption=decided.resumption,
     )
     tree = emit(decided.choice, decided.memory, emit_options, render_report(decided.report))
     return replace(tree, others=decided.files)

@@ -226,6 +226,7 @@ class Choice:
     ``steps``: every layer is in one of them, in the model's order; each is a step of its own where
     none are given.  ``search``: how layouts and algorithms were found, None where they were given.
     ``line_bytes``: of the data cache whose lines kernels prefetch, 0 where the core has none.
+    ``resumable``: a run may be interrupted between pieces of a layer (`ir.resumable`).
     """
 
     graph: Graph
@@ -236,6 +237,7 @@ class Choice:
     steps: tuple[Step, ...] = ()
     search: Search | None = None
     line_bytes: int = 0
+    resumable: bool = False
 
     def __post_init__(self) -> None:
         if not self.steps:

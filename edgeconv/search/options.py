@@ -47,6 +47,7 @@ class CompileOptions:
     ``requantise``: how results in integers are rounded, a row of `ARITHMETICS`: as the model says,
     or as TensorFlow Lite's kernels do.
     ``float16``: layers are computed on vectors of it, where kernels and the core can.
+    ``resumable``: the library has a function that computes a run in bounded steps.
     ``require_int8``: a layer of a quantised model that would be computed in float32 is an error.
     """
 
@@ -78,6 +79,7 @@ class CompileOptions:
     tuned: tuple[Path, ...] = ()
     require_int8: bool = False
     float16: bool = False
+    resumable: bool = False
 
     @property
     def truncate(self) -> bool:
@@ -122,6 +124,7 @@ class CompileOptions:
         words += ["--require-int8"] if self.require_int8 else []
         words += ["--selftest"] if self.selftest else []
         words += ["--float16"] if self.float16 else []
+        words += ["--resumable"] if self.resumable else []
         return shlex.join(words)
 
     def _optional(self) -> Iterator[str]:

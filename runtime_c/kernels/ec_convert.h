@@ -72,14 +72,14 @@ EC_INLINE void ec_nhwc_to_blocks(const void *in, void *out, int images, int chan
     for (int i = EC_WORKER_OR(from, 0); i < EC_WORKER_OR(ec_min_i(to, images * blocks), images * blocks); i++) {
         const int n = ec_block_channels(i, channels, block);
         const ptrdiff_t at = (ptrdiff_t)(i / blocks) * pixels * channels + i % blocks * block;
-        const void *from = ec_at(in, at, fmt);
-        void *to = ec_place(out, (ptrdiff_t)i * pixels * block, fmt);
+        const void *source = ec_at(in, at, fmt);
+        void *result = ec_place(out, (ptrdiff_t)i * pixels * block, fmt);
         if (n < block)
-            ec_store_zeros(to, (ptrdiff_t)pixels * block, fmt);
+            ec_store_zeros(result, (ptrdiff_t)pixels * block, fmt);
         if (n == block)
-            ec_copy_rows(from, fmt, channels, to, fmt, block, pixels, block);
+            ec_copy_rows(source, fmt, channels, result, fmt, block, pixels, block);
         else
-            ec_copy_rows(from, fmt, channels, to, fmt, block, pixels, n);
+            ec_copy_rows(source, fmt, channels, result, fmt, block, pixels, n);
     }
 }
 
@@ -90,12 +90,12 @@ EC_INLINE void ec_blocks_to_nhwc(const void *in, void *out, int images, int chan
     for (int i = EC_WORKER_OR(from, 0); i < EC_WORKER_OR(ec_min_i(to, images * blocks), images * blocks); i++) {
         const int n = ec_block_channels(i, channels, block);
         const ptrdiff_t at = (ptrdiff_t)(i / blocks) * pixels * channels + i % blocks * block;
-        const void *from = ec_at(in, (ptrdiff_t)i * pixels * block, fmt);
-        void *to = ec_place(out, at, fmt);
+        const void *source = ec_at(in, (ptrdiff_t)i * pixels * block, fmt);
+        void *result = ec_place(out, at, fmt);
         if (n == block)
-            ec_copy_rows(from, fmt, block, to, fmt, channels, pixels, block);
+            ec_copy_rows(source, fmt, block, result, fmt, channels, pixels, block);
         else
-            ec_copy_rows(from, fmt, block, to, fmt, channels, pixels, n);
+            ec_copy_rows(source, fmt, block, result, fmt, channels, pixels, n);
     }
 }
 

@@ -25,18 +25,18 @@ EC_INLINE void ec_move_run(const ec_move *spec, const void *in, void *out EC_WOR
 {
     const int count = ec_nest_count(&spec->outer);
     for (int i = EC_WORKER_OR(from, 0); i < EC_WORKER_OR(ec_min_i(to, count), count); i++) {
-        const void *from = ec_at(in, ec_nest_offset(&spec->outer, spec->in_outer, i), spec->in_as);
-        void *to = ec_place(out, ec_nest_offset(&spec->outer, spec->out_outer, i), spec->out_as);
+        const void *source = ec_at(in, ec_nest_offset(&spec->outer, spec->in_outer, i), spec->in_as);
+        void *result = ec_place(out, ec_nest_offset(&spec->outer, spec->out_outer, i), spec->out_as);
         if (spec->in_stride == 1 && spec->out_stride == 1)
-            ec_copy_rows(from, spec->in_as, spec->in_row, to, spec->out_as, spec->out_row,
+            ec_copy_rows(source, spec->in_as, spec->in_row, result, spec->out_as, spec->out_row,
                          spec->rows, spec->n);
         else if (spec->in_row == 1 && spec->out_stride == 1 && spec->in_as == spec->out_as)
-            ec_transpose_matrix(from, spec->in_stride, spec->n, spec->rows, to, spec->out_row,
+            ec_transpose_matrix(source, spec->in_stride, spec->n, spec->rows, result, spec->out_row,
                                 spec->n, spec->in_as);
         else
             for (int r = 0; r < spec->rows; r++)
                 for (int k = 0; k < spec->n; k++)
-                    ec_move_one(spec, from, r * spec->in_row + k * spec->in_stride, to,
+                    ec_move_one(spec, source, r * spec->in_row + k * spec->in_stride, result,
                                 r * spec->out_row + k * spec->out_stride);
     }
 }

@@ -65,8 +65,8 @@ EC_INLINE void ec_pad_run(const ec_pad *spec, const void *in, void *out EC_WORKE
         int inside = 1, index = i;
         EC_UNROLL
         for (int d = spec->outer.dims - 1; d >= 0; d--) {
-            const int at = index % spec->outer.size[d] - spec->begin[d];
-            const int source = ec_pad_source(spec->mode, at, spec->in_outer[d]);
+            const int entry = index % spec->outer.size[d] - spec->begin[d];
+            const int source = ec_pad_source(spec->mode, entry, spec->in_outer[d]);
             inside = inside && source >= 0;
             row += source * stride;
             stride *= spec->in_outer[d];

@@ -31,7 +31,7 @@ EC_INLINE void ec_resize_lanes(const ec_resize spec, const ec_epilogue epilogue,
     const ptrdiff_t image = (ptrdiff_t)spec.in_d * spec.in_h * spec.in_w * lanes;
     for (int i = EC_WORKER_OR(from, 0); i < EC_WORKER_OR(ec_min_i(to, outer * spec.out_d * spec.out_h), outer * spec.out_d * spec.out_h); i++) {
         const int y = i % spec.out_h, z = i / spec.out_h % spec.out_d;
-        const void *from = ec_at(in, i / (spec.out_h * spec.out_d) * image, spec.in_as);
+        const void *source = ec_at(in, i / (spec.out_h * spec.out_d) * image, spec.in_as);
         for (int x = 0; x < spec.out_w; x++)
             for (int c = 0; c < lanes; c += EC_VL) {
                 const int n = ec_min_i(EC_VL, lanes - c);
@@ -44,7 +44,7 @@ EC_INLINE void ec_resize_lanes(const ec_resize spec, const ec_epilogue epilogue,
                         for (int tx = 0; tx < spec.taps_w; tx++) {
                             const int dx = tx * spec.out_w + x;
                             const ptrdiff_t at = (row * spec.in_w + t.index_w[dx]) * lanes + c;
-                            sum = ec_fma(ec_read_as(from, at, n, spec.in_as),
+                            sum = ec_fma(ec_read_as(source, at, n, spec.in_as),
                                          ec_set1(factor * t.weight_w[dx]), sum);
                         }
                     }
@@ -64,7 +64,7 @@ EC_INLINE void ec_resize_rows(const ec_resize spec, const ec_epilogue epilogue, 
     const ptrdiff_t image = (ptrdiff_t)spec.in_d * spec.in_h * spec.in_w;
     for (int i = EC_WORKER_OR(from, 0); i < EC_WORKER_OR(ec_min_i(to, outer * spec.out_d * spec.out_h), outer * spec.out_d * spec.out_h); i++) {
         const int y = i % spec.out_h, z = i / spec.out_h % spec.out_d;
-        const void *from = ec_at(in, i / (spec.out_h * spec.out_d) * image, spec.in_as);
+        const void *source = ec_at(in, i / (spec.out_h * spec.out_d) * image, spec.in_as);
         for (int k = 0; k < spec.in_w; k += EC_VL) {
             const int n = ec_min_i(EC_VL, spec.in_w - k);
             ec_vec sum = ec_set1(0.0f);
@@ -72,7 +72,7 @@ EC_INLINE void ec_resize_rows(const ec_resize spec, const ec_epilogue epilogue, 
                 for (int ty = 0; ty < spec.taps_h; ty++) {
                     const int dz = tz * spec.out_d + z, dy = ty * spec.out_h + y;
                     const ptrdiff_t row = (ptrdiff_t)t.index_d[dz] * spec.in_h + t.index_h[dy];
-                    sum = ec_fma(ec_read_as(from, row * spec.in_w + k, n, spec.in_as),
+                    sum = ec_fma(ec_read_as(source, row * spec.in_w + k, n, spec.in_as),
                                  ec_set1(t.weight_d[dz] * t.weight_h[dy]), sum);
                 }
             ec_write(workspace + k, sum, n);

@@ -38,6 +38,10 @@ COMPILE = Command(
         "--selftest",
         "add PREFIX_selftest to the library: weights, RAM, an inference of known result",
     ),
+    flag(
+        "--resumable",
+        "add PREFIX_step to the library: a run in steps of bounded work, between rows of a layer",
+    ),
     option("--report", FOLDER, "DIR", "also write report.json, .txt and .html there"),
 )
 _SSH = ("--ssh", Word(str), "HOST", "run it on the board there, as ssh takes it: [user@]host")

@@ -21,15 +21,18 @@ from edgeconv.app.choice_notes import (
     winograd_notes,
 )
 from edgeconv.app.deciding.winograd import WinogradDecision
+from edgeconv.base.errors import EdgeconvError, UsageError
 from edgeconv.codegen.emit import weight_image
 from edgeconv.ir.choice import Choice
 from edgeconv.ir.graph import Graph
 from edgeconv.ir.memory import MemoryMap
 from edgeconv.ir.requantisation import EXACT
 from edgeconv.ir.request import NO_WORKSPACE, Workspace
+from edgeconv.ir.resumable import MOST_WORK, Resumption
 from edgeconv.kernels.storage.base import FLOAT32
 from edgeconv.report import document
 from edgeconv.report.document import Facts, Report
+from edgeconv.report.resumable import resumable
 from edgeconv.search import choose, memory
 from edgeconv.search.budget.tables import Objective
 from edgeconv.search.choose.arena_limit import Room
@@ -44,6 +47,7 @@ from edgeconv.search.memory.link import unusable
 from edgeconv.search.memory.sizes import Budgets, Overhead, Sizes, planned_sizes
 from edgeconv.search.options import ANY_LAYOUT, CompileOptions
 from edgeconv.search.predict import Prediction, predict
+from edgeconv.search.predict.resumption import resumption
 from edgeconv.target.board import Board
 from edgeconv.target.board.team import team_of
 from edgeconv.target.price import Machine, machine_of
@@ -90,6 +94,7 @@ class Decision(NetworkPlan):
     """Every decision about a model on a board, and the report of them.
 
     ``found``: the formats that were searched for; None where the user gave all, or none was needed.
+    ``resumption``: of a run that may be interrupted, None where it may not.
     ``files``: what goes into the project as it is, by name.
     """
 
@@ -98,6 +103,7 @@ class Decision(NetworkPlan):
     predicted: Prediction
     report: Report
     found: FormatChoice | None = None
+    resumption: Resumption | None = None
     files: Mapping[str, bytes] = field(default_factory=dict)
 
 
@@ -120,6 +126,13 @@ class Planner:
         self._times = load(options.tuned, board) if options.tuned else None
         self.measured = measured or self._times
         self.team = team_of(board, options.threads)
+        if options.resumable and options.threads > 1:
+            raise UsageError(
+                "--resumable",
+                got=f"--threads {options.threads}",
+                rule="one thread computes a step",
+                hint="leave one of the two out",
+            )
         self.io = options.io_on(bare_metal=board.bare_metal)
         self.filtering = filtering or WinogradDecision(options, bare_metal=board.bare_metal)
         self._attention: dict[tuple[int, bool, frozenset[str]], tuple[Graph, Graph]] = {}
@@ -202,6 +215,7 @@ class Planner:
             any_layout=options.input_layout == ANY_LAYOUT,
             float16=(EVERY_LAYER,) if options.float16 else (),
         )
+        choice = replace(choice, resumable=options.resumable)
         return share_out(choice, board.target, self.machine)
 
     def _with_attention(self, graph: Graph, allowed: Allowed, formats: Mapping[str, str]) -> Graph:
@@ -287,9 +301,34 @@ class Planner:
         whys = in_float32(choice, board.target, asked)
         report = document.build_report(choice, plan, board, sizes, predicted, facts, whys)
         report = self.filtering.into(report, choice)
+        resumed = self._resumption(draft, predicted)
+        report |= resumable(choice, plan, resumed) if resumed else {}
         own = {each.name: getattr(draft, each.name) for each in fields(NetworkPlan)}
         own["notes"] = (*draft.notes, *float32_notes(choice, whys))
-        return Decision(**own, options=options, board=board, predicted=predicted, report=report)
+        return Decision(
+            **own,
+            options=options,
+            board=board,
+            predicted=predicted,
+            report=report,
+            resumption=resumed,
+        )
+
+    def _resumption(self, draft: NetworkPlan, predicted: Prediction) -> Resumption | None:
+        """What a run in bounded steps takes, where the user asks for it.  Raises EdgeconvError
+        where a piece takes more than a step counts."""
+        if not self.options.resumable:
+            return None
+        found = resumption(draft.choice, draft.memory, self.board, predicted)
+        if found.longest is not None and found.least > MOST_WORK:
+            raise EdgeconvError(
+                "--resumable",
+                where=f"layer {draft.choice.layers[found.longest].node.name}",
+                got=f"{found.least} predicted cycles in one piece",
+                rule=f"a step has at most {MOST_WORK}",
+                hint="leave --resumable out",
+            )
+        return found
 
 
 def _pinned(storage: Mapping[str, str]) -> dict[str, str]:

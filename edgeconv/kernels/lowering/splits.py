@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 
 from edgeconv.ir.choice import Layer, Param
+from edgeconv.ir.resumable import Division
 from edgeconv.ir.step import WHOLE, Axis, Splits
 from edgeconv.target.backends import TARGETS
 from edgeconv.target.targets import Target
@@ -206,3 +207,20 @@ def splits_of(layer: Layer, isa: str) -> Splits:
     name = layer.template.removesuffix(".c.j2")
     found = _BY_TEMPLATE.get(name)
     return found(layer.params, TARGETS[isa]) if found else Splits()
+
+
+def pieces_of(layer: Layer, isa: str) -> Division:
+    """The pieces in which ``layer`` can be computed one after the other: rows where there are
+    several, else items."""
+    if layer.divides and layer.divides.rows > 1 and _has_rows(layer.params, layer.divides.rows):
+        return Division(Axis(layer.divides.rows), rows=True)
+    splits = splits_of(layer, isa)
+    by_rows = splits.rows.pieces > 1
+    axis = splits.rows if by_rows else splits.items
+    return Division(axis, by_rows) if axis.pieces > 1 else Division()
+
+
+def _has_rows(params: Mapping[str, Param], rows: int) -> bool:
+    """Whether the kernel knows the rows of an image, which is one row to some that read pixels
+    wherever they are."""
+    return "out_size" not in params or _rows(params).count == rows

@@ -55,9 +55,9 @@ def share(
     groups = _Groups(program, spans)
     candidates = [
         (i, k, alias)
-        for i, aliases in enumerate(program.aliases)
-        for k, alias in enumerate(aliases)
-        if alias.input in program.sizes and (i, k) not in refused
+        for i in range(len(program.aliases))
+        for k, alias in program.offers(i)
+        if (i, k) not in refused
     ]
     exact = [alias for _, _, alias in candidates if alias.exact]
     for alias in sorted(exact, key=lambda a: (-program.sizes[a.inner], spans[a.output].first)):

@@ -78,7 +78,8 @@ def _laid_out(program: Program) -> tuple[_Layout, Packing, bool]:
     since a search comes to the same program by many ways, and for several divisions of memories."""
     key = program.key
     if key not in _known:
-        offered = any(alias.overlaps for aliases in program.aliases for alias in aliases)
+        layers = range(len(program.aliases))
+        offered = any(alias.overlaps for i in layers for _, alias in program.offers(i))
         apart = _improve(_lay_out(program, range(len(program.reads)), inf))
         if len(_known) >= _MOST_KNOWN:
             _known.pop(next(iter(_known)))

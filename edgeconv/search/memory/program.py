@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -10,6 +10,7 @@ from edgeconv.ir.check import InvariantError
 from edgeconv.ir.choice import Alias, Choice, element_align, tensor_bytes
 from edgeconv.ir.graph import Graph
 from edgeconv.ir.memory import Region
+from edgeconv.kernels.lowering.splits import pieces_of
 from edgeconv.search.memory.step_check import check_steps
 
 
@@ -21,7 +22,8 @@ class Program:
     holds a tensor once per time it is read.  ``buffers`` says which tensors are a caller's buffer:
     its region and its index.  ``steps``: the layers of each, in the model's order.  ``passing``:
     of a ring of rows, the bytes that pass through it.  ``states``: input and output of each; both
-    lie in the same bytes, which nothing else takes.
+    lie in the same bytes, which nothing else takes.  ``apart``: layers whose result lies over no
+    row of their input that is read later, since a run may be interrupted between.
     """
 
     sizes: Mapping[str, int]
@@ -37,6 +39,7 @@ class Program:
     steps: tuple[tuple[int, ...], ...]
     passing: Mapping[str, int]
     states: tuple[tuple[str, str], ...] = ()
+    apart: frozenset[int] = frozenset()
 
     @cached_property
     def key(self) -> Hashable:
@@ -44,7 +47,13 @@ class Program:
         ordered = self.reads, self.writes, self.aliases, self.workspaces, self.inputs, self.outputs
         by_name = self.sizes, self.itemsizes, self.buffers, self.passing
         items = tuple(tuple(each.items()) for each in by_name)
-        return *ordered, *items, self.align, self.steps, self.states
+        return *ordered, *items, self.align, self.steps, self.states, self.apart
+
+    def offers(self, layer: int) -> Iterator[tuple[int, Alias]]:
+        """The aliases that ``layer`` may be granted, by number."""
+        for number, alias in enumerate(self.aliases[layer]):
+            if alias.input in self.sizes and not (alias.overlaps and layer in self.apart):
+                yield number, alias
 
     @cached_property
     def producer(self) -> dict[str, int]:
@@ -96,12 +105,20 @@ def of_choice(choice: Choice) -> Program:
             if name in placed and graph[name].ring
         },
         states=tuple((state.input, state.output) for state in graph.states),
+        apart=_apart(choice) if choice.resumable else frozenset(),
     )
     check_steps(choice)
     _check_align(program)
     _check_dataflow(program)
     _check_aliases(program)
     return program
+
+
+def _apart(choice: Choice) -> frozenset[int]:
+    """Layers of steps of one that are computed in pieces: a kernel that may write over its input
+    may do so in its own order of pixels, which pieces cut elsewhere."""
+    single = (step.layers[0] for step in choice.steps if not step.stream_rows)
+    return frozenset(i for i in single if pieces_of(choice.layers[i], choice.isa).kind)
 
 
 def caller_bytes(choice: Choice) -> int:

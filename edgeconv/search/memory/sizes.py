@@ -142,15 +142,26 @@ def planned_sizes(
     io = caller_bytes(choice)
     banks = sum(1 for bank in memory.banks if bank.bytes)
     pointers = 1 + max(banks, 1)  # `name_model`: the weights, and every part of the arena
+    word = 8 if "64" in board.arch else 4
+    place = -(-_place_bytes(choice) // word) * word
     ram = {
         "arena": memory.arena_bytes,
         "io": io,
-        "model_struct": pointers * (8 if "64" in board.arch else 4),
+        "model_struct": pointers * word + place,
     }
     return Sizes(
         MemoryUse(ram, budgets.ram, _ram_regions(board, memory, io)),
         MemoryUse({"weights": weights}, budgets.flash, _flash_regions(board, weights)),
     )
+
+
+def _place_bytes(choice: Choice) -> int:
+    """How far a run is that may be interrupted: its step, maybe a patch, and a count by layer of
+    the longest step."""
+    if not choice.resumable:
+        return 0
+    patch = any(step.patches > 1 for step in choice.steps)
+    return 4 * (1 + patch + max((len(step.layers) for step in choice.steps), default=1))
 
 
 def _ram_regions(board: Board, memory: MemoryMap, io: int) -> tuple[RegionUse, ...]:

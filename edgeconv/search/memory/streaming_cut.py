@@ -209,7 +209,8 @@ class StreamingCuts:
 
     def _beginning(self, begin: int) -> Iterator[_Cut]:
         layers, around = self._choice.layers, self._around[begin]
-        alone = self._own([layers[begin]], begin + 1, layers[begin].aliases)
+        aliases = tuple(alias for _, alias in self._program.offers(begin))
+        alone = self._own([layers[begin]], begin + 1, aliases)
         yield _Cut(begin, begin + 1, 0, around + alone)
         for end in range(begin + 2, min(begin + MOST_LAYERS, len(layers)) + 1):
             made = self._streaming(begin, end)

@@ -65,13 +65,10 @@ def shared(
     if not shares:
         return alone(whole)
     crowded = _crowded(machine, max(1.0, len(shares) / team.together))
-    each = []
-    for share, speed in zip(shares, team.speeds, strict=False):
-        rows, items = _of_all(share, splits)
-        work = layer.work.times(rows * items / speed)
-        data = _data(splits, rows, items, operands)
-        flows = [Flow(f.filters * items, f.data * data, f.total * data) for f in whole.flows]
-        each.append(duration_of(work, flows, operands, crowded))
+    each = [
+        share_duration(layer, whole, splits, share, operands, crowded, speed)
+        for share, speed in zip(shares, team.speeds, strict=False)
+    ]
     slowest = max(each, key=lambda duration: duration.seconds)
     return Sharing(
         shares=tuple(shares),
@@ -79,6 +76,23 @@ def shared(
         seconds=slowest.seconds + team.fork_join,
         busy=sum(duration.seconds for duration in each),
     )
+
+
+def share_duration(
+    layer: Layer,
+    whole: Price,
+    splits: Splits,
+    share: Share,
+    operands: Sequence[Use],
+    machine: Machine,
+    speed: float = 1.0,
+) -> Duration:
+    """What a ``share`` of ``layer`` takes a core of such ``speed``; ``whole``: the price of all."""
+    rows, items = _of_all(share, splits)
+    work = layer.work.times(rows * items / speed)
+    data = _data(splits, rows, items, operands)
+    flows = [Flow(f.filters * items, f.data * data, f.total * data) for f in whole.flows]
+    return duration_of(work, flows, operands, machine)
 
 
 def most_needed(splits: Splits, shares: Sequence[Share], operands: Sequence[Use]) -> float:

@@ -51,7 +51,8 @@ def _options(project: Project, model: Path) -> CompileOptions:
             rule="report.json has no command that this edgeconv understands",
             hint="compile the model again",
         ) from error
-    beside = {name: given[name] for name in ("selftest", "threads")}  # of compile alone
+    alone = ("selftest", "threads", "resumable")  # of compile
+    beside = {name: given[name] for name in alone}
     given = {option.name: given[option.name] for option in model_options()}
     chosen = "choice" in project.report or bool(given["calibration"])
     if chosen:
