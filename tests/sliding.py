@@ -9,7 +9,6 @@ import numpy as np
 import numpy.typing as npt
 
 from edgeconv.ir.graph import Graph
-from edgeconv.model.sliding import Slide
 from tests.ir_interpreter import evaluate
 
 Values = npt.NDArray[Any]
@@ -33,12 +32,3 @@ def run_in_turn(graph: Graph, sequences: Mapping[str, Values], runs: int) -> lis
         kept = {state.input: values[state.output] for state in graph.states}
         results.append([values[name] for name in graph.outputs if name not in hidden])
     return results
-
-
-def windows_of(sequence: Values, slide: Slide, rows: int) -> list[Values]:
-    """Every window of ``rows`` rows of a sequence, ``slide.hop`` rows from one to the next."""
-    count = (sequence.shape[slide.axis] - rows) // slide.hop + 1
-    return [
-        np.take(sequence, range(run * slide.hop, run * slide.hop + rows), axis=slide.axis)
-        for run in range(count)
-    ]

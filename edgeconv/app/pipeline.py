@@ -33,7 +33,7 @@ from edgeconv.run.verify import (
     promised_error,
     verify,
 )
-from edgeconv.run.verify.run import how
+from edgeconv.run.verify.judging import how
 from edgeconv.search.budget.frontier import Point
 from edgeconv.search.calibration.sqnr import Accuracy
 from edgeconv.search.fitting import UnfitError

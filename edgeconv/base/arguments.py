@@ -25,6 +25,9 @@ _REAL = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]{1,4})?|[+-]?(in
 NOTHING = (-1,)  # the shape that is stated of a sequence or an optional that holds nothing
 SPEED, SIZE = CODE = ("speed", "size")  # what the compiler optimises the network for
 NEAREST, TRUNCATE = ROUNDINGS = ("nearest", "truncate")  # of stored numbers
+# What layers that pad a sliding window read at its ends: their padding, in each window, or the rows
+# of the stream that lie there.
+OF_WINDOW, OF_STREAM = BORDERS = ("window", "stream")
 
 
 def _invalid(got: str, rule: str) -> EdgeconvError:
@@ -56,6 +59,16 @@ def most(got: str) -> tuple[str, int]:
     if not (size.isascii() and size.isdigit() and 0 < len(digits) <= _DIGITS):
         raise _invalid(got, f"a size is a whole number from 1 on, of {_DIGITS} digits at most")
     return name, int(digits)
+
+
+def sliding(got: str) -> tuple[str, tuple[int, int]]:
+    """``INPUT:AXIS=k``: the input, the axis and by how many rows its window moves."""
+    place, rows = pair(got)
+    name, _, axis = place.rpartition(":")
+    numbers = (axis.removeprefix("-"), rows)
+    if not (name and all(n.isascii() and n.isdigit() and len(n) <= _DIGITS for n in numbers)):
+        raise _invalid(got, "it reads INPUT:AXIS=k, as in audio:1=2")
+    return name, (int(axis), int(rows))
 
 
 def value(got: str) -> tuple[str, str]:

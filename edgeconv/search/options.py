@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from edgeconv.base import limits
-from edgeconv.base.arguments import NEAREST, SIZE, SPEED, TRUNCATE, shape_word
+from edgeconv.base.arguments import NEAREST, OF_WINDOW, SIZE, SPEED, TRUNCATE, shape_word
 from edgeconv.base.errors import UsageError
 from edgeconv.codegen.c_names import prefix as c_prefix
 from edgeconv.ir.layout import Shape
@@ -38,6 +38,8 @@ class CompileOptions:
     ``input_layout``: that of inputs and outputs, "model" or "any": what is best, of layouts that
     pad nothing.
     ``states``: outputs, each with the input that it is in the next run.
+    ``streams``: inputs that are windows which slide, by name the axis and by how many rows.
+    ``stream_borders``: what layers that pad them read at their ends, one of `BORDERS`.
     ``renames``: what the C API is to call inputs and outputs, by name (``codegen.port_names``).
     ``selftest``: the library has a function that compares an inference with its known outputs.
     ``tuned``: files of measured times, which replace predicted ones when kernels are chosen.
@@ -73,6 +75,8 @@ class CompileOptions:
     requantise: str = EXACT
     cut: Cut = WHOLE
     states: tuple[tuple[str, str], ...] = ()
+    streams: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    stream_borders: str = OF_WINDOW
     renames: Mapping[str, str] = field(default_factory=dict)
     selftest: bool = False
     threads: int = 1
@@ -130,11 +134,25 @@ class CompileOptions:
     def _optional(self) -> Iterator[str]:
         if self.name:
             yield from ("--name", self.name)
-        yield from self._signature()
-        for layer, algorithm in sorted(self.algorithms.items()):
-            yield from ("--algorithm", f"{layer}={algorithm}")
-        for layer, form in sorted(self.storage.items()):
-            yield from ("--storage", f"{layer}={form}")
+        for option, names in (("--input", self.cut.inputs), ("--output", self.cut.outputs)):
+            for name in names:
+                yield from (option, name)
+        for output, name in self.states:
+            yield from ("--state", f"{output}={name}")
+        slides = {f"{name}:{axis}": rows for name, (axis, rows) in self.streams.items()}
+        shapes = {name: shape_word(shape) for name, shape in self.input_shapes.items()}
+        by_name: tuple[tuple[str, Mapping[str, object]], ...] = (
+            ("--stream", slides),
+            ("--rename", self.renames),
+            ("--input-shape", shapes),
+            ("--input-value", dict(self.cut.values)),
+            ("--max-size", self.max_sizes),
+            ("--algorithm", self.algorithms),
+            ("--storage", self.storage),
+        )
+        for option, given in by_name:
+            for name, word in sorted(given.items()):
+                yield from (option, f"{name}={word}")
         for option, size in (("--ram", self.ram), ("--flash", self.flash)):
             if size is not None:
                 yield from (option, str(size))
@@ -153,27 +171,12 @@ class CompileOptions:
             ("--threads", str(self.threads), "1"),
             ("--rounding", self.rounding, NEAREST),
             ("--requantise", self.requantise, EXACT),
+            ("--stream-borders", self.stream_borders, OF_WINDOW),
         ):
             if word != usual:
                 yield from (option, word)
         for name, value in limits.in_force().items():
             yield from (limits.OPTION, f"{name}={value}")
-
-    def _signature(self) -> Iterator[str]:
-        """What says which inputs and outputs there are, and how they are called."""
-        for option, names in (("--input", self.cut.inputs), ("--output", self.cut.outputs)):
-            for name in names:
-                yield from (option, name)
-        for output, name in self.states:
-            yield from ("--state", f"{output}={name}")
-        for old, new in sorted(self.renames.items()):
-            yield from ("--rename", f"{old}={new}")
-        for name, shape in sorted(self.input_shapes.items()):
-            yield from ("--input-shape", f"{name}={shape_word(shape)}")
-        for name, text in self.cut.values:
-            yield from ("--input-value", f"{name}={text}")
-        for name, most in sorted(self.max_sizes.items()):
-            yield from ("--max-size", f"{name}={most}")
 
     def _accuracy(self) -> Iterator[str]:
         if self.calibration:

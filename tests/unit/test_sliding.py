@@ -3,9 +3,12 @@ one on."""
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -13,12 +16,18 @@ from hypothesis import strategies as st
 from edgeconv.base.errors import EdgeconvError
 from edgeconv.ir.activation import Activation
 from edgeconv.ir.graph import Epilogue, Graph
+from edgeconv.model.frontend import load
+from edgeconv.model.frontend.saving import model_of
 from edgeconv.model.passes import optimise
 from edgeconv.model.sliding import Slide, extended, slide
 from tests.ir_builder import GraphBuilder
 from tests.ir_interpreter import evaluate
+from tests.onnx_models import save
+from tests.onnx_runtime import session
+from tests.quantised_models import Network
 from tests.sliding import run_in_turn
 
+ROWS = 17  # of the window of _keywords
 HEADS = ("average", "dense", "last row", "rows")
 GRID = Epilogue(before=Activation("grid", 0.125, -128.0, 127.0))
 
@@ -116,7 +125,7 @@ def _slid(graph: Graph, hop: int, *, endless: bool) -> tuple[Graph, int] | None:
     return made.graph, made.windows[graph.inputs[0]]
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(_networks())
 def test_borders_are_those_of_each_window(drawn: tuple[Graph, int]) -> None:
     graph, hop = drawn
@@ -125,12 +134,105 @@ def test_borders_are_those_of_each_window(drawn: tuple[Graph, int]) -> None:
         _held_to_windows(graph, graph, made[0], hop, graph[graph.inputs[0]].shape[2])
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(_networks())
 def test_an_endless_stream_has_no_borders(drawn: tuple[Graph, int]) -> None:
     graph, hop = drawn
     if made := _slid(graph, hop, endless=True):
         whole = extended(graph, {graph.inputs[0]: Slide(2, hop)})
         assert whole[graph.inputs[0]].shape[2] == made[1]
-        _held_to_windows(graph, whole, made[0], hop, made[1])
         _held_to_windows(graph, whole, optimise(made[0]), hop, made[1])
+
+
+def test_integers_are_those_of_each_window(tmp_path: Path) -> None:
+    """The saved network of new rows gives the very integers of the model, as the same engine has
+    them, whose window has padding of its own; states keep them in as few bits."""
+    model = _keywords()
+    path = save(model, tmp_path / "keywords.onnx")
+    graph = optimise(load(path))
+    made = optimise(slide(graph, {"x": Slide(1, 1)}).graph)
+    assert {made[state.input].dtype for state in made.states} == {"int8"}
+    whole, slid = (session(each, optimised=False) for each in (model, model_of(made)))
+    stream = np.random.default_rng(2).integers(-128, 128, (1, 40, 4, 1)).astype(np.int8)
+    kept = {state.input: np.zeros(made[state.input].shape, np.int8) for state in made.states}
+    names, answers = [output.name for output in slid.get_outputs()], set()
+    for row in range(stream.shape[1]):
+        given = {"x": stream[:, row : row + 1], **kept}
+        found = dict(zip(names, slid.run(names, given), strict=True))
+        kept = {state.input: found[state.output] for state in made.states}
+        if row + 1 >= ROWS:
+            (want,) = whole.run(None, {"x": stream[:, row + 1 - ROWS : row + 1]})
+            np.testing.assert_array_equal(found["y"], want)
+            answers.add(want.tobytes())
+    assert len(answers) > 20  # it tells windows apart
+
+
+def _keywords() -> onnx.ModelProto:
+    """Convolutions with padding along time, one of stride 2, and an average over all of it."""
+    net = Network(seed=1)
+    x = net.dequantise("x", 0.5, 3)
+    x = net.node("Transpose", [x], "turned", perm=[0, 3, 1, 2])
+    for name, shape, scale, attrs in (
+        ("first", (8, 1, 5, 3), 0.5, {"strides": [2, 1], "pads": [2, 1, 2, 1]}),
+        ("depthwise", (8, 1, 3, 3), 0.6, {"group": 8, "pads": [1, 1, 1, 1]}),
+        ("pointwise", (8, 8, 1, 1), 0.7, {}),
+    ):
+        x = net.node("Conv", [x, net.filters(name, shape)], f"{name}_sum", **attrs)
+        x = net.pair(net.node("Relu", [x], f"{name}_relu"), scale, -128)
+    x = net.pair(net.node("GlobalAveragePool", [x], "average"), 0.1, -128)
+    x = net.node("Flatten", [x], "flat")
+    x = net.node("Gemm", [x, net.filters("dense", (6, 8))], "logits", transB=1)
+    net.node("Identity", [net.quantise(x, 0.02, 0)], "y")
+    return net.model({"x": ("int8", (1, ROWS, 4, 1))}, {"y": ("int8", (1, 6))})
+
+
+@pytest.mark.parametrize(
+    ("layer", "rule"),
+    [
+        ("softmax", "every row depends on all rows of the window"),
+        ("attention", "as in attention"),
+        ("reversed", "reverses the order of rows"),
+        ("whole", "was computed of the whole window"),
+        ("positions", "has another value for each row of the window"),
+    ],
+)
+def test_a_layer_that_needs_the_whole_window_is_named(layer: str, rule: str) -> None:
+    b = GraphBuilder()
+    x = b.input(1, 12, 4)
+    made = {
+        "softmax": lambda: b.node("Softmax", (x,), (1, 12, 4), {"axis": 1, "log": False}),
+        "attention": lambda: b.node("MatMul", (x, b.transpose(x, 0, 2, 1)), (1, 12, 12)),
+        "reversed": lambda: b.slice(x, 1, 11, 12, -1),
+        "whole": lambda: b.binary("mul", x, b.reduce(x, "mean", 1)),
+        "positions": lambda: b.binary("add", x, b.normal(12, 4)),
+    }[layer]()
+    with pytest.raises(EdgeconvError) as raised:
+        slide(b.graph(made), {x: Slide(1, 1)})
+    assert rule in str(raised.value)
+    assert f"n{len(b.nodes) - 1}" in raised.value.where
+
+
+@pytest.mark.parametrize(
+    ("name", "axis", "hop", "rule"),
+    [
+        ("other", 2, 1, "names an input of the model"),
+        ("in0", 3, 1, "has the shape [1, 2, 12]"),
+        ("in0", 2, 13, "moves by 1 or more of them"),
+        ("in0", 2, 0, "moves by 1 or more of them"),
+    ],
+)
+def test_a_window_that_is_not_there_is_refused(name: str, axis: int, hop: int, rule: str) -> None:
+    b = GraphBuilder()
+    graph = b.graph(b.conv(b.input(1, 2, 12), 3, 3))
+    with pytest.raises(EdgeconvError, match=re.escape(rule)):
+        slide(graph, {name: Slide(axis, hop)})
+
+
+def test_strides_that_rows_do_not_fit_say_what_would_do() -> None:
+    b = GraphBuilder()
+    x = b.conv(b.input(1, 2, 24), 3, 3, stride=3)
+    graph = b.graph(b.conv(x, 3, 3))
+    with pytest.raises(EdgeconvError, match="k times 3 would do"):
+        slide(graph, {"in0": Slide(2, 2)})
+    assert slide(graph, {"in0": Slide(2, 6)}).graph.states
+    assert slide(graph, {"in0": Slide(2, 1)}).graph.states

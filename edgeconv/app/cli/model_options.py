@@ -12,6 +12,7 @@ from edgeconv.app.cli.param_types import (
     FILE,
     INPUT_SHAPE,
     INPUT_VALUE,
+    SLIDING,
     STORAGE,
     TENSOR,
     TEXT,
@@ -21,8 +22,10 @@ from edgeconv.app.cli.param_types import (
     option,
 )
 from edgeconv.base.arguments import (
+    BORDERS,
     CODE,
     NEAREST,
+    OF_WINDOW,
     ROUNDINGS,
     decibels,
     fraction,
@@ -85,6 +88,21 @@ def model_options() -> tuple[click.Parameter, ...]:
             "keep this output in the arena, where the next run reads it as this input, zeros at "
             "first",
             multiple=True,
+        ),
+        _by_name(
+            "--stream streams",
+            SLIDING,
+            "INPUT:AXIS=k",
+            "this input is a window that moves by k rows along the axis: take the new rows only, "
+            "and keep what is still needed of older ones",
+        ),
+        option(
+            "--stream-borders",
+            click.Choice(BORDERS),
+            None,
+            f"what layers that pad such a window read at its ends: their padding, in every window "
+            f"anew, or the rows of the stream that lie there ({OF_WINDOW})",
+            default=OF_WINDOW,
         ),
         _by_name(
             "--rename renames",

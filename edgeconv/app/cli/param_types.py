@@ -13,7 +13,7 @@ from click.shell_completion import CompletionItem
 
 from edgeconv.app.cli.lazy import later
 from edgeconv.base import limits
-from edgeconv.base.arguments import pair, shape, value
+from edgeconv.base.arguments import pair, shape, sliding, value
 from edgeconv.base.errors import EdgeconvError
 from edgeconv.model.tensor_names import input_names, tensor_names
 from edgeconv.target import board_folders
@@ -125,6 +125,7 @@ _HARMLESS = re.compile(r"[A-Za-z0-9_./+@%,][A-Za-z0-9_./+@%,:=-]*")
 FILE, FOLDER = File(), File("dir")
 TEXT, TENSOR = Word(str), TensorName()
 INPUT_SHAPE, INPUT_VALUE = TensorName(shape), TensorName(value)
+SLIDING = Word(sliding)
 LIMIT = Word(limits.parse, lambda _: (f"{name}=" for name in limits.TABLE))
 BOARD = Word(str, lambda _: sorted(board_folders.files()))
 ALGORITHM = Word(pair, _of_pairs(later("edgeconv.kernels.algorithms:algorithms"), "*"))

@@ -8,6 +8,7 @@ from copy import copy
 from dataclasses import replace
 
 from edgeconv.app.choice_notes import integers_of
+from edgeconv.app.deciding import stream_model
 from edgeconv.app.deciding.float16_hint import require_plain
 from edgeconv.app.deciding.formats import Formats
 from edgeconv.app.deciding.less_ram import trade_offs, ways
@@ -61,6 +62,7 @@ class Decider(Closing):
         measured: Measured | None = None,
     ) -> None:
         require_plain(options)
+        stream_model.require_plain(options)
         self.options, self.progress = options, progress
         self._learnt: list[Overhead] = []
         self._requested: Decider | None = None  # whose budgets reports are to be of
@@ -79,7 +81,12 @@ class Decider(Closing):
         progress("simplifying the graph")
         graph = replace(graph, requantise=options.requantise)
         require_kernels(graph)
-        simple = with_integer_results(passes.optimise(graph))
+        graph = passes.optimise(graph)
+        if options.streams:
+            progress("sliding the window")
+            self.planner.stream = stream_model.make(graph, options)
+            graph = self.planner.stream.graph
+        simple = with_integer_results(graph)
         self.graph = _in_integers(simple, self.planner)
         graph = self.graph
         port_names(graph.input_ports, graph.output_ports, options.renames)  # before anything long

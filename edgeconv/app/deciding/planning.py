@@ -20,6 +20,7 @@ from edgeconv.app.choice_notes import (
     tuned_notes,
     winograd_notes,
 )
+from edgeconv.app.deciding.stream_model import StreamModel
 from edgeconv.app.deciding.winograd import WinogradDecision
 from edgeconv.base.errors import EdgeconvError, UsageError
 from edgeconv.codegen.emit import weight_image
@@ -138,6 +139,7 @@ class Planner:
         self._attention: dict[tuple[int, bool, frozenset[str]], tuple[Graph, Graph]] = {}
         self.overhead = Overhead()
         self._known = Known()
+        self.stream: StreamModel | None = None
         self.budgets = self._budgets()
 
     def within(self, ram: int | None, flash: int | None) -> Planner:
@@ -305,12 +307,17 @@ class Planner:
         report |= resumable(choice, plan, resumed) if resumed else {}
         own = {each.name: getattr(draft, each.name) for each in fields(NetworkPlan)}
         own["notes"] = (*draft.notes, *float32_notes(choice, whys))
+        files: dict[str, bytes] = {}
+        if self.stream:
+            report, files = self.stream.into(report, facts.name), self.stream.file(facts.name)
+            own["notes"] = (*own["notes"], self.stream.note(report["model"]["macs"]))
         return Decision(
             **own,
             options=options,
             board=board,
             predicted=predicted,
             report=report,
+            files=files,
             resumption=resumed,
         )
 

@@ -308,8 +308,8 @@ def _larger(node: Node, graph: Graph, y: Encoding, form: Form, right: int) -> La
     if not isinstance(form, Fixed) or bits < 0 or not is_depthwise(node, graph):
         return None
     sums, whole, w = sums_in(node, graph, y)
-    most = int(np.abs(w).max(initial=0)) << bits
-    if most > _LARGEST_FILTER or filter_zeros(node, graph).any():
+    largest = int(np.abs(w).max(initial=0)) << bits
+    if largest > _LARGEST_FILTER or filter_zeros(node, graph).any():
         return None
     least, most = sums.least << bits, sums.most << bits
     found = fixed(

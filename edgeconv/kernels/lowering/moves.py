@@ -7,7 +7,9 @@ from dataclasses import dataclass
 
 from edgeconv.ir.choice import Alias, Layer, Param
 from edgeconv.ir.element_types import FLOAT32
+from edgeconv.ir.encoding import FLOAT32 as STORED_AS_FLOAT
 from edgeconv.ir.graph import Graph, Node
+from edgeconv.ir.work import Work
 from edgeconv.kernels.lowering.calls import c_type_of, element_bytes, kernel_layer
 from edgeconv.kernels.lowering.nest import collapse, require_loops
 from edgeconv.kernels.lowering.work import Call
@@ -83,8 +85,12 @@ def move_layer(node: Node, graph: Graph, target: Target, move: Move) -> Layer:
     if move.is_block:
         return flat_copy(node, graph, target, move.sizes[0], move.in_start)
     call = Call(node, graph, target)
-    if graph[node.inputs[0]].dtype != FLOAT32:
-        return _move_elements(call, move)
+    x = graph[node.inputs[0]]
+    if x.dtype != FLOAT32:
+        return _move_elements(call, move, call.streams())
+    runs = move.in_strides[-1] == move.out_strides[-1] == 1
+    if runs and x.storage == graph[node.output].storage != STORED_AS_FLOAT and x.bits % 8 == 0:
+        return _move_elements(call, move, call.copies())  # runs of bytes, which nobody decodes
     return kernel_layer(
         call,
         "copy",
@@ -97,8 +103,8 @@ def move_layer(node: Node, graph: Graph, target: Target, move: Move) -> Layer:
     )
 
 
-def _move_elements(call: Call, move: Move) -> Layer:
-    """The copy of elements that are no float32."""
+def _move_elements(call: Call, move: Move, work: Work) -> Layer:
+    """The copy of elements by their bytes."""
     node, graph = call.node, call.graph
     depth = len(move.sizes) - 1
     require_loops(node, depth)
@@ -118,7 +124,7 @@ def _move_elements(call: Call, move: Move) -> Layer:
             "bytes": graph[node.output].element_bytes,
         },
         headers=("ec_nest.h", "ec_move_elements.h"),
-        work=call.streams(),
+        work=work,
         epilogue=False,
     )
 

@@ -143,7 +143,7 @@ def _read(node: Node, graph: Graph, whole: Plan, given: set[str]) -> Reading | N
 
 
 def refusal(node: Node, rule: str, hint: str = "") -> EdgeconvError:
-    """That ``node`` cannot be computed from new rows."""
+    """The error of a ``node`` that cannot be computed from new rows."""
     where = node.origin[0] if node.origin else node.name
     return EdgeconvError(
         f"{OPTION}: layer cannot slide",
@@ -155,7 +155,7 @@ def refusal(node: Node, rule: str, hint: str = "") -> EdgeconvError:
 
 
 def _joined(node: Node, tracks: list[Track]) -> Track:
-    """Of rows that are computed from those of several tensors."""
+    """The track of rows that are computed from those of several tensors."""
     one = tracks[0]
     same = {(each.axis, each.rows, each.rate) for each in tracks}
     if len(same) > 1:

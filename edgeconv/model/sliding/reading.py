@@ -2,7 +2,8 @@
 
 A rule gets the node and, by number, the axes along which its inputs slide.  It answers with a
 `Reading`, or None where the result has no such axis, as of an average over it: that is computed of
-the whole window in every run.  It raises RefusedError where rows depend on what slides out of sight.
+the whole window in every run.  It raises RefusedError where rows depend on what slides out of
+sight.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ class Reading:
     axis: int
     window: Window = ROW
     restrict: Restrict = lambda attrs, axis, window, front, back: attrs
-    pads: bool = False  # it has padding of its own along the axis
+    dilates: bool = False  # it may skip rows of memory at no cost
 
 
 Rule = Callable[[Node, Graph, Axes], Reading | None]
@@ -125,7 +126,7 @@ def _pad(node: Node, graph: Graph, axes: Axes) -> Reading:
         return Reading(axis)
     if node.attrs["mode"] != "constant":
         raise RefusedError(f"its padding repeats rows of the window ({node.attrs['mode']})")
-    return Reading(axis, Window(pad=int(front)), _padded, pads=True)
+    return Reading(axis, Window(pad=int(front)), _padded)
 
 
 def _padded(attrs: Attrs, axis: int, window: Window, front: int, back: int) -> Attrs:
@@ -144,9 +145,7 @@ def _windowed(node: Node, graph: Graph, axes: Axes) -> Reading | None:
     d = axis - 2
     entries = (attrs[name][d] for name in ("kernel", "strides", "dilations", "pads"))
     window = Window(*map(int, entries))
-    begin, end = window.reads(0, graph[node.output].shape[axis])
-    pads = begin < 0 or end > graph[node.inputs[0]].shape[axis]
-    return Reading(axis, window, _some_windows, pads)
+    return Reading(axis, window, _some_windows, dilates=node.op == "Pool")
 
 
 def _some_windows(attrs: Attrs, axis: int, window: Window, front: int, back: int) -> Attrs:

@@ -163,14 +163,19 @@ class _Network:
         self.nodes.append(replace(node, name=self._node_name(node.name), inputs=inputs))
 
     def _add_rows(self, node: Node, found: Reading, rows: Rows, hint: str) -> str:
-        """Those rows of the result of ``node``; returns its name."""
+        """Add a node that computes ``rows`` of the result of ``node``; returns their name."""
         window, inputs, front, back, axis = found.window, list(node.inputs), 0, 0, found.axis
         for number, name in self.plan.inputs_of(node).items():
             track = self.plan.needs[name].track
             begin, end = window.reads(rows.begin, rows.end)
             read, axis = read_by(found, rows, track), track.axis
             front, back = read.begin - begin, max(0, end - read.end)
-            inputs[number] = self.rows(name, read)
+            spaced = found.dilates and len(rows) == 1 and not (front or back)
+            if spaced and track.first <= read.begin and read.end <= track.end:
+                inputs[number] = self._spaced(name, read)
+                window = replace(window, dilation=window.dilation * track.delay)
+            else:
+                inputs[number] = self.rows(name, read)
         if len(rows) == 1:
             window = replace(window, stride=1)
         epilogue = node.epilogue
@@ -216,6 +221,14 @@ class _Network:
             self._emit("Concat", found, view, name, axis=needs.track.axis)
         self._views[name, rows] = view
         return view
+
+    def _spaced(self, name: str, rows: Rows) -> str:
+        """Interior rows with all that lie between them in memory: those of other runs."""
+        needs = self.plan.needs[name]
+        kept, delay = self._kept[name], needs.track.delay
+        last = self._rows_of(kept, name) - (needs.inner.end - rows.end) * delay
+        every = Rows(last - (len(rows) - 1) * delay - 1, last)
+        return self._some(kept, name, 0, every, 1)
 
     def _some(self, source: str, name: str, begin: int, rows: Rows, delay: int) -> str:
         """``rows`` of a tensor whose rows are those from ``begin`` on, with ``delay`` from one to

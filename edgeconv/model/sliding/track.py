@@ -48,7 +48,7 @@ class Track:
         return 1 in (self.rate.denominator, self.rate.numerator)
 
     def through(self, window: Window, axis: int, rows: int) -> Track:
-        """Of the ``rows`` rows along ``axis`` that ``window`` computes of these."""
+        """The track of the ``rows`` rows along ``axis`` that ``window`` computes of these."""
         moved = replace(self, axis=axis, rows=rows, rate=self.rate / window.stride)
         if self.endless:
             return moved

@@ -60,19 +60,22 @@ def find(project: Project, given: Path | None = None) -> Path:
 
 def held_to(project: Project, given: Path | None = None, *, to_original: bool = False) -> Path:
     """The model that layers are compared with: of a network that was quantised to int8 the
-    project's own, unless ``to_original``; else as `find`.
+    project's own, unless ``to_original``; of one that takes the new rows of a window its own; else
+    as `find`.
 
     Raises EdgeconvError: as `find`, or the project's own is gone or another one.
     """
-    made = project.report["model"].get("int8")
-    if made is None or to_original:
+    slid = project.report["model"].get("stream")
+    made = slid or project.report["model"].get("int8")
+    if made is None or (to_original and not slid):
         return find(project, given)
     if given is not None:
         find(project, given)
     path = project.directory / str(made["file"])
     if not path.is_file() or not _is(path, made["sha256"]):
         raise EdgeconvError(
-            "the network that was quantised to int8 is gone, or another one",
+            f"the network that was {'made of new rows' if slid else 'quantised to int8'} is gone, "
+            "or another one",
             where=str(path),
             rule=f"the program computes that with SHA-256 {made['sha256']}",
             hint="compile the model again; --tolerance compares with the original model",

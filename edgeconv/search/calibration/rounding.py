@@ -44,9 +44,9 @@ class Recipe:
 
 
 NEAREST = Recipe(units=False, bias=False, compensated=False)
-BEST = Recipe()
+BEST: Recipe = Recipe()
 # What each adds to those before it.
-RECIPES = {
+RECIPES: dict[str, Recipe] = {
     "nearest": NEAREST,
     "+ units": replace(NEAREST, units=True),
     "+ bias correction": replace(BEST, compensated=False),

@@ -297,7 +297,7 @@ class Quantiser(Closing):
             self.engine,
             self.learning,
             self.places.tensors,
-            values=self.effort.values,
+            kept_values=self.effort.values,
             progress=self.progress,
         )
         baseline = Baseline(self.engine, self._telling.at_most(_ALIKE_SAMPLES))

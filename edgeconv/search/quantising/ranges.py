@@ -51,14 +51,14 @@ def see(
     names: Sequence[str],
     *,
     parameters: Mapping[str, Filters] | None = None,
-    values: int = KEPT,
+    kept_values: int = KEPT,
     progress: Progress = no_progress,
 ) -> dict[str, ObservedRange]:
     """What the tensors ``names`` are in float32, with other filters than the network's own where
-    ``parameters`` has some.  ``values``: numbers of each that are kept."""
+    ``parameters`` has some.  ``kept_values``: numbers of each that are kept."""
     kept: dict[str, list[Floats]] = {name: [] for name in names}
     ends = dict.fromkeys(names, (0.0, 0.0))
-    each = -(-values // max(len(samples), 1))
+    each = -(-kept_values // max(len(samples), 1))
     for number, sample in enumerate(samples):
         progress(Share("looking at the range of every tensor", number, len(samples)))
         found = engine.run(sample, parameters=parameters, capture=names)

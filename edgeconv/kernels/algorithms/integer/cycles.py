@@ -226,7 +226,8 @@ _PORTABLE = Cycles(
 # and a window of fewer.  What is around the loops is counted, an instruction a cycle.
 BLOCK_1X4, RESULTS_1X4, PIXEL_1X4, NEXT_PIXEL_1X4, LAST_1X4 = 10.0, 22.0, 90.0, 14.0, 50.0
 ROW_1X4, EDGE_1X4 = 45.0, 85.0
-SHORT_ROW_1X4, PIXELS_1X4 = 9.0, 150.0  # windows copied together: a row of up to 16 bytes, and these
+# Windows copied together: a row of up to 16 bytes, and these.
+SHORT_ROW_1X4, PIXELS_1X4 = 9.0, 150.0
 WINDOW_1X8, COLUMN_1X8 = 98.0, 12.0
 SUMMED_1X4, AROUND_1X4 = Summed(4.0, 20.0), 6.0  # of filters with zero points
 TAPS_1X8, TAP_1X8, ROW_1X8, AROUND_1X8, LAST_1X8 = 40.0, 9.0, 6.0, 140.0, 100.0

@@ -1,0 +1,85 @@
+"""The network of new rows that is made of one over windows that slide: as a graph, and as the model
+file that its program is held to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any
+
+from edgeconv.base.arguments import OF_STREAM
+from edgeconv.base.errors import UsageError
+from edgeconv.ir.graph import Graph
+from edgeconv.kernels.ops import operators
+from edgeconv.model import passes
+from edgeconv.model.frontend.saving import model_of
+from edgeconv.model.sliding import Slide, slide
+from edgeconv.report.document import Report
+from edgeconv.search.options import CompileOptions
+
+ENDING = "_stream.onnx"  # of the file, behind the program's prefix
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StreamModel:
+    """A network of new rows.  ``graph``: with the name and the hash of the model of the window.
+    ``data``: the model file.  ``about``: what report.json says of it beside its file."""
+
+    graph: Graph
+    data: bytes
+    about: dict[str, Any]
+
+    def file(self, prefix: str) -> dict[str, bytes]:
+        """The model file, by its name."""
+        return {f"{prefix}{ENDING}": self.data}
+
+    def into(self, report: Report, prefix: str) -> Report:
+        """``report``, saying which model its layers are held to."""
+        own = {"file": f"{prefix}{ENDING}", "sha256": sha256(self.data).hexdigest(), **self.about}
+        return {**report, "model": {**report["model"], "stream": own}}
+
+    def note(self, macs: int) -> str:
+        """What a run takes, and its ``macs`` beside those of a whole window."""
+        whole = self.about["window_macs"]
+        share = f", {macs / whole:.1%} of a window's" if whole else ""
+        rows = ", ".join(
+            f"{each['rows']} of {each['window']} rows of {each['name']!r} that results depend on"
+            for each in self.about["inputs"]
+        )
+        return f"a run takes {rows}: {macs} multiply-accumulates{share}"
+
+
+def require_plain(options: CompileOptions) -> None:
+    """Raises UsageError (exit status 2) where ``options`` ask for windows that slide and for what
+    is measured on whole inputs."""
+    if options.streams and options.calibration:
+        raise UsageError(
+            "--stream together with --calibration",
+            rule="samples are of whole windows, and the network takes new rows",
+            hint="compile the window with --calibration first, then --stream the NAME_int8.onnx "
+            "that lies in its project",
+        )
+
+
+def make(graph: Graph, options: CompileOptions) -> StreamModel:
+    """The network of new rows that ``options`` ask for of ``graph``, a simplified one.  Raises
+    EdgeconvError as `slide`."""
+    slides = {name: Slide(axis, rows) for name, (axis, rows) in options.streams.items()}
+    made = slide(graph, slides, endless=options.stream_borders == OF_STREAM)
+    slid = passes.optimise(made.graph)
+    about = {
+        "borders": options.stream_borders,
+        "inputs": [
+            {
+                "name": name,
+                "axis": each.axis % len(graph[name].shape),
+                "rows": each.hop,
+                "window": made.windows[name],
+            }
+            for name, each in slides.items()
+        ],
+        "states": [[state.output, state.input] for state in slid.states],
+        "window_macs": sum(operators()[node.op].macs(node, graph) for node in graph.nodes),
+    }
+    data = model_of(slid).SerializeToString(deterministic=True)
+    return StreamModel(slid, data, about)
