@@ -90,6 +90,10 @@ class Options(TypedDict, total=False):
     threads: int
     require_int8: bool
     selftest: bool
+    resumable: bool
+    state: Sequence[str]
+    stream: Mapping[str, int]
+    stream_borders: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +165,8 @@ class Program:
     def run_all(
         self, samples: Iterable[Mapping[str, npt.ArrayLike] | npt.ArrayLike], *, ssh: str = ""
     ) -> list[dict[str, Array]]:
-        """`run` of many inputs, in one process where the board has an operating system.
+        """`run` of many inputs, in one process.  A program with states starts from their initial
+        values, and each run reads what the one before has left; so they are frames of one sequence.
 
         ``ssh``: the board to run it on, as ssh takes it.
         """
@@ -252,7 +257,7 @@ def compile(  # noqa: A001 - edgeconv.compile
         given = COMPILE.make_context("edgeconv compile", words).params
     except click.UsageError as error:
         raise usage_error(error) from None
-    beside = {name: given.pop(name) for name in ("require_int8", "selftest")}
+    beside = {name: given.pop(name) for name in ("require_int8", "selftest", "resumable")}
     for name in ("directory", "build", "verify", "report", "as_json"):
         given.pop(name)
     model_path.require(given["model"])

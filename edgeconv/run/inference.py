@@ -12,7 +12,7 @@ import numpy.typing as npt
 from edgeconv.base import array_file
 from edgeconv.base.errors import UsageError
 from edgeconv.base.names import did_you_mean
-from edgeconv.base.progress import Progress, Share, no_progress
+from edgeconv.base.progress import Progress, no_progress
 from edgeconv.base.visible import visible
 from edgeconv.ir.array_types import array_type
 from edgeconv.run.build.compile import Binary
@@ -32,21 +32,24 @@ def infer(
     name, and the program.
 
     ``samples``: per input of the model an array of its shape and element type (`converted`).
-    Raises EdgeconvError as `Project.build` and `run_sets`.
+    A program with states starts from their initial values, and keeps them from each to the next;
+    its outputs are the model's, the states' among them.  Raises EdgeconvError as `Project.build`
+    and `run_sets`.
     """
     project.place()  # before anything long
     progress("building")
     binary = project.build(run_here=True)
-    # Firmware takes no arguments, and so one set of inputs each time that it starts.
-    most = 1 if project.is_firmware else max(1, len(samples))
-    found: list[Arrays] = []
-    for at in range(0, len(samples), most):
-        progress(Share(f"running sample {at + 1} of {len(samples)}", at, len(samples)))
-        some = samples[at : at + most]
-        data = b"".join(tensor_bytes(sample, project.inputs) for sample in some)
-        project.run_file.write_bytes(data)
-        found += run_sets(project, binary, len(some), inputs=project.run_file)[0]
-    return found, binary
+    if not samples:
+        return [], binary
+    progress(f"running {len(samples)} set{'s' if len(samples) > 1 else ''} of inputs")
+    count = len(samples)
+    # Firmware with states runs what it reads as two sequences, with a reset between.
+    times = 2 if project.states and project.is_firmware and count > 1 else 1
+    data = b"".join(tensor_bytes(sample, project.inputs) for sample in samples)
+    project.run_file.write_bytes(data * times)
+    steps = count if project.states else 0
+    found, _ = run_sets(project, binary, count * times, steps=steps, inputs=project.run_file)
+    return found[:count], binary
 
 
 def converted(inputs: Mapping[str, npt.ArrayLike], ports: Sequence[Port]) -> Arrays:

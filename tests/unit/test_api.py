@@ -7,7 +7,7 @@ import importlib.util
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
-from typing import assert_type
+from typing import Any, assert_type
 
 import numpy as np
 import numpy.typing as npt
@@ -22,8 +22,10 @@ from edgeconv.run.inference import stacked
 from tests.command import BOARD, Command
 from tests.onnx_models import save
 from tests.onnx_runtime import results
+from tests.state_models import NETWORKS
 
 IMAGE = (1, 3, 9, 9)
+DIMS = {"s0": (1, 1, 12), "s1": (1, 1, 9), "s2": (1, 1, 9)}
 HOSTILE = '"""+__import__("os").abort()+"""\\\n'
 
 
@@ -173,6 +175,19 @@ def test_run_refuses_arrays_that_do_not_fit(
         assert words in done.stderr
 
 
+def loaded(folder: Path) -> Any:
+    """The Python module of the project ``eyes``, its library built."""
+    (folder / "build").mkdir(exist_ok=True)
+    shared = "gcc -std=c11 -O1 -shared -fPIC -I. eyes.c eyes_weights.S -o build/libeyes.so"
+    subprocess.run(shared.split(), check=True, cwd=folder)
+    spec = importlib.util.spec_from_file_location("eyes", folder / "eyes.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
 @pytest.mark.parametrize("io", ["caller", "arena"])
 def test_module_beside_the_project(io: str, residual_model: Path, tmp_path: Path) -> None:
     """Whatever a model calls its tensors, the module is a program of ours."""
@@ -182,14 +197,7 @@ def test_module_beside_the_project(io: str, residual_model: Path, tmp_path: Path
     model.graph.input[0].name = HOSTILE
     path = save(model, tmp_path / "hostile.onnx")
     program = edgeconv.compile(path, BOARD, tmp_path / "eyes", name="eyes", io=io)
-    (program.directory / "build").mkdir()
-    shared = "gcc -std=c11 -O1 -shared -fPIC -I. eyes.c eyes_weights.S -o build/libeyes.so"
-    subprocess.run(shared.split(), check=True, cwd=program.directory)
-    spec = importlib.util.spec_from_file_location("eyes", program.directory / "eyes.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    module = loaded(program.directory)
     x = noise(IMAGE)
     close(module.Model().run({HOSTILE: x}), program.run(x))
     with pytest.raises(ValueError, match="is float32"):
@@ -205,6 +213,28 @@ def test_doctests_of_the_guide(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     found = doctest.testfile(str(root / "docs" / "python.md"), module_relative=False)
     assert found.attempted > 5
     assert found.failed == 0
+
+
+def test_module_and_run_all_keep_states(tmp_path: Path) -> None:
+    network = NETWORKS["recurrent"]()
+    path = save(network.model, tmp_path / "net.onnx")
+    states = [f"{made}={given}" for made, given in network.states]
+    folder = tmp_path / "net"
+    program = edgeconv.compile(path, BOARD, folder, state=states, resumable=True, name="eyes")
+    frames = [noise((1, 1, 6), seed) for seed in range(4)]
+    feeds = {given: np.zeros(DIMS[given], np.float32) for _, given in network.states}
+    wanted = []
+    for frame in frames:
+        found = results(network.model, {"x": frame, **feeds})
+        feeds = {given: found[made] for made, given in network.states}
+        wanted.append(found["y"])
+    for found, want in zip(program.run_all([{"x": x} for x in frames]), wanted, strict=True):
+        close({"y": found["y"]}, {"y": want})
+    model = loaded(folder).Model()
+    for _ in range(2):
+        for frame, want in zip(frames, wanted, strict=True):
+            close(model.run(frame), {"y": want})
+        model.reset()
 
 
 def uses(program: edgeconv.Program) -> None:
