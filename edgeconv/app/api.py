@@ -33,6 +33,7 @@ from edgeconv.base.errors import EdgeconvError, UsageError
 from edgeconv.base.names import did_you_mean
 from edgeconv.base.progress import Progress, no_progress
 from edgeconv.model import model_path
+from edgeconv.report import files
 from edgeconv.run.bench import LayerTime, Timing
 from edgeconv.run.build.project import Port, Project
 from edgeconv.run.inference import converted
@@ -216,6 +217,13 @@ class Program:
             ssh=ssh,
             progress=progress,
         )
+
+    def write_html(self, path: StrPath) -> Path:
+        """Write the report as one page that works offline; ``path`` as a Path.  Raises
+        EdgeconvError (``code`` 2) where that cannot be done, or a file is there that is none of
+        edgeconv's."""
+        files.write_html(self.report, Path(path))
+        return Path(path)
 
     def _by_name(
         self, inputs: Mapping[str, npt.ArrayLike] | npt.ArrayLike

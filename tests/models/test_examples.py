@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -365,3 +366,24 @@ def test_an_unwritable_picture_is_an_error(
     path = tmp_path / picture  # an absolute one stays what it is
     done = run_program(detector.out / "detect", detector.out / "faces-2.ppm", path)
     assert (done.returncode, done.stderr) == (2, f"{path}: {complaint}\n")
+
+
+def test_notebook_runs_from_top_to_bottom(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Each cell of code in its order, as a data scientist would run them."""
+    notebook = json.loads((ROOT / "examples" / "notebook" / "digits.ipynb").read_text())
+    (tmp_path / "digits").symlink_to(DIGITS)
+    (tmp_path / "notebook").mkdir()
+    monkeypatch.chdir(tmp_path / "notebook")
+    names: dict[str, Any] = {}
+    for cell in notebook["cells"]:
+        if cell["cell_type"] == "code":
+            assert not cell["outputs"]
+            exec("".join(cell["source"]), names)
+    printed = capsys.readouterr().out
+    assert "494 of 500" in printed
+    assert names["right_in_int8"] >= 490
+    assert not names["emulated"] or "passed\n0 0" in printed
+    assert "does not fit" in printed
+    assert (tmp_path / "notebook" / "made" / "report.html").is_file()
