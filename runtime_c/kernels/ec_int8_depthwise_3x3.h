@@ -1,4 +1,5 @@
-/* Depthwise convolution of int8 with a kernel of 3 x 3, channels last, any stride: four channels at a time.
+/* Depthwise convolution of int8 with a kernel of 3 x 3, channels last, any stride: four channels at a time.  With DSP, windows
+   some columns apart are multiplied where they lie.
 
    Of every output row the three input rows are taken apart column by column, so that a window is
    18 words one after the other, and windows overlap: of each column, for channels 0 and 2, then 1 and 3, the
@@ -91,6 +92,74 @@ EC_INLINE void ec_int8_windows(ec_int8_result result, const int16_t *panel, cons
                 out[c] = ec_int8_window(result, panel, words, c);
 }
 
+#ifdef EC_INT8_DSP
+/* Windows x of a row of the output all of whose columns lie in the input. */
+EC_INLINE ec_taps ec_int8_columns_inside(const ec_window *w)
+{
+    ec_taps inside = ec_taps_within(-w->pad_w, w->out_w, w->stride_w, 0, w->in_w - 2);
+    inside.from = ec_min_i(inside.from, w->out_w);
+    inside.to = ec_max_i(inside.to, inside.from);
+    return inside;
+}
+
+/* Whether windows are multiplied where they lie: more than are copied, since columns of theirs lie outside.  Steps of two
+   columns are longer than those of the results, which may lie over the input. */
+EC_INLINE int ec_int8_are_apart(const ec_int8_conv *spec)
+{
+    const ec_window *w = &spec->window;
+    const ec_taps inside = ec_int8_columns_inside(w);
+    return EC_INT8_IN_ASSEMBLY(spec->result) && spec->in_c % 4 == 0 && w->stride_w > 1 && w->pad_w < 2 &&
+           2 * (inside.to - inside.from) > w->out_w;
+}
+
+/* All channels of window x, columns of which lie outside of the input: those inside are copied beside padding. */
+EC_INLINE void ec_int8_window_copied(const ec_int8_conv *spec, const int8_t *const row[3], int x, ec_int8_3x3_job job)
+{
+    const ec_window *w = &spec->window;
+    const int first = x * w->stride_w - w->pad_w;
+    const ec_taps inside = ec_taps_within(first, 3, 1, 0, w->in_w);
+    int8_t window[36]; /* three rows of as many columns */
+    memset(window, spec->padding, sizeof window);
+    for (int ky = 0; ky < 3; ky++)
+        job.row[ky] = window + 12 * ky;
+    job.pixel = 4, job.out += x * spec->out_pixel, job.out_end = job.out + spec->out_pixel;
+    for (int c = 0; c < spec->in_c; c += 4) {
+        for (int kx = inside.from; kx < inside.to; kx++)
+            for (int ky = 0; ky < 3; ky++)
+                EC_COPY(window + 12 * ky + 4 * kx, row[ky] + (first + kx) * spec->in_pixel + c, 4);
+        ec_int8_3x3_dsp(&job);
+        job.channels += EC_INT8_1X4_WORDS, job.out += 4, job.out_end += 4;
+    }
+}
+
+/* A row of windows, from left to right. */
+EC_INLINE void ec_int8_row_apart(const ec_int8_conv *spec, const int8_t *const row[3], const int32_t *words, int8_t *out)
+{
+    const ec_window *w = &spec->window;
+    const ec_taps inside = ec_int8_columns_inside(w);
+    const ec_int8_3x3_job job = {
+        .row = {row[0], row[1], row[2]}, .pixel = spec->in_pixel, .channels = words, .out = out,
+        .step = w->stride_w * spec->in_pixel, .out_pixel = spec->out_pixel, .offset = EC_INT8_OFFSET(spec->result),
+        .right = spec->result.right};
+    for (int x = 0; x < inside.from; x++)
+        ec_int8_window_copied(spec, row, x, job);
+    ec_int8_3x3_job run = job;
+    for (int ky = 0; ky < 3; ky++)
+        run.row[ky] += inside.from * job.step - w->pad_w * spec->in_pixel;
+    run.out += inside.from * spec->out_pixel, run.out_end = out + inside.to * spec->out_pixel;
+    for (int c = 0; c < spec->in_c; c += 4) {
+        ec_int8_3x3_dsp(&run);
+        run.row[0] += 4, run.row[1] += 4, run.row[2] += 4;
+        run.channels += EC_INT8_1X4_WORDS, run.out += 4, run.out_end += 4;
+    }
+    for (int x = inside.to; x < w->out_w; x++)
+        ec_int8_window_copied(spec, row, x, job);
+    if (spec->result.low != INT8_MIN || spec->result.high != INT8_MAX)
+        for (int x = 0; x < w->out_w; x++)
+            ec_int8_bound(spec->result, out + x * spec->out_pixel, spec->in_c);
+}
+#endif
+
 /* Rows [row0, row1) of the output.  workspace: those columns of four channels; then a row of the input's
    size outside of it, unless no window reaches there. */
 EC_SHARED void ec_int8_depthwise_3x3(const ec_int8_conv *spec, const int8_t *in, const int32_t *channels,
@@ -100,7 +169,12 @@ EC_SHARED void ec_int8_depthwise_3x3(const ec_int8_conv *spec, const int8_t *in,
     const int read = ec_int8_columns_read(w), inside = ec_min_i(w->in_w, read - w->pad_w);
     int8_t *const outside = (int8_t *)(workspace + read * EC_INT8_COLUMN_NUMBERS);
     int16_t *const first = workspace + w->pad_w * EC_INT8_COLUMN_NUMBERS;
-    for (int i = 0; i < read * EC_INT8_COLUMN_NUMBERS; i++)
+#ifdef EC_INT8_DSP
+    const int apart = ec_int8_are_apart(spec);
+#else
+    const int apart = 0;
+#endif
+    for (int i = 0; !apart && i < read * EC_INT8_COLUMN_NUMBERS; i++)
         workspace[i] = (int16_t)spec->padding;
     ec_int8_pad_row(spec, spec->padding, outside, row0, row1);
     for (int y = row0; y < row1; y++) {
@@ -108,6 +182,12 @@ EC_SHARED void ec_int8_depthwise_3x3(const ec_int8_conv *spec, const int8_t *in,
         for (int ky = 0; ky < 3; ky++)
             row[ky] = ec_int8_row_of(spec, in, outside, y, ky);
         int8_t *const to = out + ec_ring(y, w->out_ring) * spec->out_row;
+#ifdef EC_INT8_DSP
+        if (apart) {
+            ec_int8_row_apart(spec, row, channels, to);
+            continue;
+        }
+#endif
         const int32_t *words = channels;
         for (int c = 0; c < spec->in_c; c += 4, words += EC_INT8_1X4_WORDS) {
             const int some = ec_min_i(spec->in_c - c, 4);

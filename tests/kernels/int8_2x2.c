@@ -7,6 +7,7 @@
 #include "ec_int8_panel.h"
 #include "ec_int8_rows.h"
 #include "ec_int8_depthwise.h"
+#include "ec_int8_depthwise_3x3.h"
 #include "ec_int8_2x2.h"
 #include "ec_int8_depthwise_2x2.h"
 #include "ec_int8_depthwise_3x3_2x2.h"
@@ -69,6 +70,40 @@ static int32_t *by_half(const layer *of, const int32_t *words)
     return all;
 }
 
+/* In that of ec_int8_depthwise_3x3.h. */
+static int32_t *by_window(const layer *of, const int32_t *words)
+{
+    int32_t *const all = bytes_of((size_t)((of->spec.out_c + 3) / 4 * EC_INT8_1X4_WORDS) * 4);
+    for (int o = 0; o < of->spec.out_c; o++) {
+        int32_t *const own = all + o / 4 * EC_INT8_1X4_WORDS;
+        const int c = o % 4;
+        own[c] = words[o * EC_INT8_WORDS];
+        for (int i = 1; i < EC_INT8_WORDS; i++)
+            own[18 + 4 * i + c] = words[o * EC_INT8_WORDS + i];
+        for (int k = 0; k < 9; k++) {
+            int16_t *const half = (int16_t *)(own + 4) + k % 3 * EC_INT8_COLUMN_NUMBERS + c % 2 * 6;
+            half[k / 3 < 2 ? c / 2 * 2 + k / 3 : 4 + c / 2] = of->filters[o * 9 + k];
+        }
+    }
+    return all;
+}
+
+/* Windows of 3 x 3, some columns apart. */
+static void apart(int c, ec_window w)
+{
+    layer l = layer_of(c, c, c, w);
+    if (IN_SHIFTS)
+        l.spec.result.offset = draw(-128, 127);
+    int32_t *const words = words_of(&l), *const channels = by_window(&l, words);
+    for (int j = 0; j < l.out_bytes; j++)
+        l.wanted[j] = ec_int8_of_sum(l.spec.result, (int32_t)sum_of(&l, c, j / c / w.out_w, j / c % w.out_w, j % c),
+                                     words + j % c * EC_INT8_WORDS + 1, 1);
+    int16_t *const workspace = bytes_of((size_t)(2 * EC_INT8_COLUMN_NUMBERS * ec_int8_columns_read(&w) + w.in_w * c));
+    ec_int8_depthwise_3x3(&l.spec, l.in, channels, l.out, workspace, 0, w.out_h);
+    compare(l.out, l.wanted, l.out_bytes);
+    free(words), free(channels), free(workspace), release(&l);
+}
+
 /* Channels by `together`: of each word those of so many. */
 static int32_t *in_sets(const layer *of, const int32_t *words, int together)
 {
@@ -128,6 +163,8 @@ int main(void)
 #ifdef EC_INT8_RIGHT
     own_shift = 0;
 #endif
+    for (int i = 0; i < 100; i++)
+        apart(4 * draw(1, 3), window_of(3, 0));
     for (int i = 0; i < 400; i++) {
         const int c = draw(1, 12);
         ec_window w = window_of(i % 2 ? 3 : 0, 1);

@@ -58,6 +58,7 @@ from edgeconv.kernels.algorithms.integer.packing import (
 )
 from edgeconv.kernels.algorithms.integer.panels import (
     PIXELS,
+    columns_inside,
     kernel_of,
     panel_k_blocks,
     panels_of,
@@ -277,8 +278,22 @@ def _depthwise(problem: ConvProblem, target: Target) -> ConvCandidate[IntegerPla
         window = core.taps + width * (pairs * core.pair_tap + lone * core.lone_tap)
         packed = each.pairs * core.pair_column + each.lone * core.lone_column
     cycles = windows * window + problem.batch * each.batches * fours * (packed + row)
+    if _is_3x3(problem) and DSP in target.features and (inside := columns_apart(problem)):
+        edges = problem.out_size[2] - inside
+        own = core.row_apart + inside * core.window_apart + edges * core.edge_apart
+        cycles = problem.batch * problem.out_size[1] * fours * own
     constants = windows * _bytes_of_words(DEPTHWISE_CHANNELS, taps)
     return _found_depthwise(problem, kernel, (cycles, constants, 8.0 * taps * windows))
+
+
+def columns_apart(problem: ConvProblem) -> int:
+    """How many windows of a row of a 3x3 depthwise layer are multiplied where they lie, on cores
+    with DSP: ec_int8_are_apart of ec_int8_depthwise_3x3.h.  0: all are packed."""
+    width = problem.out_size[2]
+    inside = columns_inside(problem)
+    whole = problem.in_c % DEPTHWISE_CHANNELS == 0
+    apart = whole and problem.strides[2] > 1 and problem.pads[2] < 2 and 2 * inside > width
+    return inside if apart else 0
 
 
 def _by_2x2(problem: ConvProblem, target: Target) -> ConvCandidate[IntegerPlan] | None:

@@ -106,8 +106,10 @@ class Cycles:
     place of ``tile`` and ``tile_results``, ``dot_joined`` and ``dot_joined_results`` of ``dot`` and
     ``dot_results``.  By four filters and two pixels ``joined_2x4`` of 32 products, ``loop_2x4`` of
     eight k-blocks of a loop, ``joined_2x4_results`` of eight; where pixels are packed in that loop
-    ``pixel_2x4`` of one and ``widened_2x4`` of its k-block.  ``rest``: of a panel's last
-    filter where their number is odd."""
+    ``pixel_2x4`` of one and ``widened_2x4`` of its k-block.  Of four channels of a
+    3x3 depthwise layer with strides, where they lie: ``window_apart``, and ``edge_apart`` of one
+    that is copied, some columns of which lie outside; ``row_apart`` of a row of them.  ``rest``: of
+    a panel's last filter where their number is odd."""
 
     tile: float
     tile_results: float
@@ -142,6 +144,9 @@ class Cycles:
     joined_2x4_results: float = 0.0
     pixel_2x4: float = 0.0
     widened_2x4: float = 0.0
+    window_apart: float = 0.0
+    edge_apart: float = 0.0
+    row_apart: float = 0.0
     rest: float = 0.0
 
 
@@ -171,6 +176,9 @@ _SINGLE = Cycles(
     joined_2x4_results=74,
     pixel_2x4=14,
     widened_2x4=7.5,
+    window_apart=130,
+    edge_apart=256,
+    row_apart=85,
     rest=420,
 )
 _DUAL = Cycles(
@@ -187,6 +195,9 @@ _DUAL = Cycles(
     joined_results=46,
     dot_joined=12.75,
     dot_joined_results=38,
+    window_apart=74,
+    edge_apart=154,
+    row_apart=50,
     rest=240,
 )
 _THUMB_2 = Cycles(
@@ -327,6 +338,8 @@ def cycles_of(target: Target, scaling: str = "", *, bounded: bool = False) -> Cy
         core,
         tile_results=core.tile_results + more.six,
         window=core.window + more.four,
+        window_apart=core.window_apart + more.four,
+        edge_apart=core.edge_apart + more.four,
         dot_results=core.dot_results + more.four,
         joined_results=core.joined_results + more.six,
         joined_2x4_results=core.joined_2x4_results + more.six * 4 / 3,
@@ -342,6 +355,8 @@ _SHIFTS: Mapping[str, Mapping[str, float]] = {
     "single": {
         "tile_results": -6,
         "window": -4,
+        "window_apart": -6,
+        "edge_apart": -6,
         "dot_results": -4,
         "taps": -4,
         "joined_results": -8,
@@ -351,6 +366,8 @@ _SHIFTS: Mapping[str, Mapping[str, float]] = {
     "dual": {
         "tile_results": -4,
         "window": -2,
+        "window_apart": -4,
+        "edge_apart": -4,
         "dot_results": -2,
         "taps": -2,
         "joined_results": -8,

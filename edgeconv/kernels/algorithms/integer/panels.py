@@ -204,6 +204,11 @@ def _are_inside(problem: ConvProblem, axis: int) -> npt.NDArray[np.bool_]:
     return inside
 
 
+def columns_inside(problem: ConvProblem) -> int:
+    """Windows of a row all of whose columns lie in the input."""
+    return int(_are_inside(problem, 2).sum())
+
+
 def within(problem: ConvProblem) -> float:
     """The share of the windows that lie in the input."""
     return math.prod(axis.within for axis in axes_of(problem))

@@ -104,4 +104,103 @@ EC_NAKED void ec_int8_depthwise_dsp(const ec_int8_depthwise_job *job __attribute
         "pop {r4-r11, pc}\n");
 }
 
+/* See ec_int8_row_apart: four channels of windows whose rows lie `pixel` bytes a column, `step` bytes from one to the
+   next. */
+typedef struct ec_int8_3x3_job {
+    const int8_t *row[3];
+    ptrdiff_t pixel;
+    const int32_t *channels;
+    int8_t *out, *out_end;
+    ptrdiff_t step, out_pixel;
+    int32_t offset, right;
+} ec_int8_3x3_job;
+
+/* r0 to r2 rows, r3 pixel, r4 to r7 sums, r12 channels; `at`: what a column adds to rows, `filters` where its filters begin. */
+#define EC_INT8_3X3_COLUMN(at, filters)                                                           \
+    "ldr.w r8, [r0" at "]\n"                                                                      \
+    "ldr.w r9, [r1" at "]\n"                                                                      \
+    "ldr.w r10, [r2" at "]\n"                                                                     \
+    "pkhbt r11, r8, r9, lsl #16\n"                                                                \
+    "pkhtb r9, r9, r8, asr #16\n"                                                                 \
+    "ldr.w lr, [r12, #" filters "]\n"                                                             \
+    "sxtb16 r8, r11\n"                                                                            \
+    "smlad r4, r8, lr, r4\n"                                                                      \
+    "sxtb16 r11, r11, ror #8\n"                                                                   \
+    "ldr.w r8, [r12, #" filters "+12]\n"                                                          \
+    "ldr.w lr, [r12, #" filters "+4]\n"                                                           \
+    "smlad r5, r11, r8, r5\n"                                                                     \
+    "sxtb16 r11, r9\n"                                                                            \
+    "sxtb16 r9, r9, ror #8\n"                                                                     \
+    "smlad r6, r11, lr, r6\n"                                                                     \
+    "ldr.w r8, [r12, #" filters "+16]\n"                                                          \
+    "ldr.w r11, [r12, #" filters "+8]\n"                                                          \
+    "ldr.w lr, [r12, #" filters "+20]\n"                                                          \
+    "smlad r7, r9, r8, r7\n"                                                                      \
+    "sxtb16 r9, r10\n"                                                                            \
+    "smlabb r4, r9, r11, r4\n"                                                                    \
+    "sxtb16 r10, r10, ror #8\n"                                                                   \
+    "smlatt r6, r9, r11, r6\n"                                                                    \
+    "smlabb r5, r10, lr, r5\n"                                                                    \
+    "smlatt r7, r10, lr, r7\n"
+/* By multipliers, 88 bytes on. */
+#ifdef EC_INT8_RIGHT
+#define EC_INT8_3X3_RESULTS                                                                       \
+    "ldr lr, [sp, #16]\n"                                                                         \
+    "ldr.w r8, [r12, #88]\n"                                                                      \
+    "ldr.w r9, [r12, #92]\n"                                                                      \
+    "ldr.w r10, [r12, #96]\n"                                                                     \
+    "ldr.w r11, [r12, #100]\n"                                                                    \
+    "smmla r4, r4, r8, lr\n"                                                                      \
+    "smmla r5, r5, r9, lr\n"                                                                      \
+    "ssat r4, #8, r4, asr #" EC_INT8_BITS "\n"                                                    \
+    "smmla r6, r6, r10, lr\n"                                                                     \
+    "ssat r5, #8, r5, asr #" EC_INT8_BITS "\n"                                                    \
+    "smmla r7, r7, r11, lr\n"                                                                     \
+    "ssat r6, #8, r6, asr #" EC_INT8_BITS "\n"                                                    \
+    "ssat r7, #8, r7, asr #" EC_INT8_BITS "\n"
+#else
+#define EC_INT8_REQUANTISE_3X3(sum, multiplier, at)                                               \
+    EC_INT8_REQUANTISE(sum, multiplier, "lr", "r10", "r12, #104+" at, "16")
+#define EC_INT8_3X3_RESULTS                                                                       \
+    "ldr lr, [sp, #16]\n"                                                                         \
+    "ldr.w r10, [sp, #20]\n"                                                                      \
+    "ldr.w r8, [r12, #88]\n"                                                                      \
+    "ldr.w r9, [r12, #92]\n"                                                                      \
+    EC_INT8_REQUANTISE_3X3("r4", "r8", "0") EC_INT8_REQUANTISE_3X3("r5", "r9", "4")               \
+    "ldr.w r8, [r12, #96]\n"                                                                      \
+    "ldr.w r9, [r12, #100]\n"                                                                     \
+    EC_INT8_REQUANTISE_3X3("r6", "r8", "8") EC_INT8_REQUANTISE_3X3("r7", "r9", "12")
+#endif
+
+EC_NAKED void ec_int8_3x3_dsp(const ec_int8_3x3_job *job __attribute__((unused)))
+{
+    __asm__ volatile(
+        "push {r4-r11, lr}\n"
+        "mov r8, r0\n"
+        "ldm r8!, {r0-r3, r12}\n"
+        "ldm r8, {r4-r9}\n"
+        "push {r4-r9}\n" /* 0 out, 4 its end, 8 step, 12 out_pixel, 16 offset, 20 right */
+        "1:\n"
+        "ldm r12, {r4-r7}\n"
+        EC_INT8_3X3_COLUMN("", "16") EC_INT8_3X3_COLUMN(", r3", "40") EC_INT8_3X3_COLUMN(", r3, lsl #1", "64")
+        EC_INT8_3X3_RESULTS
+        "ldr.w r8, [sp]\n"
+        "ldr.w r9, [sp, #12]\n"
+        "ldr.w r10, [sp, #8]\n"
+        "ldr.w r11, [sp, #4]\n"
+        "strb r4, [r8]\n"
+        "strb r5, [r8, #1]\n"
+        "strb r6, [r8, #2]\n"
+        "strb r7, [r8, #3]\n"
+        "add r8, r8, r9\n"
+        "add r0, r0, r10\n"
+        "add r1, r1, r10\n"
+        "add r2, r2, r10\n"
+        "str r8, [sp]\n"
+        "cmp r8, r11\n"
+        "bne 1b\n"
+        "add sp, sp, #24\n"
+        "pop {r4-r11, pc}\n");
+}
+
 #endif
