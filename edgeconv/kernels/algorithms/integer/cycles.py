@@ -158,12 +158,12 @@ class Cycles:
 # five of them loads; 48.  Of two pixels by four filters: 28, eight of them loads in two groups; 3
 # at the loop's end; 64; of two pixels 22 and 12 of each k-block.
 _SINGLE = Cycles(
-    *(29.5, 63, 8.5, 108, 24, 26, 50, 17, 74, 16, 11, 20, 12, 75, 250, 560),
+    *(29.5, 63, 8.5, 108, 24, 26, 50, 24, 74, 16, 11, 20, 12, 75, 250, 560),
     windows=Windows(62, 260, 50, 8, 115, 48, 16),
     few=Windows(62, 310, 18, 9, 70, 5, 23, copied=300, copied_number=15),
     threes=Windows(58, 87, 41, 8, 67, 48, 16, 41, 5, 0.5),
     few_threes=Windows(58, 31, 16, 6, 32, 3.5, 14.5, 110, 5, 0.5, copied=300, copied_number=15),
-    run=Run(90, 14, 13, 170, 175, 60),
+    run=Run(130, 14, 13, 170, 175, 60),
     summed=Summed(9, 40),
     dot_sum=29,
     dot_around=110,
@@ -173,7 +173,7 @@ _SINGLE = Cycles(
     dot_joined_results=56,
     joined_2x4=30,
     loop_2x4=6,
-    joined_2x4_results=74,
+    joined_2x4_results=77,
     pixel_2x4=14,
     widened_2x4=7.5,
     window_apart=130,
