@@ -154,7 +154,10 @@ EC_SHARED void ec_int8_copy_window(const ec_int8_conv *spec, const int8_t *in, i
 enum { EC_INT8_ROW_1X4 = 16, EC_INT8_COPIED_1X4 = 128 };
 
 /* Whether windows are no pixels of the input. */
-EC_INLINE int ec_int8_is_copied_1x4(const ec_window *w) { return w->kernel_h * w->kernel_w > 1 || w->pad_h || w->pad_w; }
+EC_INLINE int ec_int8_is_copied_1x4(const ec_window *window)
+{
+    return window->kernel_h * window->kernel_w > 1 || window->pad_h || window->pad_w;
+}
 
 /* Windows that the workspace has at a time: of rows that a vector of Helium has, as many as fit some bytes. */
 EC_INLINE int ec_int8_windows_1x4(const ec_int8_conv *spec)

@@ -94,16 +94,16 @@ EC_INLINE void ec_int8_windows(ec_int8_result result, const int16_t *panel, cons
 
 #ifdef EC_INT8_DSP
 /* Windows x of a row of the output all of whose columns lie in the input. */
-EC_INLINE ec_taps ec_int8_columns_inside(const ec_window *w)
+EC_INLINE ec_taps ec_int8_columns_inside(const ec_window *window)
 {
-    ec_taps inside = ec_taps_within(-w->pad_w, w->out_w, w->stride_w, 0, w->in_w - 2);
-    inside.from = ec_min_i(inside.from, w->out_w);
+    ec_taps inside = ec_taps_within(-window->pad_w, window->out_w, window->stride_w, 0, window->in_w - 2);
+    inside.from = ec_min_i(inside.from, window->out_w);
     inside.to = ec_max_i(inside.to, inside.from);
     return inside;
 }
 
-/* Whether windows are multiplied where they lie: more than are copied, since columns of theirs lie outside.  Steps of two
-   columns are longer than those of the results, which may lie over the input. */
+/* Whether windows are multiplied where they lie: more than are copied, since columns of theirs lie outside.  Two columns or
+   more from one to the next, they are read in front of the results, which may lie over the input. */
 EC_INLINE int ec_int8_are_apart(const ec_int8_conv *spec)
 {
     const ec_window *w = &spec->window;
@@ -139,13 +139,13 @@ EC_INLINE void ec_int8_row_apart(const ec_int8_conv *spec, const int8_t *const r
     const ec_taps inside = ec_int8_columns_inside(w);
     const ec_int8_3x3_job job = {
         .row = {row[0], row[1], row[2]}, .pixel = spec->in_pixel, .channels = words, .out = out,
-        .step = w->stride_w * spec->in_pixel, .out_pixel = spec->out_pixel, .offset = EC_INT8_OFFSET(spec->result),
+        .next = w->stride_w * spec->in_pixel, .out_pixel = spec->out_pixel, .offset = EC_INT8_OFFSET(spec->result),
         .right = spec->result.right};
     for (int x = 0; x < inside.from; x++)
         ec_int8_window_copied(spec, row, x, job);
     ec_int8_3x3_job run = job;
     for (int ky = 0; ky < 3; ky++)
-        run.row[ky] += inside.from * job.step - w->pad_w * spec->in_pixel;
+        run.row[ky] += inside.from * job.next - w->pad_w * spec->in_pixel;
     run.out += inside.from * spec->out_pixel, run.out_end = out + inside.to * spec->out_pixel;
     for (int c = 0; c < spec->in_c; c += 4) {
         ec_int8_3x3_dsp(&run);

@@ -104,14 +104,14 @@ EC_NAKED void ec_int8_depthwise_dsp(const ec_int8_depthwise_job *job __attribute
         "pop {r4-r11, pc}\n");
 }
 
-/* See ec_int8_row_apart: four channels of windows whose rows lie `pixel` bytes a column, `step` bytes from one to the
+/* See ec_int8_row_apart: four channels of windows whose rows lie `pixel` bytes a column, `next` bytes from one to the
    next. */
 typedef struct ec_int8_3x3_job {
     const int8_t *row[3];
     ptrdiff_t pixel;
     const int32_t *channels;
     int8_t *out, *out_end;
-    ptrdiff_t step, out_pixel;
+    ptrdiff_t next, out_pixel;
     int32_t offset, right;
 } ec_int8_3x3_job;
 
@@ -179,7 +179,7 @@ EC_NAKED void ec_int8_3x3_dsp(const ec_int8_3x3_job *job __attribute__((unused))
         "mov r8, r0\n"
         "ldm r8!, {r0-r3, r12}\n"
         "ldm r8, {r4-r9}\n"
-        "push {r4-r9}\n" /* 0 out, 4 its end, 8 step, 12 out_pixel, 16 offset, 20 right */
+        "push {r4-r9}\n" /* 0 out, 4 its end, 8 next, 12 out_pixel, 16 offset, 20 right */
         "1:\n"
         "ldm r12, {r4-r7}\n"
         EC_INT8_3X3_COLUMN("", "16") EC_INT8_3X3_COLUMN(", r3", "40") EC_INT8_3X3_COLUMN(", r3, lsl #1", "64")
