@@ -119,7 +119,7 @@ class _Emitter:
         self.upper = self.name.upper()
         self.env = environment()
         self.env.filters.update(c_comment=c_comment, shortened=shortened, of_streaming=of_streaming)
-        self.target = TARGETS[choice.isa]
+        self.target = replace(TARGETS[choice.isa], in_order=choice.in_order)
         self.table = self._functions()
         self.image = layout(choice, memory.order, apart=options.constants_apart)
         self.at = Addresses(

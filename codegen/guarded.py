@@ -19,6 +19,7 @@ PREFETCH = "EC_PREFETCH_DISTANCES"  # kernels prefetch in software
 LOADS_IN_ORDER = "EC_LOADS_IN_ORDER"  # register tiles are those of cores in order
 ZERO_POINTS = "EC_ZERO_POINTS"  # integers of filters have them
 MEMORY_SUMS = "EC_MEMORY_SUMS"  # micro-kernels are used whose sums are memory
+RUNS = "EC_TILE_RUNS"  # register tiles load filters by runs of vectors
 CONSTANT_STEPS = "EC_CONSTANT_STEPS"  # kernels see to it that loads have constant offsets
 PACKED_ZERO_POINTS = "EC_PACKED_ZERO_POINTS"  # of filters that packed rows are multiplied by
 _SAID = (
@@ -26,6 +27,7 @@ _SAID = (
     LOADS_IN_ORDER,
     ZERO_POINTS,
     CONSTANT_STEPS,
+    RUNS,
     PACKED_ZERO_POINTS,
 )  # by a header that defines them
 
@@ -41,8 +43,11 @@ _MACRO = re.compile(r"^#define (\w+)\(([^)]*)\) ?(\w*)\n", re.MULTILINE)
 def kinds_of(
     texts: Sequence[str], *, workers: bool, memory_sums: bool = False
 ) -> Mapping[str, bool]:
-    """Which kinds a program with these headers is of: a header of one kind's says so."""
-    said = {kind: any(_says(text, kind) for text in texts) for kind in _SAID}
+    """Which kinds a program with these headers is of: a header of one kind's says so, but not in
+    a branch of cores in order that does not hold."""
+    in_order = {LOADS_IN_ORDER: any(_says(text, LOADS_IN_ORDER) for text in texts)}
+    left = [for_program(text, in_order) for text in texts]
+    said = {kind: any(_says(text, kind) for text in left) for kind in _SAID} | in_order
     return {WORKERS: workers, MEMORY_SUMS: memory_sums, **said}
 
 

@@ -227,6 +227,7 @@ class Choice:
     none are given.  ``search``: how layouts and algorithms were found, None where they were given.
     ``line_bytes``: of the data cache whose lines kernels prefetch, 0 where the core has none.
     ``resumable``: a run may be interrupted between pieces of a layer (`ir.resumable`).
+    ``in_order``: register tiles are those of cores that execute in order.
     """
 
     graph: Graph
@@ -238,6 +239,7 @@ class Choice:
     search: Search | None = None
     line_bytes: int = 0
     resumable: bool = False
+    in_order: bool = False
 
     def __post_init__(self) -> None:
         if not self.steps:

@@ -92,6 +92,94 @@ EC_INLINE void ec_depthwise_fetch(const ec_depthwise spec, const ec_conv_operand
 }
 #endif
 
+#ifdef EC_TILE_RUNS
+enum { EC_DEPTHWISE_HELD = 9 }; /* filters that registers hold while the strips of a row pass by */
+
+/* Whether rows are summed with the filters of a block of channels in registers: the columns outside the input must be
+   known when strips are compiled. */
+EC_INLINE int ec_depthwise_is_held(const ec_depthwise spec, int kinds)
+{
+    const ec_window window = spec.window;
+    for (int kind = 0; kind < kinds; kind++)
+        if (spec.strips[kind].edge && spec.strips[kind].count > 1)
+            return 0;
+    return window.kernel_d == 1 && window.kernel_h * window.kernel_w <= EC_DEPTHWISE_HELD && spec.in_as == EC_F32 &&
+           spec.filters_as == EC_F32;
+}
+
+/* Adds a row of the kernel to the sums of mr pixels: row is where column ix of the input's row would lie. */
+EC_INLINE void ec_depthwise_add(const ec_window window, const char *row, const ec_vec *filters, ec_vec *sums, int ix,
+                                int mr, int edge)
+{
+    const int columns = (mr - 1) * window.stride_w + (window.kernel_w - 1) * window.dilation_w + 1;
+    const int first = edge ? ec_max_i(-ix, 0) : 0, last = edge ? ec_min_i(columns, window.in_w - ix) : columns;
+    const char *next = row + first * EC_VL * EC_STORED_BYTES(EC_F32);
+    EC_UNROLL
+    for (int from = first; from < last; from += 4) {
+        const int n = ec_min_i(last - from, 4);
+        ec_vec x[4];
+        ec_load_run(x, &next, n);
+        EC_UNROLL
+        for (int i = 0; i < n; i++) {
+            EC_UNROLL
+            for (int kx = 0; kx < window.kernel_w; kx++) {
+                const int reach = from + i - kx * window.dilation_w; /* p * stride_w of the pixel reached */
+                const int p = reach / window.stride_w;
+                if (reach >= 0 && reach % window.stride_w == 0 && p < mr)
+                    sums[p] = ec_fma(x[i], filters[kx], sums[p]);
+            }
+        }
+    }
+}
+
+/* The strips of one kind in row (z, y), which meets the rows [from, to) of the kernel: rows[ky] is where column -pad_w
+   of the input's row under kernel row ky would lie. */
+EC_INLINE void ec_depthwise_held(const ec_depthwise spec, const ec_epilogue epilogue, const ec_conv_operands block,
+                                 const char *const *rows, const ec_vec *filters, int z, int y, int kind, int from, int to)
+{
+    const ec_window window = spec.window;
+    const int column = spec.strips[kind].column, mr = spec.strips[kind].width;
+    const ptrdiff_t pixel = window.stride_w * EC_VL * EC_STORED_BYTES(EC_F32);
+    const ptrdiff_t out_row = ec_row_out(window, z, y) * window.out_w;
+    const ec_vec start = ec_load(block.bias);
+    EC_NO_UNROLL
+    for (int x = column; x < column + spec.strips[kind].count * mr; x += mr) {
+        const ec_tile_place place = {.at = (out_row + x) * EC_VL, .row = EC_VL, .rows = mr, .tail = EC_VL};
+        ec_vec sums[EC_DEPTHWISE_ROWS];
+        EC_UNROLL
+        for (int p = 0; p < mr; p++)
+            sums[p] = start;
+        EC_UNROLL
+        for (int ky = 0; ky < window.kernel_h; ky++)
+            if (ky >= from && ky < to)
+                ec_depthwise_add(window, rows[ky] + x * pixel, filters + ky * window.kernel_w, sums,
+                                 column * window.stride_w - window.pad_w, mr, spec.strips[kind].edge);
+        ec_tile_finish(epilogue, place, sums, block.residual, block.out, 1);
+    }
+}
+
+/* Row (z, y) of a block of channels, in strips of `kinds` kinds. */
+EC_INLINE void ec_depthwise_held_row(const ec_depthwise spec, const ec_epilogue epilogue, const ec_conv_operands block,
+                                     int z, int y, int kinds, int from, int to)
+{
+    const ec_window window = spec.window;
+    const ec_rows met = ec_rows_read(window, z, y);
+    const char *rows[EC_DEPTHWISE_HELD];
+    ec_vec filters[EC_DEPTHWISE_HELD];
+    EC_UNROLL
+    for (int i = 0; i < window.kernel_h * window.kernel_w; i++)
+        filters[i] = ec_load_at(block.filters, i * EC_VL, EC_F32);
+    EC_UNROLL
+    for (int ky = 0; ky < window.kernel_h; ky++)
+        rows[ky] = ky < from || ky >= to ? NULL
+                                         : ec_at(block.in, (ec_row_in(window, met, 0, ky) * window.in_w - window.pad_w) * EC_VL,
+                                                 EC_F32);
+    EC_UNROLL
+    for (int kind = 0; kind < kinds; kind++)
+        ec_depthwise_held(spec, epilogue, block, rows, filters, z, y, kind, from, to);
+}
+#endif
+
 /* The strips of one kind in row (z, y) of a block of channels. */
 EC_INLINE void ec_depthwise_strips(const ec_depthwise spec, const ec_epilogue epilogue,
                                    const ec_conv_operands block, int z, int y, int kind)
@@ -136,6 +224,16 @@ EC_NEST void ec_conv_depthwise(const ec_depthwise spec, const ec_epilogue epilog
             .out = ec_place(operands.out, i * out_block, epilogue.out_as)};
         for (int z = 0; z < window.out_d; z++)
             for (int y = row0; y < row1; y++) {
+#ifdef EC_TILE_RUNS
+                if (ec_depthwise_is_held(spec, kinds)) {
+                    const ec_taps met = ec_rows_read(window, z, y).ky;
+                    if (met.from == 0 && met.to == window.kernel_h)
+                        ec_depthwise_held_row(spec, epilogue, block, z, y, kinds, 0, window.kernel_h);
+                    else
+                        ec_depthwise_held_row(spec, epilogue, block, z, y, kinds, met.from, met.to);
+                    continue;
+                }
+#endif
                 ec_depthwise_strips(spec, epilogue, block, z, y, 0);
                 if (kinds > 1)
                     ec_depthwise_strips(spec, epilogue, block, z, y, 1);

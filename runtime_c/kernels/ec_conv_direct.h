@@ -168,6 +168,17 @@ EC_INLINE const char *ec_conv_fetch(const char *next, const char *end, int lines
     return next;
 }
 
+#ifdef EC_TILE_RUNS
+/* Whether all filters of a strip follow each other, and meet blocks of EC_VL channels. */
+EC_INLINE int ec_conv_is_run(const ec_conv spec)
+{
+    const ec_window w = spec.window;
+    const int inside = !w.pad_d && !w.pad_h && (w.out_d - 1) * w.stride_d < w.in_d && (w.out_h - 1) * w.stride_h < w.in_h;
+    return ec_conv_taps(spec) == 1 && inside && spec.in_block == EC_VL && spec.in_c % EC_VL == 0 && !spec.group_out_c &&
+           ec_conv_in_as(spec) == EC_F32 && ec_conv_filters_as(spec) == EC_F32;
+}
+#endif
+
 /* The multiply-adds of a strip: output columns [column, column + mr) of a row that reads `met`. */
 EC_INLINE void ec_conv_multiply(const ec_conv spec, const ec_conv_chunk *chunk, ec_tile *tile,
                                 const ec_rows met, int column, int mr, int nv, int lanes, int edge, int lines)
@@ -189,6 +200,17 @@ EC_INLINE void ec_conv_multiply(const ec_conv spec, const ec_conv_chunk *chunk, 
     const int last = chunk->c1 - spec.prefetch_input * spec.in_block; /* behind it the next strip is wanted */
     const ptrdiff_t of_next = (spec.prefetch_input - ec_ceil_div(chunk->c1 - chunk->c0, spec.in_block)) * block_stride +
                               mr * tile_row;
+#endif
+#ifdef EC_TILE_RUNS
+    if (ec_conv_is_run(spec) && !edge) {
+        const int blocks = (chunk->c1 - chunk->c0) / EC_VL;
+        const int most = (spec.channels_per_chunk ? ec_min_i(spec.channels_per_chunk, spec.in_c) : spec.in_c) / EC_VL;
+        const int row = ec_ring(met.y - chunk->in_row0, window.in_ring);
+        const ptrdiff_t at = block + met.z * in_plane + row * spec.in_row + ix * spec.in_pixel;
+        ec_tile_blocks(tile, ec_at(chunk->in, at, EC_F32), tile_row * 4, block_stride * 4, block_filters, blocks, next,
+                       ec_ceil_div(lines * EC_LINE_BYTES, most), mr, nv);
+        return;
+    }
 #endif
     if (lines) {
         const int macs = (met.kz.to - met.kz.from) * (met.ky.to - met.ky.from) * window.kernel_w *

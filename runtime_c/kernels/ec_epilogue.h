@@ -101,10 +101,59 @@ EC_INLINE void ec_tile_save(const ec_vec *sums, float *to, int mr, int nv)
         ec_store(to + i * EC_VL, sums[i]);
 }
 
+#ifdef EC_TILE_RUNS
+/* An activation whose bounds, if it has such, are registers for this tile alone: while it is summed, none is free. */
+typedef struct ec_bounds {
+    int kind;
+    ec_vec low, high;
+} ec_bounds;
+
+EC_INLINE ec_bounds ec_bounds_here(int kind, float alpha, float beta)
+{
+    ec_bounds bounds = {.kind = kind};
+    if (kind == EC_ACT_RELU || kind == EC_ACT_CLIP)
+        bounds.low = ec_set1_here(kind == EC_ACT_CLIP ? alpha : 0.0f);
+    if (kind == EC_ACT_CLIP)
+        bounds.high = ec_set1_here(beta);
+    return bounds;
+}
+EC_INLINE ec_vec ec_activate_within(const ec_bounds bounds, float alpha, float beta, float gamma, ec_vec x)
+{
+    if (bounds.kind == EC_ACT_RELU)
+        return ec_max(x, bounds.low);
+    if (bounds.kind == EC_ACT_CLIP)
+        return ec_min(ec_max(x, bounds.low), bounds.high);
+    return ec_activate(bounds.kind, alpha, beta, gamma, x);
+}
+#endif
+
 /* The epilogue on every vector of a tile. */
 EC_INLINE void ec_tile_finish(const ec_epilogue epilogue, const ec_tile_place place, const ec_vec *results,
                               const void *residual, void *out, int nv)
 {
+#ifdef EC_TILE_RUNS
+    const ec_epilogue e = epilogue;
+    const ec_bounds before = ec_bounds_here(e.before, e.before_alpha, e.before_beta);
+    const ec_bounds after = ec_bounds_here(e.after, e.after_alpha, e.after_beta);
+    EC_UNROLL
+    for (int j = 0; j < nv; j++) { /* neighbours are stored together, at offsets that instructions hold */
+        const int n = ec_tile_lanes(place, j, nv);
+        void *to = ec_place(out, ec_tile_at(place, 0, j), e.out_as);
+        const void *added = e.has_residual ? ec_at(residual, ec_tile_at(place, 0, j), e.residual_as) : NULL;
+        EC_UNKNOWN(to);
+        if (e.has_residual)
+            EC_UNKNOWN(added);
+        EC_UNROLL
+        for (int p = 0; p < place.rows; p++) {
+            ec_vec x = results[p * nv + j];
+            x = ec_activate_within(before, e.before_alpha, e.before_beta, e.before_gamma, x);
+            if (e.has_residual)
+                x = ec_add(x, ec_read_as(added, p * place.row, n, e.residual_as));
+            x = ec_activate_within(after, e.after_alpha, e.after_beta, e.after_gamma, x);
+            ec_write_as(to, p * place.row, x, n, e.out_as);
+        }
+    }
+#else
     EC_UNROLL
     for (int p = 0; p < place.rows; p++) {
         EC_UNROLL
@@ -112,6 +161,7 @@ EC_INLINE void ec_tile_finish(const ec_epilogue epilogue, const ec_tile_place pl
             ec_finish(epilogue, results[p * nv + j], residual, out, ec_tile_at(place, p, j),
                       ec_tile_lanes(place, j, nv));
     }
+#endif
 }
 
 #endif

@@ -208,6 +208,7 @@ def select(
         io,
         search=search,
         line_bytes=target.line_bytes,
+        in_order=target.in_order,
     )
     require(made)
     return made

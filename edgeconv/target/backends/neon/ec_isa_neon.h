@@ -56,6 +56,17 @@ EC_INLINE ec_vec ec_fma_lane(ec_vec sum, ec_vec filters, ec_vec x, int n)
     return sum;
 }
 
+/* In place and in order: filters by lane n of x. */
+EC_INLINE void ec_add_in_order(ec_vec *sum, ec_vec filters, ec_vec x, int n)
+{
+    switch (n) {
+    case 0: __asm__ volatile("fmla %0.4s, %1.4s, %2.s[0]" : "+w"(*sum) : "w"(filters), "w"(x)); break;
+    case 1: __asm__ volatile("fmla %0.4s, %1.4s, %2.s[1]" : "+w"(*sum) : "w"(filters), "w"(x)); break;
+    case 2: __asm__ volatile("fmla %0.4s, %1.4s, %2.s[2]" : "+w"(*sum) : "w"(filters), "w"(x)); break;
+    default: __asm__ volatile("fmla %0.4s, %1.4s, %2.s[3]" : "+w"(*sum) : "w"(filters), "w"(x)); break;
+    }
+}
+
 /* Vector j of the filters of channel `lane`, which lies at w, stored as fmt. */
 EC_INLINE void ec_tile_alone(ec_tile *tile, const char *stored, int fmt, const ec_vec *x, int lane, int j,
                              int mr, int nv, int lo, int hi)
@@ -102,7 +113,10 @@ EC_INLINE void ec_tile_alone(ec_tile *tile, const char *stored, int fmt, const e
 #ifdef EC_LOADS_IN_ORDER
 
 #include "ec_tile_in_order.h"
+#else
+#define EC_TILE_RUNS 1
 #endif
+#include "ec_tile_runs.h"
 
 EC_INLINE void ec_tile_mac(ec_tile *tile, const void *a, int a_as, ptrdiff_t a_row, ptrdiff_t a_k,
                            const void *b, int fmt, int kc, int mr, int nv, int lo, int hi)
@@ -121,6 +135,13 @@ EC_INLINE void ec_tile_mac(ec_tile *tile, const void *a, int a_as, ptrdiff_t a_r
                 continue;
             }
 #endif
+#ifdef EC_TILE_RUNS
+            if (EC_LOADS_FOUR && fmt == EC_F32 && a_as == EC_F32) {
+                const char *next = stored, *at = pixels;
+                ec_tile_by_runs(tile, &at, pixel, 0, &next, mr, nv, lo, hi);
+                continue;
+            }
+#endif
             EC_UNROLL
             for (int p = 0; p < mr; p++)
                 x[p] = p >= lo && p < hi ? ec_load_as(pixels + p * pixel, a_as) : ec_set1(0.0f);
@@ -135,6 +156,39 @@ EC_INLINE void ec_tile_mac(ec_tile *tile, const void *a, int a_as, ptrdiff_t a_r
 }
 #undef EC_TILE_LANE
 #undef EC_FILTERS_WAIT
+
+#ifdef EC_TILE_RUNS
+/* Four channels of all rows; *pixels and *stored move on to the next four, which lie block_stride bytes further, and
+   behind the filters. */
+EC_INLINE void ec_tile_block(ec_tile *tile, const char **pixels, ptrdiff_t pixel, ptrdiff_t block_stride,
+                             const char **stored, int mr, int nv)
+{
+    if (EC_LOADS_FOUR) {
+        ec_tile_by_runs(tile, pixels, pixel, block_stride, stored, mr, nv, 0, mr);
+        return;
+    }
+    ec_tile_mac(tile, *pixels, EC_F32, pixel / 4, 1, *stored, EC_F32, 4, mr, nv, 0, mr);
+    *pixels += block_stride;
+    *stored += 4 * nv * EC_VL * 4;
+}
+
+/* `blocks` of four channels of all rows, the next block_stride bytes behind the one before.  Meanwhile
+   `fetched` bytes for each are fetched from next on: no line is left out, some are fetched twice. */
+EC_INLINE void ec_tile_blocks(ec_tile *tile, const char *pixels, ptrdiff_t pixel, ptrdiff_t block_stride,
+                              const char *stored, int blocks, const char *next, int fetched, int mr, int nv)
+{
+    const int stride = 2 * fetched;
+    EC_NO_UNROLL
+    for (int i = 0; i < blocks / 2; i++, next += stride) {
+        for (int line = 0; line < ec_ceil_div(stride, EC_LINE_BYTES); line++)
+            EC_PREFETCH(next + line * EC_LINE_BYTES);
+        ec_tile_block(tile, &pixels, pixel, block_stride, &stored, mr, nv);
+        ec_tile_block(tile, &pixels, pixel, block_stride, &stored, mr, nv);
+    }
+    if (blocks % 2)
+        ec_tile_block(tile, &pixels, pixel, block_stride, &stored, mr, nv);
+}
+#endif
 
 /* One step of the outer product.  mr is a multiple of four: four filters are one load, multiplied
    by lane. */

@@ -13,17 +13,6 @@ EC_INLINE ec_vec ec_load_in_order(const char *p)
     __asm__ volatile("ldr %q0, %1" : "=w"(v) : "m"(*(const float(*)[EC_VL])p));
     return v;
 }
-/* In place and in order: filters by lane n of x. */
-EC_INLINE void ec_add_in_order(ec_vec *sum, ec_vec filters, ec_vec x, int n)
-{
-    switch (n) {
-    case 0: __asm__ volatile("fmla %0.4s, %1.4s, %2.s[0]" : "+w"(*sum) : "w"(filters), "w"(x)); break;
-    case 1: __asm__ volatile("fmla %0.4s, %1.4s, %2.s[1]" : "+w"(*sum) : "w"(filters), "w"(x)); break;
-    case 2: __asm__ volatile("fmla %0.4s, %1.4s, %2.s[2]" : "+w"(*sum) : "w"(filters), "w"(x)); break;
-    default: __asm__ volatile("fmla %0.4s, %1.4s, %2.s[3]" : "+w"(*sum) : "w"(filters), "w"(x)); break;
-    }
-}
-
 /* Both in float32; all rows, the next `pixel` bytes behind the one before. */
 EC_INLINE void ec_tile_four(ec_tile *tile, const char *pixels, ptrdiff_t pixel, const char *stored, int mr,
                             int nv)

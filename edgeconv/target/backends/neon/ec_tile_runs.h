@@ -1,0 +1,34 @@
+/* Four channels of a register tile, filters four vectors by a load.  Included by ec_isa_neon.h. */
+#include "ec_runs_neon.h"
+
+#ifdef __clang__
+#define EC_LOADS_FOUR 0 /* it spills when it is given so many registers at once */
+#else
+#define EC_LOADS_FOUR 1
+#endif
+
+/* Rows [lo, hi) of the tile, the next `pixel` bytes behind the one before.  *pixels moves on by `stride` bytes, *stored
+   behind the filters.  Both in float32. */
+EC_INLINE void ec_tile_by_runs(ec_tile *tile, const char **pixels, ptrdiff_t pixel, ptrdiff_t stride,
+                               const char **stored, int mr, int nv, int lo, int hi)
+{
+    const int run = mr * nv + mr + 4 <= 32 ? 4 : nv; /* in registers at once, of which all may be taken: so all is in order */
+    const char *at = *pixels + lo * pixel;
+    ec_vec x[EC_TILE_VECS];
+    EC_IN_ORDER();
+    ec_load_beside(x + lo, &at, pixel, stride, hi - lo);
+    *pixels = at - lo * pixel;
+    EC_UNROLL
+    for (int first = 0; first < 4 * nv; first += run) {
+        ec_vec filters[EC_TILE_VECS];
+        ec_load_run(filters, stored, run);
+        EC_UNROLL
+        for (int i = 0; i < run; i++) {
+            const int channel = (first + i) / nv, j = (first + i) % nv;
+            EC_UNROLL
+            for (int p = 0; p < mr; p++)
+                if (p >= lo && p < hi)
+                    ec_add_in_order(&tile->acc[p * nv + j], filters[i], x[p], channel);
+        }
+    }
+}
