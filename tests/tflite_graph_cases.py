@@ -108,6 +108,43 @@ def _recurrent() -> list[TypedCase]:
     return found
 
 
+def _svdf() -> list[TypedCase]:
+    """Of one run, whose state is zeros."""
+    found = []
+    inputs, units, length = 5, 3, 4
+    for rank, activation in ((1, "NONE"), (2, "RELU")):
+        count, options = units * rank, {"rank": rank, "activation": activation}
+        rng = np.random.default_rng(rank)
+        operands: list[Operand] = [
+            real(2, inputs),
+            Constant(real(count, inputs, seed=1), "float32"),
+            Constant(real(count, length, seed=2), "float32"),
+            Constant(real(units, seed=3), "float32"),
+            Variable(2, count * length),
+        ]
+        found.append(case("SVDF", f"float32 {rank}", operands, [((2, units), "float32")], options))
+        operands = [
+            drawn("int8", 2, inputs),
+            Constant(rng.integers(-90, 90, (count, inputs)), "int8", scale=[0.01], zero=[0]),
+            Constant(rng.integers(-900, 900, (count, length)), "int16", scale=[0.001], zero=[0]),
+            Constant(rng.integers(-9000, 9000, units), "int32", scale=[1e-6], zero=[0]),
+            Variable(2, count * length, dtype="int16", scale=[0.001], zero=[0]),
+        ]
+        results, relu = [((2, units), "int8")], {**options, "activation": "RELU"}
+        grid: dict[str, Any] = {"scale": [0.25], "zero": [-128]}
+        found.append(
+            case(
+                "SVDF",
+                f"int8 {rank}",
+                operands,
+                results,
+                {**options, "activation": "RELU"},
+                grid={"scale": [0.25], "zero": [-128]},
+            )
+        )
+    return found
+
+
 def _of_one(kind: str, *constants: Any, shape: Shape = (2, 3)) -> Graph:
     """A graph of one operator of its inputs, and of a constant where there is one."""
     sketch = Sketch()
@@ -239,4 +276,4 @@ def _dilated() -> list[TypedCase]:
     ]
 
 
-GRAPH_CASES = [*_recurrent(), *_control(), *_dilated()]
+GRAPH_CASES = [*_recurrent(), *_svdf(), *_control(), *_dilated()]

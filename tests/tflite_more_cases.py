@@ -53,8 +53,10 @@ def case(
     *,
     bodies: Sequence[Graph] = (),
     own: bytes = b"",
+    grid: Mapping[str, Any] | None = None,
 ) -> TypedCase:
-    """A model of one operator: arrays are inputs; integers of 8 and 16 bits have a scale."""
+    """A model of one operator: arrays are inputs; integers of 8 and 16 bits have a scale,
+    results that of ``grid`` where there is one."""
     sketch, given = Sketch(), {}
     places, inputs = list[int](), list[int]()
     for index, each in enumerate(operands):
@@ -74,7 +76,7 @@ def case(
             inputs.append(places[-1])
             given[name] = each
     outputs = [
-        sketch.tensor(f"output_{index}", shape, dtype, **_grid(dtype))
+        sketch.tensor(f"output_{index}", shape, dtype, **(grid or _grid(dtype)))
         for index, (shape, dtype) in enumerate(results)
     ]
     sketch.operator(kind, places, outputs, own, **(options or {}))
@@ -168,6 +170,10 @@ def _indexed() -> list[TypedCase]:
         found.append(case("CUMSUM", label, [x, Constant(1)], [(x.shape, "float32")], options))
     found.append(case("ZEROS_LIKE", "float32", [real(2, 3)], [((2, 3), "float32")]))
     found.append(case("ZEROS_LIKE", "int32", [drawn("int32", 2, 3)], [((2, 3), "int32")]))
+    shaped = case("SHAPE", "", [real(2, 3, 1)], [((3,), "int32")], {"out_type": 2})
+    found.append(shaped)
+    steps = [Constant(2), Constant(11), Constant(3)]
+    found.append(case("RANGE", "int32", steps, [((3,), "int32")]))
     found.append(case("RANK", "", [real(2, 3, 1)], [((), "int32")]))
     table = Constant(real(9, 4), "float32")
     ids = np.array([3, 8, 0, 3], np.int32)
@@ -192,6 +198,9 @@ def _arithmetic() -> list[TypedCase]:
     for kind in ("ADD", "SUB", "MUL", "MAXIMUM", "MINIMUM"):
         pair: list[Operand] = [drawn("int32", 2, 3, 4), drawn("int32", 3, 1, seed=1)]
         found.append(case(kind, "int32", pair, [((2, 3, 4), "int32")]))
+    three: list[Operand] = [real(2, 3), real(2, 3, seed=1), real(2, 3, seed=2)]
+    found.append(case("ADD_N", "float32", three, [((2, 3), "float32")]))
+    found.append(case("RELU_0_TO_1", "float32", [real(3, 5)], [((3, 5), "float32")]))
     for kind in ("SIN", "COS", "SIGN"):
         found.append(case(kind, "float32", [real(3, 5)], [((3, 5), "float32")]))
     y = np.array([[3, -4, 7, 2, -5]], np.int32)

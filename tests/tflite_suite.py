@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import onnx
 
 from edgeconv.ir.requantisation import EXACT, TFLITE
 from edgeconv.model.frontend.tflite import translate
@@ -75,7 +76,10 @@ def prepared(cases: Iterable[Case]) -> Iterator[tuple[SuiteCase, str]]:
         content = case.write()
         model = translate(content, case.name).model
         given = case.inputs()
-        inputs: Sequence[Value] = [given[value.name] for value in model.graph.input]
+        inputs: Sequence[Value] = [
+            given[value.name] if value.name in given else _zeros(value)  # a state
+            for value in model.graph.input
+        ]
         whole = any(result.dtype.name in _SCALED for result in results)
         largest = max((float(np.abs(r).max(initial=0)) for r in results), default=0.0)
         tolerance = _TOLERANCE * max(largest, 1.0)
@@ -89,6 +93,12 @@ def prepared(cases: Iterable[Case]) -> Iterator[tuple[SuiteCase, str]]:
             TFLITE if whole else EXACT,
         )
         yield made, engine
+
+
+def _zeros(value: onnx.ValueInfoProto) -> Array:
+    tensor = value.type.tensor_type
+    shape = [size.dim_value for size in tensor.shape.dim]
+    return np.zeros(shape, onnx.helper.tensor_dtype_to_np_dtype(tensor.elem_type))
 
 
 def run(cases: Sequence[SuiteCase], board: str, jobs: int = 1) -> list[Outcome]:

@@ -145,6 +145,7 @@ OPTIONS: Mapping[str, Layout] = MappingProxyType(
             | {"offset": Field(5, "?")},
         ),
         **{kind: Layout(number, {}) for kind, number in (("TOPK_V2", 34), ("RANGE", 73))},
+        "SHAPE": Layout(55, {"out_type": Field(0, "b")}),
         "ARG_MAX": Layout(40, {"output_type": Field(0, "b")}),
         "ARG_MIN": Layout(57, {"output_type": Field(0, "b")}),
         "CUMSUM": Layout(102, {"exclusive": Field(0, "?"), "reverse": Field(1, "?")}),

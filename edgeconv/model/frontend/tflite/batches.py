@@ -7,7 +7,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from edgeconv.model.frontend.tflite.writing import UnsupportedError, Writing, zero_points
+from edgeconv.model.frontend.tflite.elements import zero_points
+from edgeconv.model.frontend.tflite.writing import UnsupportedError, Writing
 from edgeconv.model.tflite import Operator
 
 

@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-from edgeconv.model.frontend.tflite.writing import (
-    Translator,
-    UnsupportedError,
-    Writing,
-    alike,
-    is_quantised,
-)
+from edgeconv.model.frontend.tflite.elements import alike, is_quantised
+from edgeconv.model.frontend.tflite.writing import Translator, UnsupportedError, Writing
 from edgeconv.model.tflite import Operator
 
 

@@ -8,7 +8,8 @@ from typing import Any
 import onnx
 from onnx import TensorProto, helper
 
-from edgeconv.model.frontend.tflite.writing import Writing, element
+from edgeconv.model.frontend.tflite.elements import element
+from edgeconv.model.frontend.tflite.writing import Writing
 from edgeconv.model.tflite import DamagedError, Operator
 
 

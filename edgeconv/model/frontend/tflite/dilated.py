@@ -14,8 +14,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from edgeconv.model.frontend.tflite.batches import blocks_and_pairs
+from edgeconv.model.frontend.tflite.elements import alike
 from edgeconv.model.frontend.tflite.windows import PADDINGS, PADS
-from edgeconv.model.frontend.tflite.writing import UnsupportedError, Writing, alike
+from edgeconv.model.frontend.tflite.writing import UnsupportedError, Writing
 from edgeconv.model.tflite import Model, Operator, Options, Tensor
 
 _CONVOLUTIONS = ("CONV_2D", "DEPTHWISE_CONV_2D")

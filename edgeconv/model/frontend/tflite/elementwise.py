@@ -6,15 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from edgeconv.model.frontend.tflite.writing import (
-    Translator,
-    UnsupportedError,
-    Writing,
-    alike,
-    element,
-    is_quantised,
-    is_whole,
-)
+from edgeconv.model.frontend.tflite.elements import alike, element, is_quantised, is_whole
+from edgeconv.model.frontend.tflite.writing import Translator, UnsupportedError, Writing
 from edgeconv.model.tflite import Operator
 
 _ONLY_BOUNDS = (

@@ -8,15 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 from onnx import TensorProto
 
-from edgeconv.model.frontend.tflite.writing import (
-    LAST,
-    Translator,
-    UnsupportedError,
-    Writing,
-    alike,
-    element,
-    is_quantised,
-)
+from edgeconv.model.frontend.tflite.elements import alike, element, is_quantised
+from edgeconv.model.frontend.tflite.writing import LAST, Translator, UnsupportedError, Writing
 from edgeconv.model.tflite import Operator
 
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from onnx import TensorProto
 
+from edgeconv.model.frontend.tflite.elements import alike, has, is_quantised, zero_points
 from edgeconv.model.frontend.tflite.writing import (
     LAST,
     NCHW_TO_NHWC,
@@ -14,10 +15,6 @@ from edgeconv.model.frontend.tflite.writing import (
     Translator,
     UnsupportedError,
     Writing,
-    alike,
-    has,
-    is_quantised,
-    zero_points,
 )
 from edgeconv.model.tflite import Operator, Tensor
 

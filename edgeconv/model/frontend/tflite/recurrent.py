@@ -6,15 +6,18 @@ TensorFlow Lite go on from the last run until they are reset.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from onnx import helper
 
 from edgeconv.model.frontend.clipped_cells import DOMAIN, Sizes, function
-from edgeconv.model.frontend.tflite.writing import UnsupportedError, Writing, has
-from edgeconv.model.tflite import Operator
+from edgeconv.model.frontend.tflite.elements import has, is_quantised
+from edgeconv.model.frontend.tflite.writing import UnsupportedError, Writing
+from edgeconv.model.tflite import Operator, Tensor
 from edgeconv.model.tflite.schema import ACTIVATIONS
 
 _FUNCTIONS = {"NONE": "Affine", "RELU": "Relu", "TANH": "Tanh"}
@@ -70,6 +73,73 @@ def bidirectional_rnn(out: Writing, operator: Operator) -> None:
         _from_zeros(out, operator, place)
     ways = [_rnn_weights(out, operator, first) for first in (1, 5)]
     _written(out, operator, "RNN", ways)
+
+
+def svdf(out: Writing, operator: Operator) -> None:
+    """SVDF: what filters make of the input, of so many runs; sums of these over time, and over the
+    filters of a unit (Nakkiran et al. 2015, "Compressing deep neural networks using a
+    rank-constrained topology").  The state, which runs hand on, is an input and an output."""
+    x, features, times, state = (out.tensor(operator, index) for index in (0, 1, 2, 4))
+    rank, count = operator.options["rank"], features.shape[0]
+    steps = times.shape[-1]
+    if rank < 1 or count % rank or math.prod(state.shape) != x.shape[0] * count * steps:
+        got = f"{count} filters of rank {rank} in {steps} steps"
+        raise UnsupportedError(f"{got}, a state {list(state.shape)}")
+    turned = out.transposed(out.real(operator, 1), (1, 0))
+    newest = out.add("MatMul", [out.real(operator), turned])
+    before = out.add("Reshape", [_state(out, operator, 4), out.value([-1, count, steps])])
+    kept = out.add("Slice", [before, *map(out.value, ([1], [steps], [2]))])
+    newest = out.add("Unsqueeze", [_rounded(out, newest, state), out.value([2])])
+    memory = out.add("Concat", [kept, newest], axis=2)
+    _hand_on(out, operator, 4, out.add("Reshape", [memory, out.value(state.shape)]))
+    weighted = out.add("Mul", [_real(out, memory, state), out.real(operator, 2)])
+    sums = out.add("ReduceSum", [weighted, out.value([2])], keepdims=0)
+    if rank > 1:
+        sums = out.add("Reshape", [sums, out.value([-1, count // rank, rank])])
+        sums = out.add("ReduceSum", [sums, out.value([2])], keepdims=0)
+    if has(operator, 3):
+        sums = out.add("Add", [sums, _real_bias(out, operator, 3)], main=True)
+    out.result(operator, out.activated(sums, operator))
+
+
+def _state(out: Writing, operator: Operator, index: int) -> str:
+    """Operand ``index``, a variable, as an input of the graph."""
+    tensor = out.tensor(operator, index)
+    if not tensor.stays or len(out.within_graphs) > 1 or tensor.name in out.states:
+        raise UnsupportedError("its state is no variable of its own")
+    out.states[tensor.name] = ""
+    return tensor.name
+
+
+def _hand_on(out: Writing, operator: Operator, index: int, name: str) -> None:
+    """Make that state ``name`` in the next run: an output of the graph."""
+    tensor = out.tensor(operator, index)
+    made = out.states[tensor.name] = out.fresh("next", tensor.name)
+    out.nodes.append(helper.make_node("Identity", [name], [made], made))
+    out.differs(operator, f"its state is the output {made!r}, the next run's {tensor.name!r}")
+
+
+def _rounded(out: Writing, name: str, tensor: Tensor) -> str:
+    """Real numbers as such elements as ``tensor`` has."""
+    if not is_quantised(tensor):
+        return name
+    return out.add("QuantizeLinear", [name, *out.scaling(tensor)])
+
+
+def _real(out: Writing, name: str, tensor: Tensor) -> str:
+    """Elements such as ``tensor`` has in real numbers."""
+    if not is_quantised(tensor):
+        return name
+    return out.add("DequantizeLinear", [name, *out.scaling(tensor)])
+
+
+def _real_bias(out: Writing, operator: Operator, index: int) -> str:
+    """Operand ``index`` in real numbers, of int32 by the scale that it states."""
+    tensor = out.tensor(operator, index)
+    if tensor.dtype != "int32":
+        return out.real(operator, index)
+    scale = out.value(np.reshape(tensor.scale or 1.0, ()), np.float32)
+    return out.add("DequantizeLinear", [out.stored(operator, index), scale])
 
 
 def _refuse_more(operator: Operator, places: Sequence[int], what: str) -> None:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from onnx import TensorProto
 
+from edgeconv.model.frontend.tflite.elements import alike, is_quantised
 from edgeconv.model.frontend.tflite.writing import (
     NCHW_TO_NHWC,
     NHWC_TO_NCHW,
     Translator,
     UnsupportedError,
     Writing,
-    alike,
-    is_quantised,
 )
 from edgeconv.model.tflite import Operator, Options
 

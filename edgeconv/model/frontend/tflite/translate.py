@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 import onnx
@@ -24,7 +24,8 @@ from edgeconv.model.frontend.tflite import comparisons as truths
 from edgeconv.model.frontend.tflite import elementwise as each
 from edgeconv.model.frontend.tflite import movement as moving
 from edgeconv.model.frontend.tflite.dilated import dilated
-from edgeconv.model.frontend.tflite.writing import Translator, UnsupportedError, Writing, element
+from edgeconv.model.frontend.tflite.elements import element
+from edgeconv.model.frontend.tflite.writing import Translator, UnsupportedError, Writing
 from edgeconv.model.tflite import DamagedError, Model, Operator, Tensor, read
 from edgeconv.model.tflite.file import ABSENT
 from edgeconv.model.tflite.flatbuffer import Content
@@ -134,6 +135,7 @@ TRANSLATORS: Mapping[str, Translator] = MappingProxyType(
         "ONE_HOT": indexing.one_hot,
         "IF": control_flow.branch,
         "WHILE": control_flow.loop,
+        "SVDF": recurrent.svdf,
         "UNIDIRECTIONAL_SEQUENCE_LSTM": recurrent.sequence_lstm,
         "BIDIRECTIONAL_SEQUENCE_LSTM": recurrent.bidirectional_lstm,
         "UNIDIRECTIONAL_SEQUENCE_RNN": recurrent.sequence_rnn,
@@ -155,14 +157,14 @@ _CUSTOM: Mapping[str, Translator] = MappingProxyType(
 )
 _VARIABLE = "a variable, which keeps its value from run to run"
 _RECURRENT = "a recurrent layer of one step, which keeps its state from run to run"
-_STATES = ("UNIDIRECTIONAL_SEQUENCE_", "BIDIRECTIONAL_SEQUENCE_")  # read as zeros
+_STATES = ("UNIDIRECTIONAL_SEQUENCE_", "BIDIRECTIONAL_SEQUENCE_", "SVDF")
 _WHY = MappingProxyType(
     {
         "CALL_ONCE": "runs a graph before the first run, to fill variables and tables",
         "VAR_HANDLE": f"names {_VARIABLE}",
         "READ_VARIABLE": f"reads {_VARIABLE}",
         "ASSIGN_VARIABLE": f"writes {_VARIABLE}",
-        **dict.fromkeys(("SVDF", "RNN", "LSTM"), _RECURRENT),
+        **dict.fromkeys(("RNN", "LSTM"), _RECURRENT),
     }
 )
 
@@ -193,12 +195,14 @@ def translate(content: Content, where: str) -> Translated:
     for index in file.outputs:
         if file.tensors[index].data is not None:
             _store(out, index)
+    states = [tensor for tensor in file.tensors if tensor.name in out.states]
     fixed = not any(file.tensors[index].free for index in file.inputs)
     graph = helper.make_graph(
         out.nodes,
         "tflite",
-        [_value(file.tensors[index]) for index in file.inputs],
-        [_value(file.tensors[index], shaped=fixed) for index in file.outputs],
+        [_value(tensor) for tensor in (*(file.tensors[i] for i in file.inputs), *states)],
+        [_value(file.tensors[index], shaped=fixed) for index in file.outputs]
+        + [_value(replace(tensor, name=out.states[tensor.name])) for tensor in states],
         out.initializers,
         value_info=_inside(file) if fixed else [],
     )

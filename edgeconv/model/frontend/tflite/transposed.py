@@ -5,13 +5,13 @@ from __future__ import annotations
 import struct
 from collections.abc import Sequence
 
+from edgeconv.model.frontend.tflite.elements import has
 from edgeconv.model.frontend.tflite.windows import PADDINGS, bias, require_rank
 from edgeconv.model.frontend.tflite.writing import (
     NCHW_TO_NHWC,
     NHWC_TO_NCHW,
     UnsupportedError,
     Writing,
-    has,
 )
 from edgeconv.model.tflite import Operator, Tensor
 

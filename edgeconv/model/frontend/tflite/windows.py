@@ -7,15 +7,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from edgeconv.model.frontend.tflite.elements import alike, has, is_quantised
 from edgeconv.model.frontend.tflite.writing import (
     NCHW_TO_NHWC,
     NHWC_TO_NCHW,
     Translator,
     UnsupportedError,
     Writing,
-    alike,
-    has,
-    is_quantised,
 )
 from edgeconv.model.tflite import DamagedError, Operator, Options, Tensor
 

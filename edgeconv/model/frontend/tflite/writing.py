@@ -20,6 +20,16 @@ from onnx import TensorProto, helper, numpy_helper
 from edgeconv.base import limits
 from edgeconv.base.names import shortened, untaken
 from edgeconv.model.frontend.mapped_constants import refer
+from edgeconv.model.frontend.tflite.elements import (
+    BITS,
+    ELEMENTS,
+    QUANTISED,
+    element,
+    has,
+    is_quantised,
+    is_whole,
+    zero_points,
+)
 from edgeconv.model.frontend.tflite.sparse import densified
 from edgeconv.model.tflite import DamagedError, Model, Operator, Tensor
 from edgeconv.model.tflite.file import ABSENT
@@ -29,16 +39,7 @@ from edgeconv.model.tflite.sparsity import Sparsity
 
 Values = npt.NDArray[Any]
 
-QUANTISED = ("int8", "uint8", "int16", "int4")
 NHWC_TO_NCHW, NCHW_TO_NHWC = (0, 3, 1, 2), (0, 2, 3, 1)
-_BITS = {"int4": 4, "bfloat16": 16}
-_ELEMENTS: dict[str, int] = {
-    **{kind: getattr(TensorProto, kind.upper()) for kind in ("float16", "bool", "bfloat16")},
-    **{f"int{bits}": getattr(TensorProto, f"INT{bits}") for bits in (4, 8, 16, 32, 64)},
-    **{f"uint{bits}": getattr(TensorProto, f"UINT{bits}") for bits in (8, 16, 32, 64)},
-    "float32": TensorProto.FLOAT,
-    "float64": TensorProto.DOUBLE,
-}
 LAST = (1 << 63) - 1  # beyond the last element of an axis
 _SMALL = 1024  # bytes of a constant that inference of shapes may want to see
 
@@ -69,6 +70,7 @@ class Writing:
         self.nodes: list[onnx.NodeProto] = []
         self.initializers: list[onnx.TensorProto] = []
         self.effects: list[str] = []
+        self.states: dict[str, str] = {}  # inputs that variables are, and what they become
         self.functions: list[onnx.FunctionProto] = []
         self.fill = fill
         self.called: set[int] = set()  # other graphs of the file
@@ -77,9 +79,9 @@ class Writing:
         self._densified = 0  # bytes
         self._taken = {tensor.name for tensor in model.tensors}
         self._bodies = model.bodies
-        self._open: tuple[int, ...] = (index,)  # graphs of the file that this one is within
+        self.within_graphs: tuple[int, ...] = (index,)  # graphs of the file that this one is within
         if outer is not None:
-            self._bodies, self._open = outer._bodies, (*outer._open, index)
+            self._bodies, self.within_graphs = outer._bodies, (*outer.within_graphs, index)
             self.initializers, self._taken = outer.initializers, outer._taken
             self.called, self._differs = outer.called, outer._differs
             self.functions = outer.functions
@@ -94,7 +96,7 @@ class Writing:
         names of their own, its constants among those of this one."""
         if not 0 < index <= len(self._bodies):
             raise DamagedError(f"graph {index} of {len(self._bodies) + 1}, within another")
-        if index in self._open:
+        if index in self.within_graphs:
             raise DamagedError(f"graph {index} within itself")
         self.called.add(index)
         body = self._bodies[index - 1]
@@ -167,7 +169,7 @@ class Writing:
 
     def _dense(self, tensor: Tensor, sparsity: Sparsity) -> Values:
         """All elements of a constant of which some are stored."""
-        if tensor.dtype in _BITS or not element(tensor):
+        if tensor.dtype in BITS or not element(tensor):
             raise UnsupportedError(f"reads sparse constants of {tensor.dtype}")
         kind = np.dtype(tensor.dtype).newbyteorder("<")
         first, length = tensor.data or (0, 0)
@@ -208,7 +210,7 @@ class Writing:
                 kind, operands = "Cast", list[str]()
                 options: dict[str, Any] = {"to": TensorProto.FLOAT}
             elif is_quantised(tensor):
-                kind, operands = "DequantizeLinear", self._scaling(tensor)
+                kind, operands = "DequantizeLinear", self.scaling(tensor)
                 options = {"axis": tensor.axis}
             else:
                 raise UnsupportedError(f"computes with {tensor.dtype} without a scale")
@@ -225,7 +227,7 @@ class Writing:
         scales = [scale * factor for scale in tensor.scale]
         if not is_quantised(tensor) or any(float(np.float32(each)) != each for each in scales):
             return self.add("Mul", [self.real(operator), self.value(factor, np.float32)])
-        operands = self._scaling(replace(tensor, scale=tuple(scales)))
+        operands = self.scaling(replace(tensor, scale=tuple(scales)))
         stored = self.stored(operator, 0)
         return self.add("DequantizeLinear", [stored, *operands], axis=tensor.axis)
 
@@ -334,7 +336,7 @@ class Writing:
         """Output ``index`` is the real numbers ``name``, rounded where it has a scale."""
         tensor = self.model.tensors[operator.outputs[index]]
         if is_quantised(tensor):
-            scaling = self._scaling(tensor)
+            scaling = self.scaling(tensor)
             name = self.add("QuantizeLinear", [name, *scaling], axis=tensor.axis)
         elif tensor.dtype == "float16":
             name = self.add("Cast", [name], to=TensorProto.FLOAT16)
@@ -355,12 +357,12 @@ class Writing:
         else:
             made.output[list(made.output).index(name)] = own
 
-    def _scaling(self, tensor: Tensor) -> list[str]:
+    def scaling(self, tensor: Tensor) -> list[str]:
         """Scale and zero point: one number, or one per index of the axis."""
         zeros = zero_points(tensor)
         shape = () if len(tensor.scale) == 1 else (len(tensor.scale),)
         zero = self.fresh("zero")
-        self.initializers.append(helper.make_tensor(zero, _ELEMENTS[tensor.dtype], shape, zeros))
+        self.initializers.append(helper.make_tensor(zero, ELEMENTS[tensor.dtype], shape, zeros))
         return [self.value(np.reshape(tensor.scale, shape), np.float32), zero]
 
     def fresh(self, hint: str, label: str = "") -> str:
@@ -371,7 +373,7 @@ class Writing:
 
     def _bytes(self, tensor: Tensor) -> tuple[int, int]:
         """Where the constant lies.  Raises DamagedError where its bytes do not fill its shape."""
-        bits = _BITS.get(tensor.dtype, 0) or 8 * np.dtype(tensor.dtype).itemsize
+        bits = BITS.get(tensor.dtype, 0) or 8 * np.dtype(tensor.dtype).itemsize
         first, length = tensor.data or (0, 0)
         if length != -(-math.prod(tensor.shape) * bits // 8):
             got = f"{length} bytes for shape {list(tensor.shape)} of {tensor.dtype}"
@@ -381,37 +383,3 @@ class Writing:
 
 Translator = Callable[[Writing, Operator], None]  # raises UnsupportedError
 _BOUNDS = {"RELU6": (0, 6), "RELU_N1_TO_1": (-1, 1), "RELU_0_TO_1": (0, 1)}
-
-
-def has(operator: Operator, index: int) -> bool:
-    """Whether the operator has an operand ``index``."""
-    return index < len(operator.inputs) and operator.inputs[index] != ABSENT
-
-
-def is_quantised(tensor: Tensor) -> bool:
-    """Whether its integers stand for real numbers."""
-    return tensor.dtype in QUANTISED and bool(tensor.scale)
-
-
-def is_whole(tensor: Tensor) -> bool:
-    """Whether its elements are integers that stand for nothing else."""
-    return tensor.dtype in ("int32", "int64") and not tensor.scale
-
-
-def alike(one: Tensor, other: Tensor) -> bool:
-    """Whether equal elements of both are equal numbers."""
-    return (one.dtype, one.scale, one.zero) == (other.dtype, other.scale, other.zero)
-
-
-def zero_points(tensor: Tensor) -> list[int]:
-    """The zero points of its integers.  Raises DamagedError for one that its type does not have."""
-    bits = _BITS.get(tensor.dtype, 0) or 8 * np.dtype(tensor.dtype).itemsize
-    low = 0 if tensor.dtype.startswith("u") else -(1 << (bits - 1))
-    if not all(low <= zero < low + (1 << bits) for zero in tensor.zero):
-        raise DamagedError(f"a zero point of {tensor.name!r} that is no {tensor.dtype}")
-    return list(tensor.zero)
-
-
-def element(tensor: Tensor) -> int:
-    """ONNX's number of its element type, 0 where it has none."""
-    return _ELEMENTS.get(tensor.dtype, 0)
