@@ -27,8 +27,10 @@ ALL_CASES: tuple[Case, ...] = (*CASES, *TYPED_CASES, *MORE_CASES, *GRAPH_CASES, 
 MICRO = EXPECTED.with_name("tflite_micro_expected.npz")
 _ARENA = 1 << 20
 # Which the reference kernels do not have, or have wrong of int8.
-# Which LiteRT 2.3.0 computes otherwise from run to run: states of both directions side by side.
+# What is not the same from run to run: in LiteRT 2.3.0 states of both directions side by side, in
+# Micro what is padded.
 UNSTABLE = frozenset({"BIDIRECTIONAL_SEQUENCE_LSTM float32 float32 1"})
+_UNSTABLE_IN_MICRO = ("SPACE_TO_BATCH_ND", "CONV_2D float32 dilated ")
 _OPTIMISED = ("CEIL", "ELU", "ROUND", "SUM")
 
 
@@ -71,10 +73,10 @@ def micro(case: Case) -> Outputs:
     }
 
 
-def _found(engine: Callable[[Case], Outputs]) -> Mapping[str, Values]:
-    """By case and output; what is refused is told."""
+def _found(engine: Callable[[Case], Outputs], unstable: tuple[str, ...]) -> Mapping[str, Values]:
+    """By case and output, but for cases that begin with ``unstable``; what is refused is told."""
     found: Outputs = {}
-    for case in (each for each in ALL_CASES if each.name not in UNSTABLE):
+    for case in (each for each in ALL_CASES if not each.name.startswith(unstable)):
         try:
             outputs = engine(case)
         except (RuntimeError, ValueError) as error:
@@ -86,8 +88,11 @@ def _found(engine: Callable[[Case], Outputs]) -> Mapping[str, Values]:
 
 def main() -> int:
     """Write what the engines make."""
-    for path, engine in ((EXPECTED, litert), (MICRO, micro)):
-        np.savez_compressed(path, allow_pickle=False, **_found(engine))
+    for path, engine, unstable in (
+        (EXPECTED, litert, tuple(UNSTABLE)),
+        (MICRO, micro, _UNSTABLE_IN_MICRO),
+    ):
+        np.savez_compressed(path, allow_pickle=False, **_found(engine, unstable))
     return 0
 
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from flatbuffers import flexbuffers
 
 from tests.tflite_models import Graph, Sketch
 from tests.tflite_more_cases import Absent, Constant, Operand, Shape, Variable, case, drawn, real
@@ -57,6 +58,7 @@ def _recurrent() -> list[TypedCase]:
                 options,
             )
         )
+    found += [_integer_lstm("int8", 1), _integer_lstm("int16", 2)]
     for merge in (True, False):
         operands = [real(2, 6, inputs)]
         for seed in (40, 60):
@@ -108,6 +110,31 @@ def _recurrent() -> list[TypedCase]:
     return found
 
 
+def _integer_lstm(dtype: str, seed: int) -> TypedCase:
+    """Weights of int8, a state of the type of the input, a cell of int16."""
+    rng, hidden, inputs = np.random.default_rng(seed), 6, 5
+    unit = 0.25 if dtype == "int8" else 1 / 1024  # of the input: that of `case`
+    state: dict[str, Any] = {"scale": [1 / 128 if dtype == "int8" else 1 / 32768], "zero": [0]}
+    wide = "int32" if dtype == "int8" else "int64"
+
+    def weights(*shape: int) -> Constant:
+        return Constant(rng.integers(-127, 128, shape), "int8", scale=[0.005], zero=[0])
+
+    operands: list[Operand] = [drawn(dtype, 2, 6, inputs, seed=seed)]
+    operands += [weights(hidden, inputs) for _ in range(4)]
+    operands += [weights(hidden, hidden) for _ in range(4)] + [Absent()] * 3
+    biases = (rng.integers(-900, 900, hidden) for _ in range(4))
+    operands += [Constant(b, wide, scale=[unit * 0.005], zero=[0]) for b in biases]
+    operands += [Absent()] * 2
+    operands.append(Variable(2, hidden, dtype=dtype, **state))
+    operands.append(Variable(2, hidden, dtype="int16", scale=[2.0**-11], zero=[0]))
+    operands += [Absent()] * 4
+    options = {"activation": "TANH", "cell_clip": 10.0}
+    results = [((2, 6, hidden), dtype)]
+    kind = "UNIDIRECTIONAL_SEQUENCE_LSTM"
+    return case(kind, dtype, operands, results, options, grid=state)
+
+
 def _svdf() -> list[TypedCase]:
     """Of one run, whose state is zeros."""
     found = []
@@ -132,16 +159,39 @@ def _svdf() -> list[TypedCase]:
         ]
         results, relu = [((2, units), "int8")], {**options, "activation": "RELU"}
         grid: dict[str, Any] = {"scale": [0.25], "zero": [-128]}
-        found.append(
-            case(
-                "SVDF",
-                f"int8 {rank}",
-                operands,
-                results,
-                {**options, "activation": "RELU"},
-                grid={"scale": [0.25], "zero": [-128]},
-            )
-        )
+        found.append(case("SVDF", f"int8 {rank}", operands, results, relu, grid=grid))
+    return found
+
+
+def _detections() -> list[TypedCase]:
+    """Boxes of a grid of anchors, fewer and more than there is room for."""
+    found = []
+    for label, most, least, background in (("few", 12, 0.75, 1), ("many", 5, 0.1, 0)):
+        count, classes = 30, 4
+        options = {
+            "max_detections": most,
+            "max_classes_per_detection": 1,
+            "num_classes": classes,
+            "nms_score_threshold": least,
+            "nms_iou_threshold": 0.5,
+            "use_regular_nms": False,
+            "y_scale": 10.0,
+            "x_scale": 10.0,
+            "h_scale": 5.0,
+            "w_scale": 5.0,
+        }
+        places = np.stack(np.meshgrid(np.arange(6) / 6, np.arange(5) / 5), axis=-1).reshape(-1, 2)
+        anchors = np.concatenate([places, np.full((count, 2), 0.3)], axis=1)
+        operands = [
+            real(1, count, 4, seed=5),
+            real(1, count, classes + background, seed=6, low=0.0, high=1.0),
+            Constant(anchors, "float32"),
+        ]
+        shapes: list[Shape] = [(1, most, 4), (1, most), (1, most), (1,)]
+        results = [(shape, "float32") for shape in shapes]
+        own = bytes(flexbuffers.Dumps(options))
+        kind = "TFLite_Detection_PostProcess"
+        found.append(case(kind, label, operands, results, own=own))
     return found
 
 
@@ -276,4 +326,4 @@ def _dilated() -> list[TypedCase]:
     ]
 
 
-GRAPH_CASES = [*_recurrent(), *_svdf(), *_control(), *_dilated()]
+GRAPH_CASES = [*_recurrent(), *_svdf(), *_detections(), *_control(), *_dilated()]

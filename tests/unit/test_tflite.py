@@ -118,6 +118,43 @@ def test_a_shape_that_follows_from_sizes_is_evaluated(write: Write) -> None:
     assert load(write(sketch.bytes([x], [y])))["y"].shape == (1, 6)
 
 
+def test_sizes_that_are_products_of_integers_are_evaluated(write: Write) -> None:
+    """Keras writes Dense on three dimensions so."""
+    sketch = Sketch()
+    x = sketch.tensor("x", (1, 3, 4), signature=(-1, 3, 4))
+    sizes, some = sketch.tensor("sizes", (3,), "int32"), sketch.tensor("some", (2,), "int32")
+    count, shape = sketch.tensor("count", (), "int32"), sketch.tensor("shape", (2,), "int32")
+    first = sketch.constant("first", [0, 1], "int32")
+    axis, depth = sketch.constant("axis", [0], "int32"), sketch.constant("depth", 4, "int32")
+    w = sketch.constant("w", np.ones((5, 4)), "float32")
+    rows = sketch.tensor("rows", (3, 4), signature=(-1, 4))
+    y, whole = sketch.tensor("y", (3, 5), signature=(-1, 5)), sketch.tensor("whole", (3,), "int32")
+    z = sketch.tensor("z", (1, 3, 5), signature=(-1, 3, 5))
+    sketch.operator("SHAPE", [x], [sizes], out_type=2)
+    sketch.operator("GATHER", [sizes, first], [some], axis=0, batch_dims=0)
+    sketch.operator("REDUCE_PROD", [some, axis], [count], keep_dims=False)
+    sketch.operator("PACK", [count, depth], [shape], axis=0, count=2)
+    sketch.operator("RESHAPE", [x, shape], [rows])
+    sketch.operator("FULLY_CONNECTED", [rows, w, -1], [y])
+    sketch.operator("CONCATENATION", [some, sketch.constant("out", [5], "int32")], [whole], axis=0)
+    sketch.operator("RESHAPE", [y, whole], [z])
+    path = write(sketch.bytes([x], [z]))
+    graph = load(path)
+    assert graph["z"].shape == (1, 3, 5)
+    assert {node.op for node in graph.nodes} <= {"Reshape", "Dense"}
+    assert load(path, input_shapes={"x": (2, 3, 4)})["z"].shape == (2, 3, 5)
+
+
+def test_graphs_that_run_themselves_are_damage(write: Write) -> None:
+    body = chain("IF")
+    body.operators[0]["options"] = {"then": 1, "else": 1}
+    body.tensors[0]["dtype"] = "bool"
+    main = chain("IF")
+    main.operators[0]["options"] = {"then": 1, "else": 1}
+    main.tensors[0]["dtype"] = "bool"
+    assert "graph 1 within itself" in refused(write(main.bytes([0], [1], [(body, [], [1])])))
+
+
 @pytest.mark.parametrize("dtype", ["float16", "int8", "int4"])
 def test_weights_that_are_smaller_than_the_numbers_they_meet(dtype: str, write: Write) -> None:
     """Float16 that is dequantised, and integers in a layer of real numbers."""

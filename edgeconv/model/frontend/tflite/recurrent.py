@@ -23,6 +23,7 @@ from edgeconv.model.tflite.schema import ACTIVATIONS
 _FUNCTIONS = {"NONE": "Affine", "RELU": "Relu", "TANH": "Tanh"}
 _GATES = 4  # of an LSTM: input, forget, cell, output here; input, output, forget, cell in ONNX
 _ORDER = (0, 3, 1, 2)
+_MOST_BIAS = 1 << 31
 _PEEPHOLES = (0, 2, 1)  # of cell to input, forget, output: those of ONNX
 # Operands of one direction of an LSTM, from the first weights on.
 _RECURRENT, _CELL, _BIASES, _PROJECTION, _LENGTH = 4, 8, 11, 15, 17
@@ -134,12 +135,15 @@ def _real(out: Writing, name: str, tensor: Tensor) -> str:
 
 
 def _real_bias(out: Writing, operator: Operator, index: int) -> str:
-    """Operand ``index`` in real numbers, of int32 by the scale that it states."""
+    """Operand ``index`` in real numbers, of int32 and int64 by the scale that it states."""
     tensor = out.tensor(operator, index)
-    if tensor.dtype != "int32":
+    if tensor.dtype not in ("int32", "int64"):
         return out.real(operator, index)
-    scale = out.value(np.reshape(tensor.scale or 1.0, ()), np.float32)
-    return out.add("DequantizeLinear", [out.stored(operator, index), scale])
+    values = out.constant(operator, index, "a bias")
+    if len(tensor.scale) != 1 or np.abs(values.astype(np.float64)).max(initial=0) >= _MOST_BIAS:
+        raise UnsupportedError("adds a bias beyond 32 bits, or of several scales")
+    scale = out.value(tensor.scale[0], np.float32)
+    return out.add("DequantizeLinear", [out.value(values, np.int32), scale])
 
 
 def _refuse_more(operator: Operator, places: Sequence[int], what: str) -> None:
@@ -161,9 +165,9 @@ def _lstm_weights(out: Writing, operator: Operator, first: int) -> _Weights:
     def joined(start: int, order: Sequence[int], axis: int) -> str:
         """Operands of all gates in ONNX's order, and a first dimension for the direction."""
         names = [
-            out.real(operator, start + gate)
+            _real_bias(out, operator, start + gate)
             if gate or not coupled  # else 1 less the forget gate: that of the other sign
-            else out.add("Neg", [out.real(operator, start + 1)])
+            else out.add("Neg", [_real_bias(out, operator, start + 1)])
             for gate in order
         ]
         return out.add("Unsqueeze", [out.add("Concat", names, axis=axis), out.value([0])])

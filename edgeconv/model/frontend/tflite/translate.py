@@ -14,6 +14,7 @@ from edgeconv.model.frontend.clipped_cells import VERSION
 from edgeconv.model.frontend.tflite import (
     batches,
     control_flow,
+    detections,
     indexing,
     recurrent,
     reductions,
@@ -153,7 +154,10 @@ TRANSLATORS: Mapping[str, Translator] = MappingProxyType(
     }
 )
 _CUSTOM: Mapping[str, Translator] = MappingProxyType(
-    {"Convolution2DTransposeBias": transposed.convolution_2d_transpose_bias}
+    {
+        "Convolution2DTransposeBias": transposed.convolution_2d_transpose_bias,
+        "TFLite_Detection_PostProcess": detections.post_process,
+    }
 )
 _VARIABLE = "a variable, which keeps its value from run to run"
 _RECURRENT = "a recurrent layer of one step, which keeps its state from run to run"
