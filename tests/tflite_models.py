@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from flatbuffers import number_types
 
-from edgeconv.model.tflite.schema import ACTIVATIONS, OPERATORS, OPTIONS, TYPES
+from edgeconv.model.tflite.schema import ACTIVATIONS, MORE_OPTIONS, OPERATORS, OPTIONS, TYPES
 
 Values = npt.NDArray[Any]
 Numbers = tuple[Sequence[int], str]  # a vector, and its letter of `struct`
@@ -60,6 +60,7 @@ class Sketch:
         data: bytes = b"",
         variable: bool = False,
         sparse: Sparse | None = None,
+        blocks: tuple[int, int, int] | None = None,
     ) -> int:
         """The index of a new tensor."""
         own = {k: v for k, v in locals().items() if k != "self"}
@@ -148,6 +149,10 @@ class Writer:
             fields.append(
                 (4, "@", self.table((2, "@", scale), (3, "@", zero), (6, "i", of["axis"])))
             )
+        if of["blocks"]:
+            details = [(i, "i", each) for i, each in enumerate(of["blocks"])]
+            own = self.table(*details)
+            fields.append((4, "@", self.table((4, "B", 2), (5, "@", own))))
         if of["sparse"]:
             fields.append((6, "@", self.sparsity(of["sparse"])))
         return self.table(*fields)
@@ -176,7 +181,8 @@ class Writer:
             (1, "@", self.numbers(of["inputs"], "i")),
             (2, "@", self.numbers(of["outputs"], "i")),
         ]
-        layout = OPTIONS.get(of["kind"])
+        first = 3 if of["kind"] in OPTIONS else 11
+        layout = {**OPTIONS, **MORE_OPTIONS}.get(of["kind"])
         if layout is not None:
             own = []
             for name, value in of["options"].items():
@@ -185,7 +191,7 @@ class Writer:
                     own.append((of_field.number, "@", self.numbers(value, of_field.code[1:])))
                 else:
                     own.append((of_field.number, of_field.code, value))
-            fields += [(3, "B", layout.kind), (4, "@", self.table(*own))]
+            fields += [(first, "B", layout.kind), (first + 1, "@", self.table(*own))]
         if of["own"]:
             fields.append((5, "@", self.data(of["own"])))
         return self.table(*fields)

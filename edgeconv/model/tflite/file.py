@@ -9,7 +9,7 @@ from typing import Any
 from edgeconv.base import limits
 from edgeconv.base.names import untaken
 from edgeconv.model.tflite.flatbuffer import Buffer, Content, DamagedError, Place, Table
-from edgeconv.model.tflite.schema import OPERATORS, OPTIONS, TYPES, Layout
+from edgeconv.model.tflite.schema import MORE_OPTIONS, OPERATORS, OPTIONS, TYPES, Layout
 from edgeconv.model.tflite.sparsity import Sparsity, read_sparsity
 
 Options = Mapping[str, Any]
@@ -22,12 +22,24 @@ ABSENT = -1  # the index of an optional operand that is left out
 _VERSION, _CODES, _SUBGRAPHS, _BUFFERS = 0, 1, 2, 4
 _TENSORS, _INPUTS, _OUTPUTS, _OPERATORS = 0, 1, 2, 3
 _SHAPE, _TYPE, _BUFFER, _NAME, _QUANTISATION, _VARIABLE, _SPARSITY, _SIGNATURE = range(8)
-_SCALE, _ZERO, _AXIS = 2, 3, 6
+_SCALE, _ZERO, _DETAILS_KIND, _DETAILS, _AXIS = 2, 3, 4, 5, 6
+_BLOCKS = 2  # of the kinds of details
 _CODE, _OPERANDS, _RESULTS, _OPTIONS_KIND, _OPTIONS, _OWN_OPTIONS = range(6)
+_MORE_OPTIONS_KIND, _MORE_OPTIONS = 11, 12
 _OLD_CODE, _CUSTOM, _, _NEW_CODE = range(4)
 _DATA, _FAR, _FAR_SIZE = range(3)
 _UNDERSTOOD = 3  # the version of the schema
 _CUSTOM_CODE = OPERATORS.index("CUSTOM")
+
+
+@dataclass(frozen=True, slots=True)
+class Blocks:
+    """Blocks of ``size`` elements along the last dimension, each with a scale and a zero point of
+    its own: elements of the tensors at these places among those of the graph, -1 for zeros."""
+
+    size: int
+    scales: int
+    zeros: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +51,8 @@ class Tensor:
     element type.  ``data``: where in the file the bytes of a constant lie.  ``scale``, ``zero``:
     one number, or one per index of ``axis``; () where elements are no integers of a scale.
     ``stays``: its value is kept from one run to the next.  ``sparsity``: how a constant is stored
-    of which not all elements are; None where they lie in order.
+    of which not all elements are; None where they lie in order.  ``blocks``: of integers whose
+    scales are another tensor's.
     """
 
     name: str
@@ -52,6 +65,7 @@ class Tensor:
     axis: int
     stays: bool
     sparsity: Sparsity | None
+    blocks: Blocks | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +128,10 @@ def _graph(
 ) -> Model:
     tensors = _named([_tensor(each, buffers, where) for each in graph.tables(_TENSORS)])
     operators = [_operator(each, codes, len(tensors)) for each in graph.tables(_OPERATORS)]
+    for tensor in tensors:
+        if tensor.blocks is not None:
+            _check_index(tensor.blocks.scales, len(tensors), "tensors")
+            _check_index(max(tensor.blocks.zeros, 0), len(tensors), "tensors")
     inputs, outputs = graph.numbers(_INPUTS, "i"), graph.numbers(_OUTPUTS, "i")
     for index in (*inputs, *outputs):
         _check_index(index, len(tensors), "tensors")
@@ -157,6 +175,7 @@ def _tensor(table: Table, buffers: Sequence[Place | None], where: str) -> Tensor
         *_scaling(table.table(_QUANTISATION), shape),
         table.scalar(_VARIABLE, "?", False),
         None if sparsity is None else read_sparsity(sparsity, shape, where),
+        _blocks(table.table(_QUANTISATION)),
     )
 
 
@@ -173,6 +192,18 @@ def _scaling(
     if len(zero) not in (1, len(scale)):
         raise DamagedError(f"{len(scale)} scales and {len(zero)} zero points")
     return scale, zero * len(scale) if len(zero) < len(scale) else zero, axis
+
+
+def _blocks(table: Table | None) -> Blocks | None:
+    if table is None or table.scalar(_DETAILS_KIND, "B", 0) != _BLOCKS:
+        return None
+    own = table.table(_DETAILS)
+    if own is None:
+        raise DamagedError("blocks of no size")
+    scales, zeros, size = (own.scalar(field, "i", 0) for field in range(3))
+    if size < 1:
+        raise DamagedError(f"blocks of {size} elements")
+    return Blocks(size, scales, zeros)
 
 
 def _named(tensors: Sequence[Tensor]) -> list[Tensor]:
@@ -198,16 +229,21 @@ def _operator(table: Table, codes: Sequence[tuple[str, bool]], tensors: int) -> 
             _check_index(index, tensors, "tensors")
     for index in outputs:
         _check_index(index, tensors, "tensors")
-    layout = None if custom else OPTIONS.get(kind)
-    options = _options(table, kind, layout) if layout else {}
+    options: Options = {}
+    for layouts, fields in (
+        (OPTIONS, (_OPTIONS_KIND, _OPTIONS)),
+        (MORE_OPTIONS, (_MORE_OPTIONS_KIND, _MORE_OPTIONS)),
+    ):
+        if not custom and kind in layouts:
+            options = _options(table, kind, layouts[kind], fields)
     return Operator(kind, custom, inputs, outputs, options, table.vector(_OWN_OPTIONS, 1))
 
 
-def _options(table: Table, kind: str, layout: Layout) -> Options:
-    stated = table.scalar(_OPTIONS_KIND, "B", 0)
+def _options(table: Table, kind: str, layout: Layout, fields: tuple[int, int]) -> Options:
+    stated = table.scalar(fields[0], "B", 0)
     if stated not in (0, layout.kind):
         raise DamagedError(f"options of type {stated} of {kind}")
-    own = table.table(_OPTIONS) if stated else None
+    own = table.table(fields[1]) if stated else None
     found: dict[str, Any] = {}
     for name, field in layout.fields.items():
         if field.code.startswith("*"):

@@ -13,7 +13,7 @@ from types import MappingProxyType
 TYPES = (
     *("float32", "float16", "int32", "uint8", "int64", "string", "bool", "int16", "complex64"),
     *("int8", "float64", "complex128", "uint64", "resource", "variant", "uint32", "uint16", "int4"),
-    "bfloat16",
+    *("bfloat16", "int2", "uint4", "float8_e4m3fn", "float8_e5m2"),
 )
 ACTIVATIONS = ("NONE", "RELU", "RELU_N1_TO_1", "RELU6", "TANH", "SIGN_BIT")
 
@@ -42,7 +42,18 @@ _NAMES = (
     "RELU_0_TO_1 UNSORTED_SEGMENT_PROD UNSORTED_SEGMENT_MAX UNSORTED_SEGMENT_SUM ATAN2 "
     "UNSORTED_SEGMENT_MIN SIGN BITCAST BITWISE_XOR RIGHT_SHIFT"
 )
-OPERATORS = tuple(_NAMES.split())
+_STABLEHLO = (
+    "LOGISTIC ADD DIVIDE MULTIPLY MAXIMUM RESHAPE CLAMP CONCATENATE BROADCAST_IN_DIM "
+    "CONVOLUTION SLICE CUSTOM_CALL REDUCE ABS AND COSINE EXPONENTIAL FLOOR LOG MINIMUM "
+    "NEGATE OR POWER REMAINDER RSQRT SELECT SUBTRACT TANH SCATTER COMPARE CONVERT "
+    "DYNAMIC_SLICE DYNAMIC_UPDATE_SLICE PAD IOTA DOT_GENERAL REDUCE_WINDOW SORT WHILE "
+    "GATHER TRANSPOSE"
+)
+OPERATORS = (
+    *_NAMES.split(),
+    *(f"STABLEHLO_{name}" for name in _STABLEHLO.split()),
+    *("DILATE", "STABLEHLO_RNG_BIT_GENERATOR", "REDUCE_WINDOW", "STABLEHLO_COMPOSITE"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,4 +205,8 @@ OPTIONS: Mapping[str, Layout] = MappingProxyType(
         ),
         "GELU": Layout(116, {"approximate": Field(0, "?")}),
     }
+)
+# Of the second union of options, which newer operators have.
+MORE_OPTIONS: Mapping[str, Layout] = MappingProxyType(
+    {"STABLEHLO_COMPOSITE": Layout(21, {"decomposition": Field(1, "i")})}
 )

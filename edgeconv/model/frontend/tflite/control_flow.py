@@ -26,6 +26,14 @@ def branch(out: Writing, operator: Operator) -> None:
         out.move(operator, name, index)
 
 
+def composite(out: Writing, operator: Operator) -> None:
+    """STABLEHLO_COMPOSITE: what the graph is that it stands for."""
+    given = [out.stored(operator, index) for index in range(len(operator.inputs))]
+    names = _inlined(out, operator.options["decomposition"], given, len(operator.outputs))
+    for index, name in enumerate(names):
+        out.move(operator, name, index)
+
+
 def loop(out: Writing, operator: Operator) -> None:
     """WHILE: a graph as long as another one says so, of what it made the last time."""
     given = [out.stored(operator, index) for index in range(len(operator.inputs))]

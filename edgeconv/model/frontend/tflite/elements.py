@@ -8,12 +8,17 @@ from onnx import TensorProto
 from edgeconv.model.tflite import DamagedError, Operator, Tensor
 from edgeconv.model.tflite.file import ABSENT
 
-QUANTISED = ("int8", "uint8", "int16", "int4")
-BITS = {"int4": 4, "bfloat16": 16}
+QUANTISED = ("int8", "uint8", "int16", "int4", "uint4", "int2")
+REALS = ("float16", "bfloat16", "float8_e4m3fn", "float8_e5m2")  # converted to float32
+BITS = {"int4": 4, "uint4": 4, "int2": 2, "bfloat16": 16, "float8_e4m3fn": 8, "float8_e5m2": 8}
 ELEMENTS: dict[str, int] = {
     **{kind: getattr(TensorProto, kind.upper()) for kind in ("float16", "bool", "bfloat16")},
     **{f"int{bits}": getattr(TensorProto, f"INT{bits}") for bits in (4, 8, 16, 32, 64)},
     **{f"uint{bits}": getattr(TensorProto, f"UINT{bits}") for bits in (8, 16, 32, 64)},
+    "uint4": TensorProto.UINT4,
+    "int2": TensorProto.INT4,  # repacked: ONNX has these since opset 25
+    "float8_e4m3fn": TensorProto.FLOAT8E4M3FN,
+    "float8_e5m2": TensorProto.FLOAT8E5M2,
     "float32": TensorProto.FLOAT,
     "float64": TensorProto.DOUBLE,
 }
@@ -26,7 +31,7 @@ def has(operator: Operator, index: int) -> bool:
 
 def is_quantised(tensor: Tensor) -> bool:
     """Whether its integers stand for real numbers."""
-    return tensor.dtype in QUANTISED and bool(tensor.scale)
+    return tensor.dtype in QUANTISED and bool(tensor.scale or tensor.blocks)
 
 
 def is_whole(tensor: Tensor) -> bool:

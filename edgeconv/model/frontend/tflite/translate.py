@@ -136,6 +136,7 @@ TRANSLATORS: Mapping[str, Translator] = MappingProxyType(
         "ONE_HOT": indexing.one_hot,
         "IF": control_flow.branch,
         "WHILE": control_flow.loop,
+        "STABLEHLO_COMPOSITE": control_flow.composite,
         "SVDF": recurrent.svdf,
         "UNIDIRECTIONAL_SEQUENCE_LSTM": recurrent.sequence_lstm,
         "BIDIRECTIONAL_SEQUENCE_LSTM": recurrent.bidirectional_lstm,

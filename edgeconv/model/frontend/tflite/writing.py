@@ -24,6 +24,7 @@ from edgeconv.model.frontend.tflite.elements import (
     BITS,
     ELEMENTS,
     QUANTISED,
+    REALS,
     element,
     has,
     is_quantised,
@@ -32,7 +33,7 @@ from edgeconv.model.frontend.tflite.elements import (
 )
 from edgeconv.model.frontend.tflite.sparse import densified
 from edgeconv.model.tflite import DamagedError, Model, Operator, Tensor
-from edgeconv.model.tflite.file import ABSENT
+from edgeconv.model.tflite.file import ABSENT, Blocks
 from edgeconv.model.tflite.flatbuffer import Content
 from edgeconv.model.tflite.schema import ACTIVATIONS
 from edgeconv.model.tflite.sparsity import Sparsity
@@ -159,7 +160,9 @@ class Writing:
         made = TensorProto(name=tensor.name, dims=tensor.shape, data_type=element(tensor))
         if tensor.sparsity is None:
             first, length = self._bytes(tensor)
-            if length > _SMALL:
+            if tensor.dtype == "int2":
+                made.raw_data = _in_four_bits(self._content[first : first + length], tensor.shape)
+            elif length > _SMALL:
                 refer(made, first, length)
             else:
                 made.raw_data = self._content[first : first + length]
@@ -206,12 +209,15 @@ class Writing:
         if tensor.dtype == "float32":
             return self.stored(operator, index)
         if place not in self._reals:
-            if tensor.dtype == "float16":
+            if tensor.dtype in REALS:
                 kind, operands = "Cast", list[str]()
                 options: dict[str, Any] = {"to": TensorProto.FLOAT}
             elif is_quantised(tensor):
                 kind, operands = "DequantizeLinear", self.scaling(tensor)
                 options = {"axis": tensor.axis}
+                if tensor.blocks is not None:
+                    size = tensor.blocks.size
+                    options = {"axis": len(tensor.shape) - 1, "block_size": size}
             else:
                 raise UnsupportedError(f"computes with {tensor.dtype} without a scale")
             stored = self.stored(operator, index)
@@ -358,12 +364,31 @@ class Writing:
             made.output[list(made.output).index(name)] = own
 
     def scaling(self, tensor: Tensor) -> list[str]:
-        """Scale and zero point: one number, or one per index of the axis."""
+        """Scale and zero point: one number, one per index of the axis, or one per block."""
+        if tensor.blocks is not None:
+            return self._of_blocks(tensor, tensor.blocks)
         zeros = zero_points(tensor)
         shape = () if len(tensor.scale) == 1 else (len(tensor.scale),)
         zero = self.fresh("zero")
         self.initializers.append(helper.make_tensor(zero, ELEMENTS[tensor.dtype], shape, zeros))
         return [self.value(np.reshape(tensor.scale, shape), np.float32), zero]
+
+    def _of_blocks(self, tensor: Tensor, blocks: Blocks) -> list[str]:
+        """Scales of blocks, as float32, and zero points."""
+        *left, last = tensor.shape or (0,)
+        if last % blocks.size:
+            raise UnsupportedError(f"blocks of {blocks.size} elements of {last}")
+        shape = self.value([*left, last // blocks.size])
+        scales = self.model.tensors[blocks.scales]
+        if math.prod(scales.shape) * blocks.size != math.prod(tensor.shape):
+            raise DamagedError(f"{list(scales.shape)} scales of blocks of {list(tensor.shape)}")
+        found = self.add("Cast", [self.kept(blocks.scales)], to=TensorProto.FLOAT)
+        made = [self.add("Reshape", [found, shape])]
+        if blocks.zeros >= 0:
+            kind = ELEMENTS[tensor.dtype]
+            zeros = self.add("Cast", [self.kept(blocks.zeros)], to=kind)
+            made.append(self.add("Reshape", [zeros, shape]))
+        return made
 
     def fresh(self, hint: str, label: str = "") -> str:
         """A name that no value has, made from ``label`` or the operator's first output."""
@@ -379,6 +404,17 @@ class Writing:
             got = f"{length} bytes for shape {list(tensor.shape)} of {tensor.dtype}"
             raise DamagedError(f"constant {tensor.name!r} with {got}")
         return first, length
+
+
+def _in_four_bits(stored: bytes, shape: Sequence[int]) -> bytes:
+    """Integers of two bits, four in a byte, as two in a byte."""
+    packed = np.frombuffer(stored, np.uint8)
+    each = (packed[:, None] >> np.arange(0, 8, 2, dtype=np.uint8)) & 3
+    count = math.prod(shape)
+    wide = np.zeros(count + count % 2, np.uint8)
+    wide[:count] = np.where(each < 2, each, each + 12).reshape(-1)[:count]  # 2 and 3 are -2 and -1
+    found: bytes = (wide[0::2] | wide[1::2] << 4).tobytes()
+    return found
 
 
 Translator = Callable[[Writing, Operator], None]  # raises UnsupportedError
