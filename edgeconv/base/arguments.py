@@ -142,6 +142,14 @@ def tolerance(got: str) -> float:
     return value
 
 
+def words(got: str) -> tuple[str, ...]:
+    """``A,B``: two different words or more, separated by commas."""
+    found = tuple(got.split(","))
+    if len(set(found)) < 2 or not all(found):
+        raise _invalid(got, "at least two different names are needed, separated by commas")
+    return found
+
+
 def minutes(got: str) -> float:
     """A positive finite number."""
     if not 0.0 < (value := _number(got)) < math.inf:

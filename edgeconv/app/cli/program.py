@@ -16,6 +16,7 @@ from edgeconv.base.arguments import (
     count,
     minutes,
     tolerance,
+    words,
 )
 
 NAME = "edgeconv"
@@ -133,6 +134,22 @@ _UPDATE_WEIGHTS = Command(
         "write the image there, to be sent to devices, and leave the project as it is",
     ),
 )
+_LINK = Command(
+    "link",
+    "put several projects of one board into one program, and maybe one arena",
+    "linking:run",
+    argument("directories", FOLDER, "DIR...", nargs=-1, required=True),
+    option("--name", TEXT, "PREFIX", "of files and symbols (networks)", default="networks"),
+    option("-o --directory", FOLDER, "DIR", "the folder (./PREFIX)"),
+    flag("--arena", "one arena: networks that are never in use together have the same bytes"),
+    option(
+        "--together",
+        Word(words),
+        "A,B...",
+        "networks, by their prefixes, that may be in use at the same time",
+        multiple=True,
+    ),
+)
 _TUNE = Command(
     "tune",
     "measure kernels where programs of the board run, for `compile --tuned`",
@@ -210,6 +227,7 @@ program = Program(
         _BENCH,
         _REPORT,
         _UPDATE_WEIGHTS,
+        _LINK,
         _TUNE,
         _EXPLAIN,
         _BOARDS,
