@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from flatbuffers import number_types
 
-from edgeconv.model.tflite.schema import ACTIVATIONS, MORE_OPTIONS, OPERATORS, OPTIONS, TYPES
+from edgeconv.model.tflite.schema import ACTIVATIONS, MORE_OPTIONS, OPERATORS, OPTIONS, TEXT, TYPES
 
 Values = npt.NDArray[Any]
 Numbers = tuple[Sequence[int], str]  # a vector, and its letter of `struct`
@@ -185,9 +185,16 @@ class Writer:
         layout = {**OPTIONS, **MORE_OPTIONS}.get(of["kind"])
         if layout is not None:
             own = []
+            texts = {
+                name: self.builder.CreateString(value)
+                for name, value in of["options"].items()
+                if layout.fields[name].code == TEXT
+            }
             for name, value in of["options"].items():
                 of_field = layout.fields[name]
-                if of_field.code.startswith("*"):
+                if of_field.code == TEXT:
+                    own.append((of_field.number, "@", texts[name]))
+                elif of_field.code.startswith("*"):
                     own.append((of_field.number, "@", self.numbers(value, of_field.code[1:])))
                 else:
                     own.append((of_field.number, of_field.code, value))
@@ -213,8 +220,7 @@ class Writer:
         operators = [self.operator(each, codes) for each in sketch.operators]
         return self.table(
             (0, "@", self.offsets(tensors)),
-            (1, "@", self.numbers(inputs, "i")),
-            (2, "@", self.numbers(outputs, "i")),
+            *((i, "@", self.numbers(each, "i")) for i, each in ((1, inputs), (2, outputs)) if each),
             (3, "@", self.offsets(operators)),
             (4, "@", self.builder.CreateString("main")),
         )

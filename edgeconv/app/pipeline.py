@@ -14,6 +14,7 @@ from edgeconv.app.deciding import Decider, Decision, decide
 from edgeconv.app.rounded_reference import RoundedReference, require_weights, stores
 from edgeconv.app.writing import measured, within_budgets
 from edgeconv.base.arguments import DEFAULT_TOLERANCE
+from edgeconv.base.errors import UsageError
 from edgeconv.base.output_folder.folder import check_target, working
 from edgeconv.base.progress import Progress, no_progress
 from edgeconv.base.real_path import real_path
@@ -147,6 +148,13 @@ def try_project(
     """Run the project on all samples of an .npz file: its accuracy, how it ran, and the limits that
     it was compiled for (``choice`` of its report).  ``ssh``: as in `verify_project`."""
     with _working_on(directory, ssh) as project:
+        if project.states:
+            raise UsageError(
+                "--samples",
+                where=str(directory),
+                rule="samples are single runs, and the network keeps states from run to run",
+                hint="verify --inputs X.npz takes a sequence: arrays with an axis of time in front",
+            )
         found, ran = try_on(project, model_file.find(project, model), samples, progress)
     return found, ran, project.report.get("choice", {})
 

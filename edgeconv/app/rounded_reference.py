@@ -29,6 +29,7 @@ from edgeconv.ir.filters import DYNAMIC, WEIGHTED, Filters
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.grids import encodings_of
 from edgeconv.ir.request import Workspace
+from edgeconv.ir.states import with_kept_states
 from edgeconv.kernels.algorithms.packing import rounded_weights
 from edgeconv.kernels.ops.attention import ATTENTION
 from edgeconv.kernels.storage.base import FLOAT32
@@ -64,7 +65,7 @@ class RoundedReference(Closing):
     """
 
     def __init__(self, project: Project, model: Path, progress: Progress = no_progress) -> None:
-        graph = passes.optimise(graph_of(project, model))
+        graph = with_kept_states(passes.optimise(graph_of(project, model)))
         layers = project.report["layers"]
         computing = {layer["name"]: _computes_in(layer) for layer in layers}
         rounding, self.rounded = _with_rounded_inputs(graph, computing)

@@ -165,7 +165,7 @@ class State:
 
     input: str
     output: str
-    initial: Array | None = None
+    initial: Array | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from edgeconv.base.names import untaken
 from edgeconv.ir.graph import KEEP, Graph, Node, State
 
-_VIEWS = frozenset({"Convert", "Identity", "Reshape", "Slice", "Transpose"})
+# Operators whose results may be their inputs, as these lie in memory.
+_VIEWS = frozenset(
+    {"Convert", "Dequantise", "Identity", "Quantise", "Reshape", "Slice", "Transpose"}
+)
 
 
 def with_kept_states(graph: Graph) -> Graph:
@@ -32,7 +36,8 @@ def with_kept_states(graph: Graph) -> Graph:
         node = Node(untaken(f"keep {state.input}", at), KEEP, (name,), (state.output,))
         users = [writers[state.output], *readers[state.input]]
         while users[0].op in _VIEWS and users[0].inputs[0] in writers:
-            users = [writers[users[0].inputs[0]], *readers[users[0].inputs[0]], *users]
+            window = users[0].inputs[0]
+            users = [writers[window], *_readers(window, readers), *users]
         behind.setdefault(max(at[user.name] for user in users), []).append(node)
     nodes = [
         each
@@ -40,6 +45,14 @@ def with_kept_states(graph: Graph) -> Graph:
         for each in (_renamed(node, made), *behind.get(i, ()))
     ]
     return replace(graph, nodes=tuple(nodes), tensors=tensors)
+
+
+def _readers(name: str, readers: Mapping[str, list[Node]]) -> Iterator[Node]:
+    """All who read a tensor, or what may be a view of it."""
+    for node in readers[name]:
+        yield node
+        if node.op in _VIEWS:
+            yield from _readers(node.output, readers)
 
 
 def _renamed(node: Node, names: dict[str, str]) -> Node:

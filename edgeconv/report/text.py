@@ -53,6 +53,8 @@ def summary(report: Mapping[str, Any]) -> Group:
     arena = f"lower bound {ram['arena_lower_bound']}"
     if ram["workspace"]:
         arena += f"; {ram['workspace']} of it workspace"
+    if states := report.get("states"):
+        arena += f"; {sum(state['bytes'] for state in states)} of it states"
     _memory_row(memory, "RAM: arena", ram["arena"], arena)
     io = _linked(ram, "io", ram["io"])
     _memory_row(memory, "RAM: inputs and outputs", io, "in the arena" * (not io))

@@ -5,14 +5,17 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
+import numpy as np
 import onnx
 import pytest
 
 from edgeconv.app.pipeline import CompileOptions, compile_model, verify_project
 from edgeconv.run.build.project import Project
-from tests import state_models
+from edgeconv.run.verify.program import run_sets
+from tests import state_models, tflite_streams
 from tests.compilers import sanitized
 from tests.state_models import Stateful
+from tests.tflite_files import saved
 from tests.tools import available, booting
 
 pytestmark = pytest.mark.usefixtures("compiled_lightly")
@@ -111,3 +114,36 @@ def test_each_model_has_states_of_its_own(tmp_path: Path) -> None:
     (project.directory / "main.c").write_text(TWO_MODELS)
     program = sanitized(project, tmp_path / "two")
     assert subprocess.run([str(program.path)], check=False).returncode == 0
+
+
+@pytest.mark.parametrize("name", sorted(tflite_streams.STREAMS))
+def test_variables_of_tensorflow_lite_are_states(name: str, tmp_path: Path) -> None:
+    """Bit for bit what LiteRT's reference kernels compute, at every step and after a reset."""
+    stream = tflite_streams.STREAMS[name]()
+    model = saved(stream.bytes(), tmp_path)
+    options = CompileOptions(model, "generic-c", requantise="tflite")
+    project, notes = compile_model(options, tmp_path / "out")
+    assert not any("subgraph" in note for note in notes)
+    assert [state.given.dtype for state in project.states] == ["int8"] * 4
+    sequence = tflite_streams.inputs(stream)
+    steps, binary = len(sequence), project.build()
+    project.run_file.write_bytes(sequence.tobytes() * 2)
+    found, _ = run_sets(project, binary, 2 * steps, steps=steps, inputs=project.run_file)
+    with np.load(tflite_streams.EXPECTED) as expected:
+        wanted = expected[name].reshape(-1).tolist()
+    assert len(set(wanted)) > steps // 2
+    assert [int(each["probability"].item()) for each in found] == wanted * 2
+    assert verify_project(project.directory, model=model, steps=3).passed
+
+
+def test_states_in_integers_are_not_converted(tmp_path: Path) -> None:
+    """A window takes its own bytes and no more, where it is read as it lies."""
+    model = saved(tflite_streams.STREAMS["three"]().bytes(), tmp_path)
+    project, _ = compile_model(CompileOptions(model, "mps2-an500"), tmp_path / "out")
+    kept = [each for each in project.report["layers"] if each["op"] in ("Concat", "Keep")]
+    assert len(kept) == 8
+    assert all(each["output_bytes"] == np.prod(each["output_shape"]) for each in kept)
+    assert "net_convert" not in (project.directory / "net.c").read_text()
+    places = {each["name"]: each for each in project.report["arena_map"]}
+    for number in (1, 2, 3):
+        assert places[f"window_{number}"]["offset"] == places[f"stream_{number}/states"]["offset"]

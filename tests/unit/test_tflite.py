@@ -17,7 +17,7 @@ from edgeconv.model.frontend import Cut, load, model_file, reference_outputs
 from edgeconv.model.frontend.fingerprint import sha256
 from edgeconv.model.tensor_names import tensor_names
 from edgeconv.model.tflite import DamagedError, read
-from edgeconv.model.tflite.schema import OPERATORS, OPTIONS, TYPES
+from edgeconv.model.tflite.schema import OPERATORS, OPTIONS, TEXT, TYPES
 from tests.tflite_files import refused, saved
 from tests.tflite_models import Sketch, Values, Writer, quantised_network
 
@@ -55,6 +55,7 @@ def test_the_schema_is_that_of_tensorflow_lite() -> None:
         slots = re.findall(r"Prepend(\w+?)Slot\((\d+), ", Path(str(module.__file__)).read_text())
         sizes = {int(number): kind for kind, number in slots}
         codes = {"b": "Int8", "?": "Bool", "i": "Int32", "f": "Float32", "*i": "UOffsetTRelative"}
+        codes[TEXT] = "UOffsetTRelative"
         for field in layout.fields.values():
             assert sizes[field.number] == codes[field.code], name
         assert name.replace("_", "").rstrip("V2D").lower()[:3] in kinds[layout.kind].lower() or (
@@ -265,7 +266,7 @@ def test_what_follows_from_a_refusal_is_not_listed(write: Write) -> None:
         (chain("RELU", dtype="int32"), "computes with int32 without a scale"),
         (chain("RELU", dtype="float64"), "computes with float64 without a scale"),
         (chain("DENSIFY"), "DENSIFY: 1 node .1.: what it reads is no constant"),
-        (chain("READ_VARIABLE"), "reads a variable, which keeps its value"),
+        (chain("READ_VARIABLE"), "reads a handle that no VAR_HANDLE has made"),
         (chain("IF"), "got graph 0 of 1, within another"),
         (chain("PAD", dtype="string"), "input 1 is missing|pads string"),
         (chain("RELU", variable=True), "keeps its value from run to run"),
@@ -283,8 +284,8 @@ def with_a_state() -> Sketch:
     for name in ("x", "y", "s", "new"):
         sketch.tensor(name, (1, 4))
     handle = sketch.tensor("handle", (), "resource")
-    sketch.operator("CALL_ONCE", [], [])
-    sketch.operator("VAR_HANDLE", [], [handle])
+    sketch.operator("CALL_ONCE", [], [], subgraph=1)
+    sketch.operator("VAR_HANDLE", [], [handle], container="", name="sum")
     sketch.operator("RELU", [0], [1])
     sketch.operator("READ_VARIABLE", [handle], [2])
     sketch.operator("ADD", [2, 1], [3], activation="NONE")
@@ -292,33 +293,78 @@ def with_a_state() -> Sketch:
     return sketch
 
 
-def test_operators_without_outputs_are_listed_and_cut_off(write: Write) -> None:
-    path = write(with_a_state().bytes([0], [1, 3]))
-    said = refused(path)
-    for kind, why in (
-        ("CALL_ONCE", "runs a graph before the first run"),
-        ("VAR_HANDLE", "names a variable"),
-        ("READ_VARIABLE", "reads a variable"),
-        ("ASSIGN_VARIABLE", "writes a variable"),
-    ):
-        assert re.search(f"tflite.{kind}: 1 node .*: {why}", said), kind
-    assert "--output y" in said
-    assert load(path, cut_at=Cut(outputs=("y",))).outputs == ("y",)
+def test_a_variable_is_a_state(write: Write) -> None:
+    once = Sketch()
+    handle = once.tensor("handle", (), "resource")
+    once.operator("VAR_HANDLE", [], [handle], container="", name="sum")
+    begin = once.constant("begin", [[1, 0, 2, 0]], "float32")
+    once.operator("ASSIGN_VARIABLE", [handle, begin], [])
+    path = write(with_a_state().bytes([0], [1, 3], bodies=[(once, [], [])]))
+    graph = load(path)
+    assert graph.input_ports == ("x",)
+    assert graph.output_ports == ("y", "new")
+    (state,) = graph.states
+    assert (state.input, state.output) == ("sum", "sum/next")
+    np.testing.assert_array_equal(state.initial, [[1, 0, 2, 0]])
+    # Of parts: what does not read it has none, what does keeps it, and inputs that are named are
+    # no states.
+    assert not load(path, cut_at=Cut(outputs=("y",))).states
+    assert load(path, cut_at=Cut(outputs=("new",))).states == graph.states
     inside = load(path, cut_at=Cut(("x", "s"), ("y", "new")))
-    assert inside.outputs == ("y", "new")
+    assert (inside.inputs, inside.outputs, inside.states) == (("x", "s"), ("y", "new"), ())
 
 
-def test_what_has_an_effect_only_is_no_part_of_the_network(write: Write) -> None:
-    """A variable that is written and never read: the outputs are the same, the file is not."""
+def test_variables_that_are_no_states(write: Write) -> None:
+    """What is written and never read changes nothing; what is read and never written is constant;
+    what is written before it is read is a value as any other."""
     sketch = Sketch()
+    names = ("x", "y", "read", "sum", "again")
+    x, y, before, total, again = (sketch.tensor(name, (1, 4)) for name in names)
+    handles = []
+    for name in ("written", "read", "both"):
+        handles.append(sketch.tensor(f"handle_{name}", (), "resource"))
+        sketch.operator("VAR_HANDLE", [], [handles[-1]], container="", name=name)
+    sketch.operator("READ_VARIABLE", [handles[1]], [before])
+    sketch.operator("ASSIGN_VARIABLE", [handles[0], x], [])
+    sketch.operator("ADD", [before, x], [total], activation="NONE")
+    sketch.operator("ASSIGN_VARIABLE", [handles[2], total], [])
+    sketch.operator("READ_VARIABLE", [handles[2]], [again])
+    sketch.operator("RELU", [again], [y])
+    graph = load(write(sketch.bytes([x], [y])))
+    assert (graph.inputs, graph.outputs, graph.states) == (("x",), ("y",), ())
+
+
+@pytest.mark.parametrize(
+    ("kind", "options", "said"),
+    [
+        ("CALL_ONCE", {"subgraph": 7}, "number 7 of 2 subgraphs"),
+        ("CALL_ONCE", {"subgraph": -1}, "number -1 of 2 subgraphs"),
+        ("CALL_ONCE", {"subgraph": 1}, "runs HASHTABLE before the first run"),
+        ("CALL_ONCE", {"subgraph": 0}, "runs CALL_ONCE before the first run"),
+        ("ASSIGN_VARIABLE", {}, "a handle that no VAR_HANDLE has made"),
+        ("VAR_HANDLE", {"container": "", "name": "v"}, r"VAR_HANDLE with outputs \[\]"),
+    ],
+)
+def test_variables_that_cannot_be_kept(
+    kind: str, options: dict[str, Any], said: str, write: Write
+) -> None:
+    sketch, other = Sketch(), Sketch()
     x, y = sketch.tensor("x", (1, 4)), sketch.tensor("y", (1, 4))
-    handle = sketch.tensor("handle", (), "resource")
+    sketch.operator(kind, [], [], **options)
     sketch.operator("RELU", [x], [y])
-    sketch.operator("VAR_HANDLE", [], [handle])
-    sketch.operator("ASSIGN_VARIABLE", [handle, y], [])
-    path = write(sketch.bytes([x], [y]))
-    assert "tflite.ASSIGN_VARIABLE: 1 node" in refused(path)
-    assert load(path, cut_at=Cut(outputs=("y",))).outputs == ("y",)
+    other.operator("HASHTABLE", [], [other.tensor("table", (), "resource")])
+    assert re.search(said, refused(write(sketch.bytes([x], [y], bodies=[(other, [], [])]))))
+
+
+@pytest.mark.parametrize(("dtype", "shape"), [("float32", (1, 5)), ("int32", (1, 4))])
+def test_a_variable_has_one_shape_and_type(
+    dtype: str, shape: tuple[int, ...], write: Write
+) -> None:
+    sketch = with_a_state()
+    other = sketch.constant("other", np.zeros(shape), dtype)
+    sketch.operators[-1]["inputs"] = [4, other]
+    said = refused(write(sketch.bytes([0], [1, 3], bodies=[(Sketch(), [], [])])))
+    assert re.search(r"variable 'sum' is read as float32.*, written as", said)
 
 
 @pytest.mark.parametrize(

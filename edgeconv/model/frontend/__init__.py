@@ -13,6 +13,7 @@ from edgeconv.model.frontend.reference import (
     reference_outputs,
     references,
 )
+from edgeconv.model.frontend.states import with_states
 
 __all__ = [
     "AS_WRITTEN",
@@ -25,4 +26,5 @@ __all__ = [
     "reference_beside",
     "reference_outputs",
     "references",
+    "with_states",
 ]

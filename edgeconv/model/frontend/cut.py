@@ -54,7 +54,10 @@ _NO_TYPES: Mapping[str, onnx.TypeProto] = MappingProxyType({})
 
 
 def apply(
-    model: onnx.ModelProto, cut: Cut, types: Mapping[str, onnx.TypeProto] = _NO_TYPES
+    model: onnx.ModelProto,
+    cut: Cut,
+    types: Mapping[str, onnx.TypeProto] = _NO_TYPES,
+    states: Sequence[tuple[str, str]] = (),
 ) -> None:
     """Make ``model`` the part of it that ``cut`` says, in place.
 
@@ -63,7 +66,9 @@ def apply(
     that was computed before has the type that ``types`` says, else that the model states, else that
     follows from its operators: its shape may be unknown.
 
-    Inputs with a value become constants first (`input_values.fix`).
+    Where ``cut.inputs`` names none, an output of ``states``, pairs of an input and an output, is
+    one of the part too if the part reads that input.  Inputs with a value become constants first
+    (`input_values.fix`).
 
     Raises EdgeconvError (exit status 2): a name is none of a tensor of the model or given twice, an
     input is a constant or no output depends on it, or an output depends on an input of the model
@@ -85,6 +90,9 @@ def apply(
     _detach(graph, cut.inputs)
     nodes = ordered(graph.node, {*own, *constants, *cut.inputs})
     live = live_values(nodes, outputs)
+    while not cut.inputs and (more := [o for i, o in states if i in live and o not in outputs]):
+        outputs = (*outputs, *more)
+        live = live_values(nodes, outputs)
     _check_inputs(cut, outputs, own, nodes, live)
     kept = cut.inputs or tuple(name for name in own if name in live)
     _replace(graph.node, [node for node in nodes if any(name in live for name in node.output)])

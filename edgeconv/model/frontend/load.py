@@ -26,7 +26,7 @@ from edgeconv.model.frontend.input_shapes import Fixed, fix_shapes
 from edgeconv.model.frontend.modernising import modernised
 from edgeconv.model.frontend.names import COPY, opset_of, opset_versions
 from edgeconv.model.frontend.schedule import value_names
-from edgeconv.model.frontend.states import with_states
+from edgeconv.model.frontend.states import with_states, with_variables
 from edgeconv.model.frontend.visit import Scope
 from edgeconv.model.frontend.walk import Walk
 from edgeconv.model.frontend.weights import Weights, non_finite
@@ -68,7 +68,8 @@ def load(
     weights.map_all(file.model)
     _check_once_stated(cut_at, input_shapes)
     digest = model_file.digest(weights.files())
-    cut.apply(file.model, cut_at, _types_inside(file, weights, opsets, input_shapes, cut_at.inputs))
+    inside = _types_inside(file, weights, opsets, input_shapes, cut_at.inputs)
+    cut.apply(file.model, cut_at, inside, file.state_names)
     graph = file.model.graph
     named = [value.name for value in graph.output]
     if not named:
@@ -107,7 +108,8 @@ def load(
     finished = _finished(path, walk, inputs, outputs, notes, digest)
     if file.translated:
         finished = tflite.halves_away(finished)
-    return with_states(replace(finished, data_dependent=tuple(data_dependent)), states)
+    finished = replace(finished, data_dependent=tuple(data_dependent))
+    return with_states(with_variables(finished, file.states, cut_at), states)
 
 
 def _begun(

@@ -27,6 +27,7 @@ from edgeconv.base.wire_format import LENGTH, VARINT, MalformedError, fields, ma
 from edgeconv.model.frontend import tflite
 from edgeconv.model.frontend.mapped_constants import refer
 from edgeconv.model.frontend.maps import as_tensors
+from edgeconv.model.frontend.tflite import Variable
 from edgeconv.model.model_path import readable
 from edgeconv.model.tflite import DamagedError, is_tflite
 
@@ -50,7 +51,7 @@ class ModelFile:
 
     ``translated``: it was no ONNX model; ``notes`` say what of the file ``model`` does not have, or
     has in another form.  ``effects``: values of it that stand for what nodes do beside their
-    results.
+    results.  ``states``: inputs and outputs of it that stand for variables of the file.
     """
 
     path: Path
@@ -59,6 +60,12 @@ class ModelFile:
     translated: bool = False
     notes: tuple[str, ...] = ()
     effects: tuple[str, ...] = ()
+    states: tuple[Variable, ...] = ()
+
+    @property
+    def state_names(self) -> tuple[tuple[str, str], ...]:
+        """The input and the output of each state."""
+        return tuple((state.input, state.output) for state in self.states)
 
 
 def read(path: Path) -> ModelFile:
@@ -82,7 +89,7 @@ def _translated(path: Path, content: mmap.mmap) -> ModelFile:
         what = "not a readable TensorFlow Lite model"
         rule = "every offset, size and index in it lies within the file"
         raise EdgeconvError(what, where=str(path), got=str(error), rule=rule) from None
-    return ModelFile(path, found.model, content, True, found.notes, found.effects)
+    return ModelFile(path, found.model, content, True, found.notes, found.effects, found.states)
 
 
 def _parsed(path: Path, content: mmap.mmap) -> ModelFile:

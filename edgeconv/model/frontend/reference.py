@@ -78,7 +78,7 @@ def references(
     """`reference_outputs` for one set of inputs after the other, of the same shapes and types: the
     engine reads the model once."""
     file = model_file.read(Path(path))
-    cut.apply(file.model, cut_at)
+    cut.apply(file.model, cut_at, states=file.state_names)
     copies: dict[str, str] = {}
 
     def names_of(graph: onnx.GraphProto) -> Sequence[str]:
@@ -143,7 +143,7 @@ def prepared_beside(
             shift_rounding(graph, shift, {*inputs, *results})
 
     file = model_file.read(Path(path))
-    cut.apply(file.model, cut_at)
+    cut.apply(file.model, cut_at, states=file.state_names)
     asked = _Query(
         file, cut_at, lambda _: [name + OWN for name in results], rewrite, defined=bool(shift)
     )

@@ -8,9 +8,19 @@ from dataclasses import replace
 from edgeconv.base.errors import UsageError
 from edgeconv.base.names import did_you_mean, untaken
 from edgeconv.ir.graph import Graph, Node, State, Tensor
+from edgeconv.model.frontend.cut import Cut
 from edgeconv.model.frontend.names import COPY
+from edgeconv.model.frontend.tflite import Variable
 
 OPTION = "--state"
+
+
+def with_variables(graph: Graph, variables: Sequence[Variable], cut: Cut) -> Graph:
+    """``graph`` with those variables of its file as states that it has, but for a part whose inputs
+    are named: there they are inputs and outputs like others."""
+    own = [each for each in variables if each.input in graph.inputs and not cut.inputs]
+    states = (State(each.input, each.output, each.initial) for each in own)
+    return replace(graph, states=tuple(states))
 
 
 def with_states(graph: Graph, pairs: Sequence[tuple[str, str]]) -> Graph:

@@ -9,7 +9,7 @@ from typing import Any
 from edgeconv.base import limits
 from edgeconv.base.names import untaken
 from edgeconv.model.tflite.flatbuffer import Buffer, Content, DamagedError, Place, Table
-from edgeconv.model.tflite.schema import MORE_OPTIONS, OPERATORS, OPTIONS, TYPES, Layout
+from edgeconv.model.tflite.schema import MORE_OPTIONS, OPERATORS, OPTIONS, TEXT, TYPES, Layout
 from edgeconv.model.tflite.sparsity import Sparsity, read_sparsity
 
 Options = Mapping[str, Any]
@@ -248,6 +248,8 @@ def _options(table: Table, kind: str, layout: Layout, fields: tuple[int, int]) -
     for name, field in layout.fields.items():
         if field.code.startswith("*"):
             found[name] = own.numbers(field.number, field.code[1:]) if own else ()
+        elif field.code == TEXT:
+            found[name] = own.text(field.number) if own else field.default
         else:
             found[name] = (
                 own.scalar(field.number, field.code, field.default) if own else (field.default)

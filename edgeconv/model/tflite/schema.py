@@ -56,14 +56,17 @@ OPERATORS = (
 )
 
 
+TEXT = "text"
+
+
 @dataclass(frozen=True, slots=True)
 class Field:
     """One option: its number in the table, its type as `struct` has it, "*" in front for a vector,
-    and what it is where it is absent."""
+    ``TEXT`` for a string, and what it is where it is absent."""
 
     number: int
     code: str
-    default: int | float = 0
+    default: int | float | str = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,6 +174,8 @@ OPTIONS: Mapping[str, Layout] = MappingProxyType(
         "LEAKY_RELU": Layout(75, {"alpha": Field(0, "f", 0.0)}),
         "MIRROR_PAD": Layout(77, {"mode": Field(0, "b")}),
         "BATCH_MATMUL": Layout(101, {"adj_x": Field(0, "?"), "adj_y": Field(1, "?")}),
+        "CALL_ONCE": Layout(103, {"subgraph": Field(0, "i")}),
+        "VAR_HANDLE": Layout(111, {"container": Field(0, TEXT, ""), "name": Field(1, TEXT, "")}),
         "FAKE_QUANT": Layout(
             58,
             {

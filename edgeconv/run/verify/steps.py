@@ -63,15 +63,20 @@ def verify_steps(
     given = b"".join(tensor_bytes(each, project.inputs) for each in sequence)
     project.put({project.input_file.name: given})
     progress(f"{running(project, binary)}, {count} steps")
-    project.run_file.write_bytes(given * 2)
-    found, printed = run_sets(
-        project, binary, 2 * count, steps=count, layers=asked.traced, inputs=project.run_file
-    )
+    path, traced = project.run_file, asked.traced
+    path.write_bytes(given * 2)
+    try:
+        found, printed = run_sets(
+            project, binary, 2 * count, steps=count, layers=traced, inputs=path
+        )
+    finally:
+        if not project.is_firmware:  # whose program reads it again, in a debugger
+            path.unlink()
     trace = project.build_directory / "layers.bin"
-    layers = trace.read_bytes() if asked.traced else b""
+    layers = trace.read_bytes() if traced else b""
     ran, again = found[:count], found[count:]
     every: Sequence[int] = range(count)
-    if asked.traced:
+    if traced:
         every = sorted({round(i * (count - 1) / (_BY_LAYER - 1)) for i in range(_BY_LAYER)})
     verdicts = []
     with references(model, asked.tensors(open_ended), cut_at=project.cut) as reference:

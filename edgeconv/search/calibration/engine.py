@@ -53,7 +53,7 @@ class Engine(Closing):
     def __init__(
         self, graph: Graph, progress: Progress = no_progress, *, truncate: bool = False
     ) -> None:
-        self.graph = _float32(graph)
+        self.graph = replace(_float32(graph), states=())  # each run is given them
         self.layers = {node.name: node for node in self.graph.nodes if node.op in WEIGHTED}
         progress("building the network to measure on")
         self._choice, self._memory, self._library = _loaded(self.graph, truncate)

@@ -4,5 +4,6 @@ from __future__ import annotations
 
 from edgeconv.model.frontend.tflite.averages import halves_away
 from edgeconv.model.frontend.tflite.translate import DOMAIN, REASON, Translated, translate
+from edgeconv.model.frontend.tflite.variables import Variable
 
-__all__ = ["DOMAIN", "REASON", "Translated", "halves_away", "translate"]
+__all__ = ["DOMAIN", "REASON", "Translated", "Variable", "halves_away", "translate"]

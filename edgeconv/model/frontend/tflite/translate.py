@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from types import MappingProxyType
 
 import onnx
@@ -26,6 +26,7 @@ from edgeconv.model.frontend.tflite import elementwise as each
 from edgeconv.model.frontend.tflite import movement as moving
 from edgeconv.model.frontend.tflite.dilated import dilated
 from edgeconv.model.frontend.tflite.elements import element
+from edgeconv.model.frontend.tflite.variables import KINDS, Variable, Variables
 from edgeconv.model.frontend.tflite.writing import Translator, UnsupportedError, Writing
 from edgeconv.model.tflite import DamagedError, Model, Operator, Tensor, read
 from edgeconv.model.tflite.file import ABSENT
@@ -165,10 +166,6 @@ _RECURRENT = "a recurrent layer of one step, which keeps its state from run to r
 _STATES = ("UNIDIRECTIONAL_SEQUENCE_", "BIDIRECTIONAL_SEQUENCE_", "SVDF")
 _WHY = MappingProxyType(
     {
-        "CALL_ONCE": "runs a graph before the first run, to fill variables and tables",
-        "VAR_HANDLE": f"names {_VARIABLE}",
-        "READ_VARIABLE": f"reads {_VARIABLE}",
-        "ASSIGN_VARIABLE": f"writes {_VARIABLE}",
         **dict.fromkeys(("RNN", "LSTM"), _RECURRENT),
     }
 )
@@ -179,11 +176,13 @@ class Translated:
     """``model`` and ``notes`` on what of the file it does not have.
 
     ``effects``: values that stand for what operators without outputs do; none of ``model``'s.
+    ``states``: variables, which are inputs and outputs of ``model`` behind the others.
     """
 
     model: onnx.ModelProto
     notes: tuple[str, ...]
     effects: tuple[str, ...] = ()
+    states: tuple[Variable, ...] = ()
 
 
 def translate(content: Content, where: str) -> Translated:
@@ -195,19 +194,22 @@ def translate(content: Content, where: str) -> Translated:
     Raises DamagedError for what is no such model, EdgeconvError beyond a limit.
     """
     out = Writing(read(content, where), content, where, _fill)
-    _fill(out)
+    variables = Variables(out)
+    _fill(out, variables)
     file = out.model
+    states, kept, made = variables.finish()
     for index in file.outputs:
         if file.tensors[index].data is not None:
             _store(out, index)
-    states = [tensor for tensor in file.tensors if tensor.name in out.states]
     fixed = not any(file.tensors[index].free for index in file.inputs)
     graph = helper.make_graph(
         out.nodes,
         "tflite",
-        [_value(tensor) for tensor in (*(file.tensors[i] for i in file.inputs), *states)],
-        [_value(file.tensors[index], shaped=fixed) for index in file.outputs]
-        + [_value(replace(tensor, name=out.states[tensor.name])) for tensor in states],
+        [_value(tensor) for tensor in (*(file.tensors[i] for i in file.inputs), *kept)],
+        [
+            *(_value(file.tensors[index], shaped=fixed) for index in file.outputs),
+            *map(_value, made),
+        ],
         out.initializers,
         value_info=_inside(file) if fixed else [],
     )
@@ -215,7 +217,7 @@ def translate(content: Content, where: str) -> Translated:
     if out.functions:
         opsets.append(helper.make_opsetid(DOMAIN_OF_CELLS, VERSION))
     model = helper.make_model(graph, opset_imports=opsets, ir_version=_IR, functions=out.functions)
-    return Translated(model, (*_left_out(out), *out.notes()), tuple(out.effects))
+    return Translated(model, (*_left_out(out), *out.notes()), tuple(out.effects), states)
 
 
 def _left_out(out: Writing) -> tuple[str, ...]:
@@ -224,8 +226,9 @@ def _left_out(out: Writing) -> tuple[str, ...]:
     return (f"{count + 1} graphs, of which the first is compiled",) if count else ()
 
 
-def _fill(out: Writing) -> None:
-    """Write the operators of a graph."""
+def _fill(out: Writing, variables: Variables | None = None) -> None:
+    """Write the operators of a graph.  ``variables``: of the file; None of a graph that another one
+    runs, which has none."""
     out.model = dilated(out)
     tensors = out.model.tensors
     written = {index for index, tensor in enumerate(tensors) if tensor.data is not None}
@@ -238,7 +241,7 @@ def _fill(out: Writing) -> None:
         if len(set(operator.outputs)) < len(operator.outputs) or nothing:
             raise DamagedError(f"{operator.kind} with outputs {list(operator.outputs)}")
         written.update(operator.outputs)
-        _write(out, operator)
+        _write(out, operator, variables)
 
 
 def _translator(operator: Operator) -> Translator | None:
@@ -253,10 +256,15 @@ def _store(out: Writing, index: int) -> None:
         out.refuse_constant(index, DOMAIN, {REASON: str(error)})
 
 
-def _write(out: Writing, operator: Operator) -> None:
+def _write(out: Writing, operator: Operator, variables: Variables | None) -> None:
     """The nodes of ``operator``, or one of its own that says why there are none."""
     out.begin(operator)
     try:
+        if operator.kind in KINDS and not operator.custom:
+            if variables is None:
+                raise UnsupportedError("uses a variable within another graph")
+            variables.write(operator)
+            return
         translator = _translator(operator)
         if translator is None:
             why = "a custom operator" if operator.custom else _WHY.get(operator.kind)

@@ -203,6 +203,16 @@ class Writing:
             )
         )
 
+    def name(self, hint: str) -> str:
+        """A name that nothing has yet."""
+        found = untaken(hint, self._taken)
+        self._taken.add(found)
+        return found
+
+    def copy(self, source: str, name: str) -> None:
+        """Have ``name`` be the value ``source``, as it is stored."""
+        self.nodes.append(helper.make_node("Identity", [source], [name], f"{name}/Identity"))
+
     def real(self, operator: Operator, index: int = 0) -> str:
         """Operand ``index`` in real numbers.  Raises UnsupportedError where it has none."""
         tensor, place = self.tensor(operator, index), operator.inputs[index]
@@ -392,9 +402,7 @@ class Writing:
 
     def fresh(self, hint: str, label: str = "") -> str:
         """A name that no value has, made from ``label`` or the operator's first output."""
-        name = untaken(f"{label or self._label}/{hint}", self._taken)
-        self._taken.add(name)
-        return name
+        return self.name(f"{label or self._label}/{hint}")
 
     def _bytes(self, tensor: Tensor) -> tuple[int, int]:
         """Where the constant lies.  Raises DamagedError where its bytes do not fill its shape."""
