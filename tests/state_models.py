@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -74,9 +75,10 @@ class Stateful:
         names = [value.name for value in self.model.graph.input]
         return tuple((f"{name}_next", name) for name in names if name.startswith("s"))
 
-    @property
-    def options(self) -> list[str]:
-        return [word for out, name in self.states for word in ("--state", f"{out}={name}")]
+    def saved(self, folder: Path) -> Path:
+        """Its file."""
+        onnx.save(self.model, folder / "net.onnx")
+        return folder / "net.onnx"
 
 
 def recurrent() -> Stateful:

@@ -3,10 +3,10 @@
 python -m tests.models.random_programs [--first SEED] [--count N] [--seconds S] [--only SEED]
                                        [--forms] [--boards NAME ...]
 
-Networks are of float32, quantised (QDQ), or quantised to int8 by samples; with --forms they are
-those of `random_forms`, compiled without options, for one board after the other.  What a budget or
-an option rules out is refused, which is no mistake; every other program must be called right by
-``verify``.
+Networks are of float32, some with states, quantised (QDQ), or quantised to int8 by samples; with
+--forms they are those of `random_forms`, compiled without options, for one board after the other.
+What a budget or an option rules out is refused, which is no mistake; every other program must be
+called right by ``verify``.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from edgeconv.base.errors import EdgeconvError
 from edgeconv.run.build import find_compiler, find_emulator
 from edgeconv.target import board as boards
 from edgeconv.target.board import Board, RunKind
-from tests.models import random_forms, random_quantised
+from tests.models import random_forms, random_quantised, random_states
 from tests.models.random_blocks import random_network
 from tests.tools import representatives
 
@@ -37,7 +37,7 @@ _NODES = 14  # of float32 networks: what is left of a failure can be read
 _SAMPLES = 4
 _PATIENCE_S = 900
 RIGHT, REFUSED = "right", "refused"
-FORMS = "forms"
+FORMS, STATES = "forms", "states"
 # Of status 1 what no program is expected to be made of.
 _REFUSALS = ("cannot be compiled", "does not fit", "would not be bit for bit")
 _STORED = ("int8", "flyte8", "flyte16", "flyte24")
@@ -79,7 +79,7 @@ def draw(seed: int, among: Sequence[Board]) -> Program:
         return list(words) if rng.random() < chance else []
 
     board = among[int(rng.integers(len(among)))]
-    kind = str(rng.choice(["float32", "qdq", "samples"], p=[0.5, 0.3, 0.2]))
+    kind = str(rng.choice(["float32", "qdq", "samples", STATES], p=[0.4, 0.3, 0.15, 0.15]))
     options = [
         *maybe(0.3, "--objective", str(rng.choice(["latency", "memory"]))),
         *maybe(0.3, "--io", str(rng.choice(["caller", "arena"]))),
@@ -116,6 +116,10 @@ def model_of(program: Program, folder: Path) -> tuple[Path, list[str]]:
     if program.kind == "qdq":
         onnx.save(random_quantised.network(program.seed), path)
         return path, more
+    if program.kind == STATES:
+        model, states = random_states.network(program.seed, _NODES)
+        onnx.save(model, path)
+        return path, [word for out, to in states for word in ("--state", f"{out}={to}")]
     model = random_network(program.seed, _NODES)
     onnx.save(model, path)
     if program.kind == "samples":

@@ -6,7 +6,6 @@ import subprocess
 from pathlib import Path
 
 import numpy as np
-import onnx
 import pytest
 
 from edgeconv.app.pipeline import CompileOptions, compile_model, verify_project
@@ -63,8 +62,7 @@ int main(void)
 def compiled(
     network: Stateful, folder: Path, board: str = "generic-c", **options: object
 ) -> Project:
-    model = folder / "net.onnx"
-    onnx.save(network.model, model)
+    model = network.saved(folder)
     asked = CompileOptions(model, board, states=network.states, **options)  # type: ignore[arg-type]
     return compile_model(asked, folder / "out")[0]
 

@@ -1,0 +1,133 @@
+"""--state: what it takes, what it refuses, and what is left where it is used with other options."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper
+
+from edgeconv.base.errors import Exit, UsageError
+from edgeconv.ir.graph import KEEP
+from edgeconv.ir.states import with_kept_states
+from edgeconv.model.frontend import Cut, load
+from edgeconv.model.passes import optimise
+from tests import state_models
+from tests.command import BOARD, Command
+from tests.models.test_states import compiled
+
+Pairs = list[tuple[str, str]]
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    """y = (s + x) of four floats, next of s; long of five, count an int64; inner = ReLU(s + x)."""
+    value = helper.make_tensor_value_info
+    floats, whole = TensorProto.FLOAT, TensorProto.INT64
+    nodes = [
+        helper.make_node("Add", ["state", "x"], ["state_next"], "add"),
+        helper.make_node("Relu", ["state_next"], ["inner"], "relu"),
+        helper.make_node("Neg", ["inner"], ["y"], "neg"),
+        helper.make_node("Concat", ["x", "one"], ["long"], "concat", axis=0),
+        helper.make_node("Cast", ["x"], ["count"], "cast", to=whole),
+        helper.make_node("Add", ["other", "x"], ["z"], "add_other"),
+    ]
+    graph = helper.make_graph(
+        nodes,
+        "test",
+        [value(name, floats, [4]) for name in ("x", "state", "other")],
+        [value(name, floats, [4]) for name in ("y", "state_next", "z")]
+        + [value("long", floats, [5]), value("count", whole, [4])],
+        [helper.make_tensor("one", floats, [1], [1.0])],
+    )
+    opset = [helper.make_opsetid("", 17)]
+    onnx.save(helper.make_model(graph, opset_imports=opset, ir_version=9), tmp_path / "net.onnx")
+    return tmp_path / "net.onnx"
+
+
+@pytest.mark.parametrize(
+    ("pairs", "said"),
+    [
+        ([("state_nxt", "state")], "'state_nxt'; it is no output; did you mean state_next"),
+        ([("state_next", "stat")], "'stat'; it is no input; did you mean state"),
+        ([("inner", "state")], "it is no output; --output inner makes it one"),
+        ([("long", "state")], "output 'long' is 5, input 'state' is 4; both have one shape"),
+        ([("count", "state")], "is int64, input 'state' is float32; both have one element type"),
+        (
+            [("state_next", "state"), ("z", "state")],
+            "input 'state'; it is the state that output 'state_next' makes already",
+        ),
+    ],
+)
+def test_what_is_no_state(pairs: Pairs, said: str, model: Path) -> None:
+    with pytest.raises(UsageError) as error:
+        load(model, states=pairs)
+    assert said in str(error.value)
+
+
+def test_something_remains_to_be_computed(model: Path) -> None:
+    with pytest.raises(UsageError, match="every output is a state"):
+        load(model, states=[("state_next", "state")], cut_at=Cut(outputs=("state_next",)))
+
+
+def test_the_command_line_names_the_option(model: Path, tmp_path: Path, edgeconv: Command) -> None:
+    out = tmp_path / "out"
+    done = edgeconv("compile", model, "--board", BOARD, "-o", out, "--state", "state_next")
+    assert done.status == Exit.USAGE
+    assert "it reads NAME=VALUE" in done.stderr
+    done = edgeconv("compile", model, "--board", BOARD, "-o", out, "--state", "y=no")
+    assert done.status == Exit.USAGE
+    assert "--state" in done.stderr
+    assert not out.exists()
+
+
+def test_an_output_is_several_states(model: Path) -> None:
+    graph = load(model, states=[("state_next", "state"), ("state_next", "other")])
+    assert graph.input_ports == ("x",)
+    assert graph.output_ports == ("y", "z", "long", "count")
+    assert len({state.output for state in graph.states}) == 2
+
+
+def test_states_are_kept_behind_their_readers(tmp_path: Path) -> None:
+    """Each by a node of its own, whatever the passes have left."""
+    network = state_models.crossing()
+    path = network.saved(tmp_path)
+    graph = with_kept_states(optimise(load(path, states=network.states)))
+    assert with_kept_states(graph) is graph
+    at = {node.name: number for number, node in enumerate(graph.nodes)}
+    for state in graph.states:
+        (keep,) = (node for node in graph.nodes if node.outputs == (state.output,))
+        assert keep.op == KEEP
+        readers = graph.consumers()[state.input]
+        assert all(at[reader.name] < at[keep.name] for reader in readers)
+
+
+def test_steps_are_of_networks_with_states(tmp_path: Path, edgeconv: Command) -> None:
+    """And samples of those without; sequences have one length."""
+    project = compiled(state_models.crossing(), tmp_path)
+    rows = np.zeros((6, 1, 5), np.float32)
+    for arrays, words, said in (
+        ({"x": rows}, ["--steps", "7"], "--steps 7; the file has 6"),
+        ({"x": rows[:, :, :4]}, [], "the program takes 6x1x5"),
+        ({"y": rows}, [], "no such input"),
+    ):
+        np.savez(tmp_path / "x.npz", **arrays)
+        given: list[str | Path] = ["--model", tmp_path / "net.onnx", "--inputs", tmp_path / "x.npz"]
+        done = edgeconv("verify", project.directory, *given, *words)
+        assert done.status == Exit.USAGE
+        assert said in done.stderr
+    samples: list[str | Path] = ["--model", tmp_path / "net.onnx", "--samples", tmp_path / "x.npz"]
+    done = edgeconv("verify", project.directory, *samples)
+    assert done.status == Exit.USAGE
+    assert "keeps states from run to run" in done.stderr
+
+
+def test_a_network_without_states_has_no_steps(
+    model: Path, tmp_path: Path, edgeconv: Command
+) -> None:
+    edgeconv.ok("compile", model, "--board", BOARD, "-o", tmp_path / "out")
+    done = edgeconv("verify", tmp_path / "out", "--model", model, "--steps", "3")
+    assert done.status == Exit.USAGE
+    assert "the network keeps no state" in done.stderr
