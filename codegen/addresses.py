@@ -151,11 +151,12 @@ class Addresses:
     def _kept_states(self) -> tuple[KeptState, ...]:
         """The states, each with where it lies."""
         found = self.choice.graph.states
-        idents, _ = port_names([state.input for state in found], (), {})
+        idents, _ = port_names([state.names[0] for state in found], (), {})
+        named = dict(zip((state.input for state in found), idents.values(), strict=True))
         places = [self.memory.places[state.input] for state in found]
         return tuple(
             KeptState(state, replace(port, any_layout=True), place, self._bank_of(place).function)
-            for state, port, place in zip(found, self._ports(idents, "STATE"), places, strict=True)
+            for state, port, place in zip(found, self._ports(named, "STATE"), places, strict=True)
         )
 
     def _banks(self) -> dict[int, Bank]:

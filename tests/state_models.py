@@ -137,9 +137,29 @@ def crossing() -> Stateful:
     return Stateful(b.model({"x": (1, 5), **{f"s{i}": (1, 5) for i in range(5)}}, "y"))
 
 
+def quantised(channels: int = 8) -> Stateful:
+    """A convolution over a window, in QDQ form: the state is on the window's grid at both ends."""
+    b, grid = Builder(), (0.031, 5)
+
+    def rounded(x: str, scale: float, zero: int, to: str = "") -> str:
+        on = b.value(np.array(scale, np.float32)), b.value(np.array(zero, np.int8))
+        return b("DequantizeLinear", b("QuantizeLinear", x, *on), *on, to=to)
+
+    whole = rounded(b("Concat", rounded("s0", *grid), rounded("x", *grid), axis=2), *grid)
+    ends = (b.value(np.array([end], np.int64)) for end in (1, _LAST, 2))
+    rounded(b("Slice", whole, *ends), *grid, to="s0_next")
+    filters = b.rng.integers(-127, 128, (channels, channels, 3, 1)).astype(np.int8)
+    on = b.value(np.array(0.01, np.float32)), b.value(np.array(0, np.int8))
+    w = b("DequantizeLinear", b.value(filters), *on)
+    made = b("Relu", b("Conv", whole, w, b.weight(channels)))
+    b("Identity", rounded(made, 0.05, -128), to="y")
+    return Stateful(b.model({"x": (1, channels, 1, 1), "s0": (1, channels, 2, 1)}, "y"))
+
+
 NETWORKS: dict[str, Callable[[], Stateful]] = {
     "recurrent": recurrent,
     "causal": causal,
     "enhancer": enhancer,
     "crossing": crossing,
+    "quantised": quantised,
 }

@@ -29,7 +29,7 @@ from edgeconv.ir.filters import DYNAMIC, WEIGHTED, Filters
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.grids import encodings_of
 from edgeconv.ir.request import Workspace
-from edgeconv.ir.states import with_kept_states
+from edgeconv.ir.states import with_integer_states, with_kept_states
 from edgeconv.kernels.algorithms.packing import rounded_weights
 from edgeconv.kernels.ops.attention import ATTENTION
 from edgeconv.kernels.storage.base import FLOAT32
@@ -65,14 +65,15 @@ class RoundedReference(Closing):
     """
 
     def __init__(self, project: Project, model: Path, progress: Progress = no_progress) -> None:
-        graph = with_kept_states(passes.optimise(graph_of(project, model)))
+        loaded = graph_of(project, model)
+        graph = with_kept_states(passes.optimise(loaded))
         layers = project.report["layers"]
         computing = {layer["name"]: _computes_in(layer) for layer in layers}
         rounding, self.rounded = _with_rounded_inputs(graph, computing)
         self.results_stored = bool(self.rounded) or any(
             layer["storage"]["output"] in choose.stored_formats() for layer in layers
         )
-        found = _constants(project, graph)
+        found = _constants(project, passes.optimise(with_integer_states(loaded)))
         _check_exact(project, graph, found)
         _check_rounding(project, graph, found)
         self.parameters = found
@@ -116,7 +117,7 @@ def require_weights(project: Project, model: Path) -> None:
     Raises EdgeconvError: another model, or filters or biases that are not its own.
     """
     loaded = graph_of(project, model)
-    loaded = replace(loaded, requantise=project.requantise)
+    loaded = with_integer_states(replace(loaded, requantise=project.requantise))
     graph = with_integer_results(passes.optimise(loaded))
     _check_exact(project, graph, _constants(project, graph))
 

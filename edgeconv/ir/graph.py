@@ -161,11 +161,18 @@ class State:
     """A tensor that keeps its value from one run to the next: what a run writes to the output
     ``output``, the next reads as the input ``input``.  Both are among the graph's own, of one
     shape and encoding.  ``initial``: its value, of that shape, before the first run and after a
-    reset; None: zeros."""
+    reset; None: zeros.  ``real``: of a state of integers the input and the output of real numbers
+    that the model has in their place, () where the model has the state itself."""
 
     input: str
     output: str
     initial: Array | None = field(default=None, compare=False)
+    real: tuple[str, ...] = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The input and the output of the model."""
+        return self.real or (self.input, self.output)
 
 
 @dataclass(frozen=True, slots=True)

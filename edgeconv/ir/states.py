@@ -5,8 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
+import numpy as np
+
 from edgeconv.base.names import untaken
-from edgeconv.ir.graph import KEEP, Graph, Node, State
+from edgeconv.ir.array_types import array_type
+from edgeconv.ir.encoding import FLOAT32, Encoding
+from edgeconv.ir.graph import KEEP, Array, Graph, Node, State
+from edgeconv.ir.layout import Shape
+from edgeconv.ir.quantisation import integers_of
 
 # Operators whose results may be their inputs, as these lie in memory.
 _VIEWS = frozenset(
@@ -92,3 +98,66 @@ def _in_own_layout(graph: Graph, state: State) -> Graph:
     changed = {name: replace(graph[name], layout=layout) for name in (state.input, state.output)}
     tensors = {name: t for name, t in graph.tensors.items() if name not in names}
     return replace(graph, nodes=tuple(kept), tensors={**tensors, **changed})
+
+
+def with_integer_states(graph: Graph) -> Graph:
+    """``graph``, as it is loaded, with each state as the integers that stand for it, where the
+    model makes it of these (DequantizeLinear) and all who read it round it to them (QuantizeLinear)
+    on one grid of one scale: the numbers of every run are the same."""
+    for state in graph.states:
+        graph = _in_integers(graph, state)
+    return graph
+
+
+def _in_integers(graph: Graph, state: State) -> Graph:
+    readers, writer = graph.consumers()[state.input], graph.producers()[state.output]
+    source, kept = writer.inputs[0], {*graph.outputs}
+    alike = {(integers_of(node), graph[node.output].dtype) for node in readers if _quantises(node)}
+    if writer.op == "Dequantise" and writer.epilogue.is_empty:
+        alike.add((integers_of(writer), graph[source].dtype))
+    (encoding, dtype), *others = alike or {(FLOAT32, "")}
+    rounded = readers and all(_quantises(node) and node.output not in kept for node in readers)
+    if not rounded or others or writer.op != "Dequantise" or not encoding.is_per_tensor:
+        return graph
+    given, made = (f"{name}/integers" for name in (state.input, state.output))
+    if {given, made} & graph.tensors.keys():
+        return graph
+    names = {state.input: given, state.output: made, **{node.output: given for node in readers}}
+    keep = Node(f"{made}/Identity", "Identity", (source,), (made,), origin=writer.origin)
+    needed = bool(graph.consumers()[state.output])
+    nodes = list[Node]()
+    for node in graph.nodes:
+        if node in readers:
+            continue
+        if node is not writer or needed:
+            nodes.append(_renamed(node, dict.fromkeys((each.output for each in readers), given)))
+        if node is writer:
+            nodes.append(keep)
+    dropped = {*(node.output for node in readers), state.input, *(() if needed else {state.output})}
+    tensors = {name: tensor for name, tensor in graph.tensors.items() if name not in dropped}
+    like = replace(graph[state.input], dtype=dtype)
+    tensors |= {name: replace(like, name=name) for name in (given, made)}
+    initial = _quantised(state.initial, graph[state.input].shape, encoding, dtype)
+    new = replace(
+        state, input=given, output=made, initial=initial, real=(state.input, state.output)
+    )
+    return replace(
+        graph,
+        nodes=tuple(nodes),
+        tensors=tensors,
+        inputs=tuple(names.get(name, name) for name in graph.inputs),
+        outputs=tuple(names.get(name, name) for name in graph.outputs),
+        states=tuple(new if each is state else each for each in graph.states),
+    )
+
+
+def _quantises(node: Node) -> bool:
+    return node.op == "Quantise" and node.epilogue.is_empty
+
+
+def _quantised(initial: Array | None, shape: Shape, encoding: Encoding, dtype: str) -> Array | None:
+    """As QuantizeLinear rounds it; None for zeros."""
+    scale, zero = np.float32(encoding.scale[0]), encoding.zero[0]
+    real = np.zeros(shape, np.float32) if initial is None else initial.astype(np.float32)
+    whole = np.clip(np.rint(real / scale) + zero, encoding.low, encoding.high)
+    return whole.astype(array_type(dtype)) if whole.any() else None

@@ -350,7 +350,9 @@ def _port(tensor: Tensor, facts: PortFacts) -> Report:
 def _state(state: State, graph: Graph, ports: Mapping[str, PortFacts]) -> Report:
     """The state as the input that it is; ``initial`` where that is not zero."""
     tensor = graph[state.input]
-    own = {"output": state.output, "bytes": tensor_bytes(tensor)}
+    name, output = state.names
+    own = {"name": name, "output": output, "bytes": tensor_bytes(tensor)}
+    own |= {"real": True} if state.real else {}
     values = np.zeros(tensor.shape) if state.initial is None else state.initial
     initial = {"initial": values.reshape(-1).tolist()} if np.any(values) else {}
     return {**_port(tensor, ports[tensor.name]), **own, **initial}

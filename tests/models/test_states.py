@@ -134,6 +134,29 @@ def test_variables_of_tensorflow_lite_are_states(name: str, tmp_path: Path) -> N
     assert verify_project(project.directory, model=model, steps=3).passed
 
 
+def test_a_state_between_equal_grids_is_of_integers(tmp_path: Path) -> None:
+    """What the model rounds in front of it and behind it, to the same numbers."""
+    project = compiled(state_models.quantised(), tmp_path)
+    (entry,) = project.report["states"]
+    assert (entry["name"], entry["output"], entry["dtype"]) == ("s0", "s0_next", "int8")
+    assert (entry["bytes"], set(entry["initial"])) == (16, {5})
+    assert "int8_t *net_state_s0(" in (project.directory / "net.h").read_text()
+    (state,) = project.states
+    assert (state.given.dtype, state.initial.any()) == ("float32", np.False_)
+    result = verify_project(project.directory, model=tmp_path / "net.onnx", steps=9)
+    assert result.passed
+    assert max(each.max_abs for each in result.carried) == 0
+
+
+def test_a_state_between_other_grids_is_of_real_numbers(tmp_path: Path) -> None:
+    network = state_models.quantised()
+    zero = next(t for t in network.model.graph.initializer if t.name == "c1")
+    zero.raw_data = np.int8(4).tobytes()
+    project = compiled(network, tmp_path)
+    assert project.report["states"][0]["dtype"] == "float32"
+    assert verify_project(project.directory, model=tmp_path / "net.onnx", steps=3).passed
+
+
 def test_states_in_integers_are_not_converted(tmp_path: Path) -> None:
     """A window takes its own bytes and no more, where it is read as it lies."""
     model = saved(tflite_streams.STREAMS["three"]().bytes(), tmp_path)

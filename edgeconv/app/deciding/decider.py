@@ -25,6 +25,7 @@ from edgeconv.base.errors import EdgeconvError
 from edgeconv.base.progress import Progress, no_progress
 from edgeconv.codegen.port_names import port_names
 from edgeconv.ir.graph import Graph
+from edgeconv.ir.states import with_integer_states
 from edgeconv.model import frontend, passes
 from edgeconv.run.machine import own_rates
 from edgeconv.search.budget.bound import minimum_flash, minimum_ram, refusal
@@ -81,7 +82,7 @@ class Decider(Closing):
         progress("simplifying the graph")
         graph = replace(graph, requantise=options.requantise)
         require_kernels(graph)
-        graph = passes.optimise(graph)
+        graph = passes.optimise(with_integer_states(graph))
         if options.streams:
             progress("sliding the window")
             self.planner.stream = stream_model.make(graph, options)

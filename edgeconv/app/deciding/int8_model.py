@@ -11,6 +11,7 @@ from edgeconv.app.deciding.planning import Decision
 from edgeconv.ir.filters import WEIGHTED
 from edgeconv.ir.graph import Graph
 from edgeconv.ir.grids import rounded_to
+from edgeconv.ir.states import with_integer_states
 from edgeconv.model import frontend, passes
 from edgeconv.model.frontend.fingerprint import sha256
 from edgeconv.model.frontend.saving import save
@@ -120,6 +121,7 @@ def as_file(
 ) -> Int8Model:
     """``made`` of the float32 network ``graph``, written to ``path`` and read back."""
     save(made, path)
-    read = passes.optimise(frontend.load(path))
+    loaded = replace(frontend.load(path), states=graph.states)
+    read = passes.optimise(with_integer_states(loaded))
     named = replace(read, name=graph.name, sha256=graph.sha256, notes=graph.notes)
     return Int8Model(named, path.read_bytes(), sha256(path), accuracy, source, gains)

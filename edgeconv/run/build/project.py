@@ -17,7 +17,7 @@ from edgeconv.base.output_folder.folder import claim, put
 from edgeconv.base.output_folder.journal import recover
 from edgeconv.base.visible import json_text
 from edgeconv.ir.array_types import array_type
-from edgeconv.ir.element_types import element_type
+from edgeconv.ir.element_types import FLOAT32, element_type
 from edgeconv.ir.layout import ROW_MAJOR, Layout
 from edgeconv.ir.link import SIBLING
 from edgeconv.ir.requantisation import EXACT
@@ -55,7 +55,8 @@ class Port:
     ``spacing``: the distance between neighbouring values of one that is quantised, else 0.
     ``layout``: the order of its elements in the program's memory and files.
     ``data_dependent``: the dimension that is data-dependent and the output that says how much of it
-    there is, if any.
+    there is, if any.  ``integers``: element type, scale and zero point of the integers that a state
+    is, where the model has the real numbers of ``dtype``.
     """
 
     name: str
@@ -64,6 +65,7 @@ class Port:
     spacing: float = 0.0
     layout: Layout = ROW_MAJOR
     data_dependent: tuple[int, str] | None = None
+    integers: tuple[str, float, int] | None = None
 
     @property
     def elements(self) -> int:
@@ -71,7 +73,19 @@ class Port:
 
     @property
     def bytes(self) -> int:
-        return self.elements * element_type(self.dtype).bytes
+        return self.elements * element_type(self.stored).bytes
+
+    @property
+    def stored(self) -> str:
+        """The type of its elements in the program's memory and files."""
+        return self.integers[0] if self.integers else self.dtype
+
+    def real(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Elements as the model has them: of integers that stand for real numbers, those."""
+        if self.integers is None:
+            return values
+        _, scale, zero = self.integers
+        return (values.astype(np.int32) - zero).astype(np.float32) * np.float32(scale)
 
 
 @dataclass(frozen=True, slots=True)
@@ -339,8 +353,8 @@ def render(report: Mapping[str, Any]) -> str:
 
 def _initial(entry: Mapping[str, Any], port: Port) -> npt.NDArray[Any]:
     """The value of a state before the first run."""
-    values = np.array(entry.get("initial", [0] * port.elements), array_type(port.dtype))
-    return values.reshape(port.shape)
+    values = np.array(entry.get("initial", [0] * port.elements), array_type(port.stored))
+    return port.real(values.reshape(port.shape))
 
 
 def _ports(entries: list[dict[str, Any]]) -> tuple[Port, ...]:
@@ -348,11 +362,14 @@ def _ports(entries: list[dict[str, Any]]) -> tuple[Port, ...]:
         Port(
             entry["name"],
             tuple(entry["shape"]),
-            entry["dtype"],
-            entry.get("step") or 0.0,
+            FLOAT32 if entry.get("real") else entry["dtype"],
+            entry["scale"][0] if entry.get("real") else entry.get("step") or 0.0,
             Layout.parse(entry.get("layout", str(ROW_MAJOR))),
             (data_dependent["axis"], data_dependent["count"])
             if (data_dependent := entry.get("data_dependent"))
+            else None,
+            (entry["dtype"], entry["scale"][0], entry["zero_point"][0])
+            if entry.get("real")
             else None,
         )
         for entry in entries

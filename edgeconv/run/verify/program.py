@@ -108,8 +108,8 @@ def _arrays(data: bytes, ports: Sequence[Port]) -> Iterator[tuple[str, npt.NDArr
     """The tensors of ``ports`` from their bytes, by name."""
     at = 0
     for port in ports:
-        stored = array_type(port.dtype).newbyteorder("<")
-        values = np.frombuffer(data[at : at + port.bytes], stored)
-        whole = port.layout.unpack(values.astype(array_type(port.dtype)), port.shape)
+        stored = array_type(port.stored)
+        values = np.frombuffer(data[at : at + port.bytes], stored.newbyteorder("<"))
+        whole = port.layout.unpack(port.real(values.astype(stored)), port.shape)
         yield port.name, np.ascontiguousarray(whole).reshape(port.shape)
         at += port.bytes
