@@ -27,6 +27,7 @@ from edgeconv.run.inference import Arrays, infer
 from edgeconv.run.verify import (
     Verification,
     bounds,
+    compare_windows,
     decisions_of,
     explains,
     is_quantised,
@@ -132,6 +133,10 @@ def verify_project(
             elif result.enlarges_rounding:
                 progress("comparing layer by layer: the network enlarges rounding")
                 result = replace(run(held_by_layer=True), opinion=result.opinion)
+        if "stream" in project.report["model"]:
+            whole = model_file.find(project, model)
+            windows = compare_windows(project, whole, source, limit, progress)
+            result = replace(result, windows=windows)
         report = project.report if layers else measured(project)
         project.write_report(document.with_accuracy(report, result))
     return result

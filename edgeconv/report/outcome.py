@@ -81,6 +81,7 @@ def verification(result: Verification) -> Group:
     lines += [f"[red]differs[/]: {escape(each.words())}" for each in result.unwritten]
     lines += _of_larger(result)
     lines += _of_steps(result)
+    lines += _of_windows(result)
     lines += [_verdict(result)]
     return Group(*lines)
 
@@ -94,6 +95,15 @@ def _of_steps(result: Verification) -> Iterator[str]:
     yield f"{step}; after a reset the same bits"
     off = f"{escape(worst.name)} is off by {worst.relative:.2g} of its largest at most"
     yield f"where program and reference carry their own states for {result.steps} steps, {off}"
+
+
+def _of_windows(result: Verification) -> Iterator[str]:
+    """The network of new rows beside the model of the whole window."""
+    if result.windows:
+        worst = max(result.windows, key=lambda difference: difference.relative)
+        mark = "[red]differs[/]: " if result.beyond_windows else ""
+        off = f"{escape(worst.name)} is off by {worst.relative:.2g} of its largest at most"
+        yield f"{mark}from the first full window on, beside the model of the window: {off}"
 
 
 def _of_larger(result: Verification) -> list[str]:
@@ -259,6 +269,7 @@ def verification_json(result: Verification) -> dict[str, Any]:
         "runs": result.runs,
         "unwritten": [asdict(each) for each in result.unwritten],
         "larger": [_difference_json(each) for each in result.larger],
+        "windows": [_difference_json(each) for each in result.windows],
         "layers": [
             {
                 "name": layer.name,
@@ -348,6 +359,9 @@ def _verdict(result: Verification) -> str:
     if result.beyond_bounds:
         names = ", ".join(each.name for each in result.beyond_bounds[:_MOST_NAMED])
         return f"[red]DIFFERENT[/] on larger inputs, which reach bounds: {escape(names)}"
+    if result.beyond_windows:
+        names = ", ".join(each.name for each in result.beyond_windows[:_MOST_NAMED])
+        return f"[red]DIFFERENT[/] from the whole window: {escape(names)}"
     if result.beyond_stack:
         return f"[red]WRONG BOUND[/]: {result.beyond_stack}, which is a defect of edgeconv"
     limit = f"tolerance {result.tolerance:g} of the largest output"

@@ -144,17 +144,45 @@ def test_an_endless_stream_has_no_borders(drawn: tuple[Graph, int]) -> None:
         _held_to_windows(graph, whole, optimise(made[0]), hop, made[1])
 
 
+def test_an_endless_stream_reads_rows_where_windows_have_padding() -> None:
+    """What is computed of a larger window is what layers without padding make of it."""
+
+    def network(rows: int, pad: int) -> Graph:
+        b = GraphBuilder(seed=4)
+        x = b.input(1, 3, rows)
+        x = b.unary(_window(b, "conv", x, 5, 2, 1, 2 * pad), "relu")
+        x = _window(b, "average", _window(b, "depthwise", x, 3, 1, 2, 2 * pad), 3, 1, 1, pad)
+        return b.graph(b.reduce(_window(b, "max", x, 2, 1, 1, 0), "mean", 2))
+
+    padded, whole = network(24, 1), extended(network(24, 1), {"in0": Slide(2, 1)})
+    plain = network(whole["in0"].shape[2], 0)
+    assert whole["in0"].shape[2] > padded["in0"].shape[2]
+    x = {"in0": np.random.default_rng(7).normal(size=whole["in0"].shape)}
+    (want,), (got,) = (
+        [evaluate(graph, x)[name] for name in graph.outputs] for graph in (plain, whole)
+    )
+    np.testing.assert_allclose(got, want, rtol=1e-9)
+
+
 def test_integers_are_those_of_each_window(tmp_path: Path) -> None:
     """The saved network of new rows gives the very integers of the model, as the same engine has
-    them, whose window has padding of its own; states keep them in as few bits."""
+    them, whose window has padding of its own; states keep as few bits, and of what is averaged
+    sums."""
     model = _keywords()
     path = save(model, tmp_path / "keywords.onnx")
     graph = optimise(load(path))
     made = optimise(slide(graph, {"x": Slide(1, 1)}).graph)
-    assert {made[state.input].dtype for state in made.states} == {"int8"}
+    kept = {
+        state.input: np.zeros(made[state.input].shape, made[state.input].dtype)
+        if state.initial is None
+        else np.asarray(state.initial)
+        for state in made.states
+    }
+    begun = {(str(values.dtype), int(values.ravel()[0])) for values in kept.values()}
+    # Of the input, of results of Relu, and sums of rows.
+    assert begun == {("int8", 3), ("int8", -128), ("int16", 0)}
     whole, slid = (session(each, optimised=False) for each in (model, model_of(made)))
     stream = np.random.default_rng(2).integers(-128, 128, (1, 40, 4, 1)).astype(np.int8)
-    kept = {state.input: np.zeros(made[state.input].shape, np.int8) for state in made.states}
     names, answers = [output.name for output in slid.get_outputs()], set()
     for row in range(stream.shape[1]):
         given = {"x": stream[:, row : row + 1], **kept}
@@ -179,7 +207,7 @@ def _keywords() -> onnx.ModelProto:
     ):
         x = net.node("Conv", [x, net.filters(name, shape)], f"{name}_sum", **attrs)
         x = net.pair(net.node("Relu", [x], f"{name}_relu"), scale, -128)
-    x = net.pair(net.node("GlobalAveragePool", [x], "average"), 0.1, -128)
+    x = net.pair(net.node("GlobalAveragePool", [x], "average"), 0.0917, -128)
     x = net.node("Flatten", [x], "flat")
     x = net.node("Gemm", [x, net.filters("dense", (6, 8))], "logits", transB=1)
     net.node("Identity", [net.quantise(x, 0.02, 0)], "y")

@@ -112,7 +112,7 @@ class Decider(Closing):
 
     def _reported(self, decided: Decision) -> Decision:
         """``decided`` with the budgets that were asked for."""
-        if self._requested is None or decided.files:
+        if self._requested is None or "int8" in decided.report["model"]:
             return decided
         return self._requested._formats.again(decided)
 

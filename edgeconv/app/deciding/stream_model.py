@@ -64,6 +64,12 @@ def require_plain(options: CompileOptions) -> None:
 def make(graph: Graph, options: CompileOptions) -> StreamModel:
     """The network of new rows that ``options`` ask for of ``graph``, a simplified one.  Raises
     EdgeconvError as `slide`."""
+    if graph.data_dependent:
+        raise UsageError(
+            "--stream",
+            got=f"output {graph.data_dependent[0].name!r}",
+            rule="its size is data-dependent: no row of it is where one was before",
+        )
     slides = {name: Slide(axis, rows) for name, (axis, rows) in options.streams.items()}
     made = slide(graph, slides, endless=options.stream_borders == OF_STREAM)
     slid = passes.optimise(made.graph)
@@ -75,10 +81,10 @@ def make(graph: Graph, options: CompileOptions) -> StreamModel:
                 "axis": each.axis % len(graph[name].shape),
                 "rows": each.hop,
                 "window": made.windows[name],
+                "whole": graph[name].shape[each.axis],
             }
             for name, each in slides.items()
         ],
-        "states": [[state.output, state.input] for state in slid.states],
         "window_macs": sum(operators()[node.op].macs(node, graph) for node in graph.nodes),
     }
     data = model_of(slid).SerializeToString(deterministic=True)

@@ -33,6 +33,7 @@ from edgeconv.model.frontend.saved_recurrent import recurrent
 from edgeconv.model.frontend.saved_trees import trees, versions_of
 
 OPSET = 20  # with Gelu; QuantizeLinear of int8 is as it was in 13
+_OPSET_OF_INT16 = 21  # where QuantizeLinear makes that
 WRITERS: Mapping[str, Save] = MappingProxyType(
     {
         **SAVED,
@@ -81,7 +82,8 @@ def model_of(graph: Graph) -> onnx.ModelProto:
         [_value(graph[name]) for name in graph.outputs],
         writer.written.constants,
     )
-    versions = {"": opset_of(graph, OPSET), **versions_of(graph)}
+    wide = any(grid.gamma - grid.beta > INT8.high - INT8.low for grid in writer.grids.values())
+    versions = {"": opset_of(graph, _OPSET_OF_INT16 if wide else OPSET), **versions_of(graph)}
     opsets = [helper.make_opsetid(*version) for version in versions.items()]
     model = helper.make_model(made, opset_imports=opsets, producer_name=PRODUCER)
     model.ir_version = helper.find_min_ir_version_for(opsets)

@@ -24,7 +24,7 @@ class Rows:
         return max(0, self.end - self.begin)
 
     def within(self, begin: int, end: int) -> Rows:
-        """Those of them in [``begin``, ``end``)."""
+        """The rows among them in [``begin``, ``end``)."""
         return Rows(max(self.begin, begin), min(self.end, end))
 
 

@@ -66,7 +66,7 @@ def _elementwise(node: Node, graph: Graph, axes: Axes) -> Reading:
 
 
 def _by_channel(node: Node, graph: Graph, axes: Axes) -> Reading:
-    """Of axis 1 with constants of its own for each entry; row by row along the others."""
+    """Constants of its own for each entry of axis 1; row by row along the other axes."""
     if axes[0] == 1:
         raise RefusedError("it has another value for each row of the window")
     return Reading(axes[0])
@@ -145,7 +145,8 @@ def _windowed(node: Node, graph: Graph, axes: Axes) -> Reading | None:
     d = axis - 2
     entries = (attrs[name][d] for name in ("kernel", "strides", "dilations", "pads"))
     window = Window(*map(int, entries))
-    return Reading(axis, window, _some_windows, dilates=node.op == "Pool")
+    dilates = node.op == "Pool" or node.attrs["groups"] > 1  # no rows are packed side by side
+    return Reading(axis, window, _some_windows, dilates=dilates)
 
 
 def _some_windows(attrs: Attrs, axis: int, window: Window, front: int, back: int) -> Attrs:

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
+import numpy as np
+
 from edgeconv.base.errors import UsageError
 from edgeconv.base.names import untaken
 from edgeconv.ir.check import check
@@ -15,6 +17,7 @@ from edgeconv.ir.grids import encodings_of
 from edgeconv.ir.layout import Shape
 from edgeconv.model.sliding.demand import OPTION, Plan, Rows, plan, read_by
 from edgeconv.model.sliding.reading import Reading
+from edgeconv.model.sliding.row_pools import with_row_pools
 from edgeconv.model.sliding.track import FAR, ROW, Track
 
 
@@ -49,6 +52,7 @@ def slide(graph: Graph, slides: Mapping[str, Slide], *, endless: bool = False) -
     that needs what slides out of sight.
     """
     tracks = {name: _track(graph, name, each, endless) for name, each in slides.items()}
+    graph = with_row_pools(graph, plan(graph, tracks).needs)
     made = _Network(graph, plan(graph, tracks)).graph()
     return Slid(made, {name: len(rows) for name, rows in _windows(graph, tracks).items()})
 
@@ -283,7 +287,9 @@ class _Network:
         starts = tuple(tensor.shape[axis] if d == along else 0 for d in range(rank))
         following = self._tensor(f"{name}.next", kept)
         self._emit("Slice", (rows,), following, name, starts=starts, steps=(1,) * rank)
-        self.states.append(State(state, following))
+        zero = encoding.zero[0] if encoding else 0  # the integer that stands for 0
+        initial = np.full(kept.shape, zero, kept.dtype) if zero else None
+        self.states.append(State(state, following, initial))
         real = self._cast("Dequantise", encoding, rows, name)
         return self._permuted(name, real, tuple(perm.index(d) for d in range(rank)))
 

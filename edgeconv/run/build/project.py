@@ -21,7 +21,7 @@ from edgeconv.ir.element_types import FLOAT32, element_type
 from edgeconv.ir.layout import ROW_MAJOR, Layout
 from edgeconv.ir.link import SIBLING
 from edgeconv.ir.requantisation import EXACT
-from edgeconv.model.frontend.cut import Cut
+from edgeconv.model.frontend.cut import WHOLE, Cut
 from edgeconv.run.build import report_file
 from edgeconv.run.build.compile import (
     BASE_FLAGS,
@@ -206,7 +206,13 @@ class Project:
 
     @property
     def cut(self) -> Cut:
-        """The part of the model that it is."""
+        """The part that it is of the model that its layers are held to; of a network of new rows
+        all of it."""
+        return WHOLE if "stream" in self.report["model"] else self.original_cut
+
+    @property
+    def original_cut(self) -> Cut:
+        """The part that it is of the model that it was compiled from."""
         return Cut.of(self.report["model"].get("cut"))
 
     @property

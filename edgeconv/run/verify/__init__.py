@@ -8,12 +8,14 @@ from edgeconv.run.verify.judging import is_quantised, promised_error
 from edgeconv.run.verify.layers import LayerResult
 from edgeconv.run.verify.run import verify
 from edgeconv.run.verify.verification import Verification
+from edgeconv.run.verify.windows import compare_windows
 
 __all__ = [
     "Difference",
     "LayerResult",
     "Verification",
     "compare",
+    "compare_windows",
     "decisions_of",
     "explains",
     "is_quantised",

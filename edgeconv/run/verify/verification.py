@@ -31,6 +31,7 @@ class Verification:
     (`bounds`), where these were run.  Of a program with states, whose ``steps`` followed each
     other, everything is that of ``step``, the worst, from the states that the program had; outputs
     are its states too.  ``carried``: all steps of each output, where both carry their own states.
+    ``windows``: of a network of new rows, its outputs beside those of whole windows.
     """
 
     outputs: tuple[Difference, ...]
@@ -53,12 +54,13 @@ class Verification:
     steps: int = 1
     step: int = 0
     carried: tuple[Difference, ...] = ()
+    windows: tuple[Difference, ...] = ()
 
     @property
     def passed(self) -> bool:
         """Everything that is judged is within the tolerance, and depends on the inputs alone; the
         stack held no more than its bound."""
-        if self.unwritten or self.beyond_bounds or self.beyond_stack:
+        if self.unwritten or self.beyond_bounds or self.beyond_stack or self.beyond_windows:
             return False
         if self.per_layer:
             near = all(difference.within(self.tolerance) for difference in self.read)
@@ -78,6 +80,11 @@ class Verification:
     def beyond_bounds(self) -> tuple[Difference, ...]:
         """The outputs of larger inputs that are too far off."""
         return tuple(each for each in self.larger if not each.within(bounds.TOLERANCE))
+
+    @property
+    def beyond_windows(self) -> tuple[Difference, ...]:
+        """The outputs that are not those of the whole window."""
+        return tuple(each for each in self.windows if not each.within(self.tolerance))
 
     @property
     def apart(self) -> tuple[Difference, ...]:
@@ -125,6 +132,9 @@ class Verification:
             return f"output {off.name!r} of larger inputs: relative error {off.relative:.3g}"
         if self.beyond_stack:
             return self.beyond_stack
+        if self.beyond_windows:
+            off = self.beyond_windows[0]
+            return f"output {off.name!r} of whole windows: relative error {off.relative:.3g}"
         worst = max(self.apart or self.judged, key=lambda difference: difference.relative)
         if worst.shapes:
             mine, theirs = ("x".join(map(str, shape)) or "scalar" for shape in worst.shapes)

@@ -1,0 +1,76 @@
+"""Programs that take the new rows of a window: held to their network step by step, and that to the
+model of the whole window."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import helper, numpy_helper
+
+from edgeconv.app.pipeline import CompileOptions, compile_model, verify_project
+from edgeconv.base.errors import EdgeconvError
+from edgeconv.run.build.project import Project
+from edgeconv.run.verify import compare_windows
+from tests.onnx_models import save
+
+pytestmark = pytest.mark.usefixtures("compiled_lightly")
+TIME = 20
+
+
+def network(seed: int = 0, pads: tuple[int, int] = (1, 1)) -> onnx.ModelProto:
+    """A separable network of one dimension over ``TIME`` frames of 4 numbers, its result of the
+    average."""
+    random = np.random.default_rng(seed)
+    shapes = {"w1": (6, 4, 3), "w2": (6, 1, 3), "w3": (8, 6, 1), "w4": (3, 8)}
+    weights = [
+        numpy_helper.from_array(random.normal(size=shape).astype(np.float32) / 2, name)
+        for name, shape in shapes.items()
+    ]
+    nodes = [
+        helper.make_node("Conv", ["x", "w1"], ["a"], pads=list(pads), strides=[2]),
+        helper.make_node("Relu", ["a"], ["b"]),
+        helper.make_node("Conv", ["b", "w2"], ["c"], pads=list(pads), group=6),
+        helper.make_node("Add", ["b", "c"], ["d"]),
+        helper.make_node("Conv", ["d", "w3"], ["e"]),
+        helper.make_node("GlobalMaxPool", ["e"], ["f"]),
+        helper.make_node("Flatten", ["f"], ["g"]),
+        helper.make_node("Gemm", ["g", "w4"], ["y"], transB=1),
+    ]
+    inputs = [helper.make_tensor_value_info("x", 1, (1, 4, TIME))]
+    outputs = [helper.make_tensor_value_info("y", 1, (1, 3))]
+    made = helper.make_graph(nodes, "frames", inputs, outputs, weights)
+    return helper.make_model(made, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
+
+
+@pytest.mark.parametrize(("borders", "hop"), [("window", 2), ("stream", 1)])
+def test_a_program_of_new_rows_is_that_of_the_window(
+    borders: str, hop: int, tmp_path: Path
+) -> None:
+    model = save(network(), tmp_path / "frames.onnx")
+    options = CompileOptions(model, "host", streams={"x": (2, hop)}, stream_borders=borders)
+    project, notes = compile_model(options, tmp_path / "made")
+    assert project.inputs[0].shape == (1, 4, hop)
+    assert any(f"a run takes {hop} of " in note for note in notes)
+    assert f"--stream x:2={hop}" in project.report["program"]["command"]
+    found = verify_project(tmp_path / "made", model=model)
+    assert found.passed
+    assert found.windows
+    slid = project.report["model"]["stream"]
+    assert project.report["model"]["macs"] < slid["window_macs"]
+    other = save(network(seed=1), tmp_path / "other.onnx")
+    made = project.directory / slid["file"]
+    (apart,) = compare_windows(Project.open(tmp_path / "made"), other, made, 1e-4)
+    assert apart.relative > 1e-2
+
+
+def test_samples_of_whole_windows_are_refused(tmp_path: Path) -> None:
+    model = save(network(), tmp_path / "frames.onnx")
+    options = CompileOptions(
+        model, "host", streams={"x": (2, 2)}, calibration=tmp_path / "samples.npz"
+    )
+    with pytest.raises(EdgeconvError, match="--stream together with --calibration"):
+        compile_model(options, tmp_path / "made")
+    assert not (tmp_path / "made").exists()
