@@ -33,15 +33,17 @@ EC_INLINE uint32_t ec_int8_reciprocal(uint32_t divisor)
 /* What a power is multiplied by to be a number of steps times 2^*right: the reciprocal of the sum, in steps. */
 EC_INLINE uint32_t ec_int8_softmax_factor(const ec_int8_softmax *spec, uint64_t sum, int *right)
 {
-    int bits = 32; /* of the sum, whose upper 32 count */
-    while (sum >> 32) {
-        sum >>= 1;
-        bits++;
-    }
-    while (!(sum >> 31)) {
-        sum <<= 1;
-        bits--;
-    }
+    int bits = 32; /* of the sum, whose upper 32 count; by halves, so that it takes no longer for any sum */
+    for (int by = 16; by; by /= 2)
+        if (sum >> (31 + by)) {
+            sum >>= by;
+            bits += by;
+        }
+    for (int by = 16; by; by /= 2)
+        if (!(sum >> (32 - by))) {
+            sum <<= by;
+            bits -= by;
+        }
     *right = ec_min_i(bits + spec->right, 63);
     return (uint32_t)(((uint64_t)ec_int8_reciprocal((uint32_t)sum) * (uint32_t)spec->inverse) >> 31);
 }

@@ -42,11 +42,12 @@ EC_SHARED void ec_int8_softmax_twice(const ec_int8_softmax spec, const int32_t *
         uint32_t sum = 0; /* 12 bits in front of the point: the largest has 2^19 */
         for (int k = 0; k < spec.n; k++)
             sum += (uint32_t)ec_int8_fixed_quotient(powers[largest - row[k * next]], 12);
-        int zeros = 0; /* in front of it */
-        while (!(sum >> 31)) {
-            sum <<= 1;
-            zeros++;
-        }
+        int zeros = 0; /* in front of it; by halves, so that it takes no longer for any sum */
+        for (int by = 16; by; by /= 2)
+            if (!(sum >> (32 - by))) {
+                sum <<= by;
+                zeros += by;
+            }
         const int32_t scale = ec_int8_fixed_reciprocal((int32_t)(sum & INT32_MAX));
         for (int k = 0; k < spec.n; k++) {
             const int32_t power = ec_int8_fixed_product(scale, powers[largest - row[k * next]]);
