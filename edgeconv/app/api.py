@@ -92,6 +92,8 @@ class Options(TypedDict, total=False):
     require_int8: bool
     selftest: bool
     resumable: bool
+    bound_cycles: bool
+    max_cycles: int
     state: Sequence[str]
     stream: Mapping[str, int]
     stream_borders: str
@@ -265,7 +267,10 @@ def compile(  # noqa: A001 - edgeconv.compile
         given = COMPILE.make_context("edgeconv compile", words).params
     except click.UsageError as error:
         raise usage_error(error) from None
-    beside = {name: given.pop(name) for name in ("require_int8", "selftest", "resumable")}
+    beside = {
+        name: given.pop(name)
+        for name in ("require_int8", "selftest", "resumable", "bound_cycles", "max_cycles")
+    }
     for name in ("directory", "build", "verify", "report", "as_json"):
         given.pop(name)
     model_path.require(given["model"])

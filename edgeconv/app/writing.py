@@ -8,6 +8,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from edgeconv.app.bounding import bounded
 from edgeconv.app.deciding import Decider, Decision
 from edgeconv.app.known_answer import known_answers
 from edgeconv.base.arguments import DEFAULT_TOLERANCE, SIZE, SPEED
@@ -32,13 +33,14 @@ from edgeconv.run.build.project import Project
 from edgeconv.run.build.project import render as render_report
 from edgeconv.run.build.usage import FirmwareTooLargeError
 from edgeconv.run.build.weights_file import facts_of, header_of
+from edgeconv.run.cycles.bound import require_table
 from edgeconv.search.budget.infeasible import beyond
 from edgeconv.search.budget.tables import Limits
 from edgeconv.search.fitting import UnfitError
 from edgeconv.search.memory.link import kept_free, link_plan
 from edgeconv.search.memory.sibling import sibling_plan
 from edgeconv.search.memory.sizes import Sizes
-from edgeconv.search.options import ANY_LAYOUT
+from edgeconv.search.options import ANY_LAYOUT, CompileOptions
 from edgeconv.target import board as boards
 from edgeconv.target.board import RunKind
 from edgeconv.target.board.team import cpus_of
@@ -176,12 +178,15 @@ def _write(decided: Decision, directory: Path, progress: Progress, *, build: boo
     """Puts the project into ``directory``, as ``compile_model`` has it; notes what was kept."""
     if build:
         find_compiler(decided.board)  # before anything long
+    if _bounds(decided.options):
+        require_table(decided.board)
     if decided.options.require_int8:
         require_int8(decided.report)
     progress("emitting")
     tree = source_tree(decided, progress)
     try:
-        kept = tree.write(real_path(directory), _build_and_judge(progress) if build else _finish)
+        finish = _build_and_judge(progress, decided.options) if build else _finish
+        kept = tree.write(real_path(directory), finish)
     except TooLargeError as error:
         error.planned = decided.sizes
         raise
@@ -242,8 +247,12 @@ def _sibling(decided: Decision, link: LinkPlan) -> tuple[str, LinkPlan] | None:
     return None
 
 
-def _build_and_judge(progress: Progress) -> Callable[[Path], None]:
-    """Builds a written project; raises when it then exceeds the flash budget."""
+def _bounds(options: CompileOptions) -> bool:
+    return options.bound_cycles or options.max_cycles is not None
+
+
+def _build_and_judge(progress: Progress, options: CompileOptions) -> Callable[[Path], None]:
+    """Builds a written project; raises when it then exceeds the flash budget, or the cycles."""
 
     def finish(directory: Path) -> None:
         project = note_image(directory)
@@ -257,6 +266,9 @@ def _build_and_judge(progress: Progress) -> Callable[[Path], None]:
             hint = "compile without --build to keep what was emitted"
             raise EdgeconvError(error.what, got=error.got, hint=hint, code=error.code) from error
         _require_budgets(report, known=True)
+        if _bounds(options):
+            progress("bounding the cycles")
+            report = bounded(project, report, options.max_cycles)
         project.write_report(report)
 
     return finish

@@ -29,6 +29,7 @@ from edgeconv.report.row_streaming import streamed_steps
 from edgeconv.run.bench import Timing
 from edgeconv.run.build.footprint import Footprint
 from edgeconv.run.build.report_file import SCHEMA
+from edgeconv.run.cycles.bound import CycleBound
 from edgeconv.run.verify.verification import Verification
 from edgeconv.search.choose.in_float32 import in_integers, is_quantised
 from edgeconv.search.memory.sizes import FLASH_PARTS, RAM_PARTS, MemoryUse, Sizes
@@ -210,6 +211,17 @@ def with_accuracy(report: Mapping[str, Any], verification: Verification) -> Repo
             "stack_measured_bound": verification.stack_bound,
         }
     return {**report, "accuracy": accuracy, "ram": ram}
+
+
+def with_cycles(report: Mapping[str, Any], bound: CycleBound) -> Report:
+    """The report with the most cycles of an inference, and of each layer where the compiler says
+    which instruction is whose."""
+    layers = [
+        {**layer, "cycles_max": bound.layers.get(position)} if bound.layers else layer
+        for position, layer in enumerate(report["layers"])
+    ]
+    time = {**report["time"], "cycles_max": bound.cycles, "cycles_source": bound.source}
+    return {**report, "time": time, "layers": layers}
 
 
 def with_times(report: Mapping[str, Any], timing: Timing) -> Report:

@@ -165,8 +165,10 @@ def layer_table(layers: Sequence[Mapping[str, Any]]) -> Table:
         for key, heading in (("predicted_ms", ">pred. ms"), ("measured_ms", ">meas. ms"))
         if any(layer[key] is not None for layer in layers)
     }
+    bounds = [layer.get("cycles_max") for layer in layers]
+    bounded = [">max cycles"] if any(each is not None for each in bounds) else []
     headings = (">", "layer", "op", "algorithm", ">MACs", ">weights", ">output", *times.values())
-    table = plain_table(*headings)
+    table = plain_table(*headings, *bounded)
     brief = path_ends((layer["name"] for layer in layers), NAME_WIDTH)
     table.columns[1].overflow = "fold"
     for number, layer in enumerate(layers):
@@ -179,6 +181,7 @@ def layer_table(layers: Sequence[Mapping[str, Any]]) -> Table:
             _stored(layer["weight_bytes"], layer["storage"]["weights"]),
             _stored(layer["output_bytes"], kind_of(layer["storage"]["output"])),
             *("" if layer[key] is None else f"{layer[key]:.4f}" for key in times),
+            *("" if bounds[number] is None else f"{bounds[number]:,}" for _ in bounded),
         )
     return table
 
@@ -234,13 +237,19 @@ def _time_and_energy(report: Mapping[str, Any]) -> list[str]:
     lines = []
     if time["predicted_ms"] is not None:
         lines.append(f"predicted: {time['predicted_ms']:.3f} ms per run")
+    if time.get("cycles_max") is not None:
+        lines.append(f"at most: {time['cycles_max']:,} cycles per run, interrupts left out")
     if time["measured_ms"] is not None:
         lines.append(f"measured: {time['measured_ms']:.3f} ms per run")
     if energy["predicted_mj"] is not None:
         lines.append(f"predicted: {energy['predicted_mj']:.3f} mJ per run")
     lines += [
         f"{name}: {source}"
-        for name, source in (("time", time.get("source")), ("energy", energy["source"]))
+        for name, source in (
+            ("time", time.get("source")),
+            ("cycles", time.get("cycles_source")),
+            ("energy", energy["source"]),
+        )
         if source
     ]
     lines += faster_ways(report)

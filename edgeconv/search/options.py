@@ -51,6 +51,7 @@ class CompileOptions:
     ``float16``: layers are computed on vectors of it, where kernels and the core can.
     ``resumable``: the library has a function that computes a run in bounded steps.
     ``require_int8``: a layer of a quantised model that would be computed in float32 is an error.
+    ``bound_cycles``: the most cycles of an inference are found; ``max_cycles``: no more than these.
     """
 
     model: Path
@@ -84,6 +85,8 @@ class CompileOptions:
     require_int8: bool = False
     float16: bool = False
     resumable: bool = False
+    bound_cycles: bool = False
+    max_cycles: int | None = None
 
     @property
     def truncate(self) -> bool:
@@ -129,6 +132,8 @@ class CompileOptions:
         words += ["--selftest"] if self.selftest else []
         words += ["--float16"] if self.float16 else []
         words += ["--resumable"] if self.resumable else []
+        words += ["--bound-cycles"] if self.bound_cycles else []
+        words += [] if self.max_cycles is None else ["--max-cycles", str(self.max_cycles)]
         return shlex.join(words)
 
     def _optional(self) -> Iterator[str]:

@@ -43,6 +43,11 @@ COMPILE = Command(
         "--resumable",
         "add PREFIX_step to the library: a run in steps of bounded work, between rows of a layer",
     ),
+    flag(
+        "--bound-cycles",
+        "build, and find the most cycles of an inference from the machine code",
+    ),
+    option("--max-cycles", Word(count), "N", "refuse a program that may take more cycles"),
     option("--report", FOLDER, "DIR", "also write report.json, .txt and .html there"),
 )
 _SSH = ("--ssh", Word(str), "HOST", "run it on the board there, as ssh takes it: [user@]host")

@@ -48,6 +48,7 @@ def columns(network: Network) -> list[Column]:
     ]
     sqnr = Column("sqnr_db", "SQNR, dB", _decibels, unknown=unsampled)
     float32 = Column("in_float32.why", "in float32, because", str, numeric=False)
+    bounded = any(layer.get("cycles_max") is not None for layer in network.layers)
     measured = any(layer.get("sqnr_db") is not None for layer in network.layers)
     traffic[0] = Column(traffic[0].key, traffic[0].title, _count, unknown=unpredicted)
     return [
@@ -61,6 +62,7 @@ def columns(network: Network) -> list[Column]:
             _time,
             unknown=lambda report: unmeasured(report, layers=True),
         ),
+        *([Column("cycles_max", "cycles at most", _count)] if bounded else []),
         *([Column(SHARE, f"share of {network.times} time", _percent)] if network.total_ms else []),
         Column("bound_by", "bound by (predicted)", str, numeric=False, unknown=unmapped),
         Column("weight_bytes", "weights, bytes", _count),

@@ -80,6 +80,7 @@ class Board:
     clock_hz: int | None
     macs_per_cycle: float | None  # float32 multiply-adds of one core, at its best
     loads_per_cycle: float | None  # vectors and broadcasts that register tiles load meanwhile
+    multiply_cycles: int | None  # of a core whose maker chooses its multiplier
     load_cycles: float | None  # of a vector load, in which no multiply-add begins
     own_rates: OwnRates | None  # of the running machine, as measured once
     fpu: str  # as -mfpu names it; "" where the architecture has one kind only
@@ -259,6 +260,7 @@ def _build(path: Path, data: Data, host: Host) -> Board:
         clock_hz=_clock(data, host if here else None),
         macs_per_cycle=data.get("macs_per_cycle"),
         loads_per_cycle=data.get("loads_per_cycle"),
+        multiply_cycles=data.get("multiply_cycles"),
         load_cycles=data.get("load_cycles"),
         own_rates=own,
         fpu=data.get("fpu", ""),
@@ -316,6 +318,8 @@ def _memory(data: Data) -> Memory:
         data.get("base"),
         _optional(data, "bandwidth", "bytes per second"),
         _optional(data, "latency", "time"),
+        data.get("wait_states"),
+        _size(data["read"]) if "read" in data else 4,
     )
 
 

@@ -27,7 +27,8 @@ class Memory:
 
     ``size`` in bytes; ``base`` the address of its first byte, where firmware must know it;
     ``bandwidth`` what one core reads, in bytes per second; ``latency`` from load to use, in
-    seconds.  None: the file does not say.
+    seconds.  ``wait_states``: cycles of the core at its clock that an access takes longer at most
+    than one without, and brings ``read_bytes``, aligned.  None: the file does not say.
     """
 
     name: str
@@ -36,6 +37,8 @@ class Memory:
     base: int | None = None
     bandwidth: float | None = None
     latency: float | None = None
+    wait_states: int | None = None
+    read_bytes: int = 4
 
     @property
     def is_flash(self) -> bool:

@@ -24,12 +24,21 @@ def run(
     verify: bool,
     report: Path | None,
     require_int8: bool,
+    bound_cycles: bool,
+    max_cycles: int | None,
     selftest: bool,
     as_json: bool,
     **given: Any,
 ) -> Exit:
     """Compile, and build and verify where that is asked for."""
-    options = replace(compile_options(**given), require_int8=require_int8, selftest=selftest)
+    options = replace(
+        compile_options(**given),
+        require_int8=require_int8,
+        selftest=selftest,
+        bound_cycles=bound_cycles,
+        max_cycles=max_cycles,
+    )
+    build = build or verify or bound_cycles or max_cycles is not None
     directory = directory or Path(options.prefix)
     if report and real_path(report) != real_path(directory):
         files.check(report)  # before anything long
@@ -37,9 +46,7 @@ def run(
     if unable:
         say(f"note: {unable.one_line()}: it will be built, and not verified")
     with ProgressDisplay() as progress:
-        _, notes = pipeline.compile_model(
-            options, directory, build=build or verify, progress=progress
-        )
+        _, notes = pipeline.compile_model(options, directory, build=build, progress=progress)
     for note in notes:
         say(f"note: {note}")
     if verify and not unable:

@@ -1,0 +1,371 @@
+"""Executes T32 machine code on data that is unknown, and keeps the most cycles that it may take.
+
+Registers and words of memory are numbers or unknown.  Control flow of a network depends on its
+sizes, which are constants of the image, so that loops end by themselves and no bound of them is
+needed from anybody.  Where a condition is unknown both paths are executed up to where they meet:
+there the cycles are those of the longer, and what differs is unknown.
+
+Lundqvist, Stenström, "An Integrated Path and Timing Analysis Method based on Cycle-Level Symbolic
+Execution", Real-Time Systems 17, 1999; Gustafsson et al., "Automatic Derivation of Loop Bounds and
+Infeasible Paths for WCET Analysis Using Abstract Execution", RTSS 2006.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from edgeconv.base.errors import EdgeconvError
+from edgeconv.run.build.code import Code
+from edgeconv.run.build.instructions import Flow
+from edgeconv.run.cycles.block import Block, Ends, end_of
+from edgeconv.run.cycles.graph import EXIT, meeting, reaches
+from edgeconv.run.cycles.induction import InductionLoop, induction_loop
+from edgeconv.run.cycles.library import arguments_of, rounds_of
+from edgeconv.run.cycles.memory import Constants, Memory, Region
+from edgeconv.run.cycles.operation import LR, REGISTERS, SP, Decoder, Operation
+from edgeconv.run.cycles.pricing import cost_of
+from edgeconv.run.cycles.semantics import UNKNOWN_FLAGS, Flags
+from edgeconv.run.cycles.translation import translated
+from edgeconv.target.cycles import CycleTable
+
+_READ_BYTES = 64  # bytes that are decoded at once
+_LONGEST = 400  # instructions of a block
+_RETURN = 0xFFFF_FFFE  # where the first function returns to
+_NESTED = 300  # branches on data, one within the other
+
+
+@dataclass(slots=True)
+class _Kept:
+    """The state of the machine but for its memory."""
+
+    registers: list[int | None]
+    flags: Flags
+    cycles: int
+    executed: int
+    by_layer: dict[int, int]
+    layer: int
+    since: int
+
+
+class Machine(Memory):
+    """``cycles``: at most so far, those of `Memory.extra` left out; ``executed``: instructions.
+
+    ``layer_starts``: the
+    layers that begin at addresses of the first function.
+    ``most``: blocks that are executed before it is given up.
+    """
+
+    def __init__(
+        self,
+        code: Code,
+        constants: Sequence[Constants],
+        regions: Sequence[Region],
+        table: CycleTable,
+        layer_starts: Mapping[int, int],
+        most: int,
+    ) -> None:
+        super().__init__(constants, regions, table.misaligned)
+        self.registers: list[int | None] = [None] * REGISTERS
+        self.flags: Flags = UNKNOWN_FLAGS
+        self.cycles = self.executed = 0
+        self._table, self._code = table, code
+        self._targets = _targets(code) | layer_starts.keys()
+        self._layer_starts, self._left = layer_starts, most
+        self._decoder = Decoder()
+        self._operations: dict[int, Operation] = {}
+        self._blocks: dict[int, Block] = {}
+        self._taken: dict[int, int] = {}  # cycles more of a branch that is taken, by its block
+        self._loops: dict[int, InductionLoop | None] = {}
+        self._meetings: dict[int, int] = {}
+        self._open: Counter[int] = Counter()  # branches whose paths are followed, by their blocks
+        self._returns: list[int] = []
+        self._pure: dict[int, tuple[int, int, int]] = {}
+        self.by_layer: dict[int, int] = {}
+        self._layer, self._since = -1, 0
+        self.visits: Counter[int] = Counter()  # of blocks, by address
+
+    def call(self, address: int, arguments: Sequence[int | None], stack: int) -> None:
+        """Executes the function at ``address`` until it returns.  Raises EdgeconvError where there
+        is no bound, naming function and address."""
+        words = arguments[4:]
+        bottom = stack - 4 * len(words) & -8
+        for position, word in enumerate(words):
+            self.store(bottom + 4 * position, word, 4)
+        self.extra = 0
+        self.registers[: len(arguments[:4])] = arguments[:4]
+        self.registers[SP], self.registers[LR] = bottom, _RETURN | 1
+        self._returns.append(_RETURN)
+        self._run(address & ~1, 0, None)
+        self._attribute(-1)
+
+    def executions(self) -> Mapping[int, int]:
+        """How often each instruction has been executed at most, on all paths, by its address."""
+        found: Counter[int] = Counter()
+        for address, visits in self.visits.items():
+            for operation in self._blocks[address].operations:
+                found[operation.address & ~1] += visits
+        return found
+
+    @property
+    def total(self) -> int:
+        """Cycles, all of them."""
+        return self.cycles + self.extra
+
+    def _run(self, pc: int, depth: int, stop: int | None) -> int:
+        """Executes from ``pc`` until as many calls as ``depth`` are left, or control is at ``stop``
+        with one more; the address."""
+        returns, blocks, visits = self._returns, self._blocks, self.visits
+        while True:
+            if len(returns) == depth or (pc == stop and len(returns) == depth + 1):
+                return pc
+            block = blocks.get(pc) or self._block(pc)
+            if len(returns) == 1:
+                self._enter(pc)
+            self._left -= 1
+            if self._left < 0:
+                raise self._none(pc, "takes too long to follow", "more than --limit cycle-steps")
+            loop = self._loops[pc]
+            if loop is not None:
+                loop.forward(self)
+            following = block.run(self)
+            visits[pc] += 1
+            if following is None:
+                pc = self._unknown(block)
+            elif block.ends is Ends.CALL:
+                returns.append(block.following)
+                pc = self._called(following)
+            elif block.ends is Ends.INDIRECT and following == returns[-1]:
+                returns.pop()
+                pc = following
+            else:
+                pc = following
+
+    def _called(self, address: int) -> int:
+        """Executes a function of the compiler's library whose arguments are not known once, of any
+        arguments; its successor."""
+        registers = self.registers
+        arguments = arguments_of(self._named(address))
+        if arguments is None or None not in registers[:arguments]:
+            return address
+        known = self._pure.get(address)
+        if known is None:
+            registers[:4] = (None,) * 4
+            before, extra = self._kept(), self.extra
+            pc = self._run(address, len(self._returns) - 1, None)
+            cycles, executed = self.cycles - before.cycles, self.executed - before.executed
+            self._pure[address] = cycles, executed, self.extra - extra
+        else:
+            cycles, executed, extra = known
+            self.cycles += cycles
+            self.executed += executed
+            self.extra += extra
+            pc = self._returns.pop()
+        # What these functions may change (Arm, Procedure Call Standard, 6.1.1).
+        registers[:4] = (None,) * 4
+        registers[12] = registers[LR] = None
+        self.flags = UNKNOWN_FLAGS
+        return pc
+
+    def _enter(self, pc: int) -> None:
+        layer = self._layer_starts.get(pc)
+        if layer is not None and layer != self._layer:
+            self._attribute(layer)
+
+    def _attribute(self, layer: int) -> None:
+        """What follows is that of another layer."""
+        total = self.total
+        self.by_layer[self._layer] = self.by_layer.get(self._layer, 0) + total - self._since
+        self._layer, self._since = layer, total
+
+    def _unknown(self, block: Block) -> int:
+        """Executes all paths behind a block whose successor is unknown."""
+        if block.ends is not Ends.BRANCH or block.taken is None:
+            raise self._none(
+                block.operations[-1].address, "goes where is not known", block.operations[-1].text
+            )
+        pc = block.address
+        self._open[pc] += 1
+        if self._open[pc] > (self._rounds(pc) or _NESTED):
+            end = self._ended(block)
+            self._open[pc] -= 1
+            return end
+        if pc not in self._meetings:
+            self._meetings[pc] = meeting(pc, self._successors)
+        where = self._meetings[pc]
+        stop = None if where == EXIT else where
+        depth = len(self._returns) - 1
+        returns = list(self._returns)
+        before, extra, outer = self._kept(), self.extra, self.log
+        first_log: dict[int, int | None] = {}
+        self.log = first_log
+        self.cycles += 0 if block.taken & 1 else self._taken[pc]
+        end = self._run(block.taken, depth, stop)
+        first, first_extra = self._kept(), self.extra
+        first_returns = list(self._returns)
+        first_words = self.rolled_back(first_log)
+        self._restore(before)
+        self.extra = extra
+        self._returns[:] = returns
+        second_log: dict[int, int | None] = {}
+        self.log = second_log
+        if self._run(block.following, depth, stop) != end or self._returns != first_returns:
+            raise self._none(pc, "has paths that do not meet", block.operations[-1].text)
+        self._open[pc] -= 1
+        self.log = outer
+        self._merge(first, first_extra)
+        self._merge_words(first_words, first_log, second_log)
+        return end
+
+    def _rounds(self, pc: int) -> int | None:
+        function = self._code.containing(pc & ~1)
+        return rounds_of(function.name) if function else None
+
+    def _ended(self, block: Block) -> int:
+        """Leaves a loop that data end, when it has gone round as often as it can."""
+        pc = block.address
+        assert block.taken is not None
+        left = [
+            at for at in (block.taken, block.following) if not reaches(at, pc, self._successors)
+        ]
+        if self._rounds(pc) is None or len(left) != 1:
+            text = block.operations[-1].text
+            raise self._none(pc, "has a loop of which only data say when it ends", text)
+        self.cycles += self._taken[pc] if left == [block.taken] else 0
+        return left[0]
+
+    def _merge(self, other: _Kept, extra: int) -> None:
+        """Both may have happened."""
+        if other.cycles + extra > self.total:
+            self.cycles, self.extra = other.cycles, extra
+            self.by_layer, self._layer, self._since = other.by_layer, other.layer, other.since
+        self.executed = max(self.executed, other.executed)
+        if self.registers != other.registers:
+            self.registers[:] = [
+                a if a == b else None for a, b in zip(self.registers, other.registers, strict=True)
+            ]
+        if self.flags != other.flags:
+            self.flags = UNKNOWN_FLAGS
+
+    def _merge_words(
+        self,
+        first: dict[int, int | None],
+        first_log: dict[int, int | None],
+        second_log: dict[int, int | None],
+    ) -> None:
+        words, outer = self.words, self.log
+        for at in {**first_log, **second_log}:
+            before = first_log[at] if at in first_log else second_log[at]
+            if outer is not None and at not in outer:
+                outer[at] = before
+            value = first.get(at, before)
+            if value != words.get(at):
+                words.pop(at, None)
+
+    def _kept(self) -> _Kept:
+        return _Kept(
+            self.registers[:],
+            self.flags,
+            self.cycles,
+            self.executed,
+            dict(self.by_layer),
+            self._layer,
+            self._since,
+        )
+
+    def _restore(self, kept: _Kept) -> None:
+        self.registers[:] = kept.registers
+        self.flags, self.cycles, self.executed = kept.flags, kept.cycles, kept.executed
+        self.by_layer = dict(kept.by_layer)
+        self._layer, self._since = kept.layer, kept.since
+
+    def _block(self, pc: int) -> Block:
+        operations = self._straight(pc)
+        cost = cost_of(operations, self._table, self.region(pc))
+        try:
+            block = translated(pc, operations, cost)
+        except NotImplementedError as error:
+            raise self._none(pc, "has an instruction that is not known", str(error)) from error
+        if block.ends is Ends.CALL and block.taken is not None and self._inside(pc, block.taken):
+            block = replace(block, ends=Ends.JUMP)
+        self._blocks[pc] = block
+        self._taken[pc] = cost.taken
+        self._loops[pc] = induction_loop(block, cost)
+        return block
+
+    def _straight(self, pc: int) -> list[Operation]:
+        """The instructions from ``pc`` to the end of its block."""
+        if pc & 1:
+            return [replace(self._operation(pc & ~1), address=pc, condition="", size=0)]
+        found: list[Operation] = []
+        while len(found) < _LONGEST:
+            operation = self._operation(pc)
+            found.append(operation)
+            pc = operation.following
+            if end_of(operation) or pc in self._targets:
+                break
+        return found
+
+    def _operation(self, pc: int) -> Operation:
+        if pc not in self._operations:
+            data = self.constant(pc, _READ_BYTES) or self._rest(pc)
+            # Those behind it may be conditional by an instruction before them: first found counts.
+            for each in self._decoder.decode(data, pc):
+                self._operations.setdefault(each.address, each)
+        if pc not in self._operations:
+            raise self._none(pc, "has no instruction that is known", "")
+        return self._operations[pc]
+
+    def _rest(self, pc: int) -> bytes:
+        for size in range(_READ_BYTES - 2, 0, -2):
+            data = self.constant(pc, size)
+            if data is not None:
+                return data
+        raise self._none(pc, "is outside the image", "")
+
+    def _successors(self, pc: int) -> Sequence[int]:
+        block = self._blocks.get(pc) or self._block(pc)
+        if block.ends is Ends.BRANCH:
+            assert block.taken is not None
+            return (block.taken, block.following)
+        if block.ends is Ends.JUMP:
+            return (block.following if block.taken is None else block.taken,)
+        if block.ends is Ends.CALL:
+            return (block.following,)
+        return (EXIT,)
+
+    def _named(self, address: int) -> str:
+        """The function that has an address, and how far behind its start."""
+        function = self._code.containing(address & ~1)
+        if function is None:
+            return f"{address & ~1:#x}"
+        behind = (address & ~1) - function.address
+        return f"{function.name}+{behind:#x}" if behind else function.name
+
+    def _inside(self, address: int, target: int) -> bool:
+        """Whether a call stays in its function: a far jump of Thumb-1, or a subroutine of
+        assembly."""
+        function = self._code.containing(address & ~1)
+        return function is not None and function.address < target < function.end
+
+    def _none(self, pc: int, why: str, what: str) -> EdgeconvError:
+        path = [self._named(each) for each in (*self._returns[1:], pc)]
+        return EdgeconvError(
+            "no bound in cycles",
+            where=f"{path[-1]}, address {pc & ~1:#x}",
+            got=what,
+            rule=f"{path[-1].partition('+')[0]} {why}",
+            hint=f"reached by {' > '.join(each.partition('+')[0] for each in path)}",
+        )
+
+
+def _targets(code: Code) -> frozenset[int]:
+    """Addresses that branches go to: there blocks begin."""
+    found = set()
+    for function in code.functions:
+        for instruction in code.body(function).values():
+            target = instruction.meaning.target
+            if target is not None and instruction.meaning.flow is not Flow.NEXT:
+                found.add(target)
+    return frozenset(found)

@@ -1,0 +1,125 @@
+"""The bound in cycles of a firmware, beside what QEMU executes of it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from counting.blocks import executions
+from counting.firmware import layers_counted
+
+from edgeconv.app import pipeline
+from edgeconv.app.pipeline import CompileOptions
+from edgeconv.run.build.code import Code
+from edgeconv.run.build.project import Project
+from edgeconv.run.cycles.bound import machine_of, require_table
+from edgeconv.run.cycles.execution import Machine
+from edgeconv.run.verify.inputs import random
+from tests import onnx_models, quantised_models
+from tests.tools import available
+
+NOT_THE_RUN = {"net_init", "net_check_weights", "net_check_header", "net_strerror"}
+BETWEEN = 40  # instructions before, between and behind layers that may count for either
+
+
+NETWORKS: Mapping[str, Callable[[], onnx.ModelProto]] = {
+    "float32": lambda: onnx_models.residual(4, 7),
+    "int8": lambda: quantised_models.deep(3, 8),
+}
+CASES = [
+    ("mps2-an386", "float32"),
+    ("mps2-an386", "int8"),
+    ("mps2-an385", "int8"),
+    ("microbit", "int8"),
+]
+MOST = 1.4  # of what is predicted, on a Cortex-M4
+# Executed on the longest path: branches on data that the inputs do not take.
+MOST_EXECUTED = 1.25
+
+
+def options(kind: str, name: str, folder: Path) -> CompileOptions:
+    available(name)
+    path = onnx_models.save(NETWORKS[kind](), folder / "net.onnx")
+    return CompileOptions(path, name, name="net", bound_cycles=True)
+
+
+def followed(project: Project) -> Machine:
+    """The image that exchanges files with this machine, executed on unknown data."""
+    binary = project.build(run_here=True)
+    header, main = ((project.directory / each).read_text() for each in ("net.h", "main.c"))
+    table = require_table(project.board())
+    machine, (address, arguments, stack) = machine_of(binary, table, "net", header, main, {})
+    machine.call(address, arguments, stack)
+    return machine
+
+
+def counted(project: Project, folder: Path) -> Mapping[int, int]:
+    """Instructions of the network's own functions that QEMU executes, by address."""
+    rng = np.random.default_rng(0)
+    inputs = [random(port.shape, port.dtype, rng).tobytes() for port in project.inputs]
+    (project.directory / "net_input.bin").write_bytes(b"".join(inputs))
+    binary = project.build(run_here=True)
+    code = Code(binary.path)
+    own = {f.name for f in code.functions if f.source == "net.c"} - NOT_THE_RUN | {"net_run"}
+    return {
+        at: count
+        for at, count in executions(binary, folder, project.directory).items()
+        if (function := code.containing(at)) and function.name in own
+    }
+
+
+def beyond(machine: Machine, found: Mapping[int, int]) -> list[str]:
+    """Instructions that QEMU has executed more often than the bound counts."""
+    most = machine.executions()
+    return [
+        f"{at:#x}: executed {count} times, bounded {most.get(at, 0)}"
+        for at, count in sorted(found.items())
+        if count > most.get(at, 0)
+    ]
+
+
+@pytest.mark.parametrize(("name", "kind"), CASES)
+def test_no_instruction_is_executed_more_often(name: str, kind: str, tmp_path: Path) -> None:
+    asked = options(kind, name, tmp_path)
+    project, _ = pipeline.compile_model(asked, tmp_path / "net", build=True)
+    machine, found = followed(project), counted(project, tmp_path)
+    assert len(found) > 200
+    assert not beyond(machine, found)
+    executed = sum(found.values())
+    assert executed <= machine.executed <= MOST_EXECUTED * executed
+    time = project.report["time"]
+    assert machine.executed < time["cycles_max"]
+    decided = pipeline.decide(asked)
+    layers = layers_counted(decided.choice, decided.memory, project.board())
+    if name != "mps2-an385":  # QEMU's cycles are those of a Cortex-M0 and M4
+        assert sum(layer.cycles for layer in layers) <= time["cycles_max"]
+    for position, layer in enumerate(layers):
+        most = project.report["layers"][position]["cycles_max"]
+        assert layer.instructions <= (most or 0) + BETWEEN
+    if name == "mps2-an386":
+        clock = project.board().clock_hz or 0
+        assert time["cycles_max"] <= MOST * time["predicted_ms"] * clock / 1e3
+    total = sum(layer["cycles_max"] or 0 for layer in project.report["layers"])
+    assert 0.99 * time["cycles_max"] <= total <= time["cycles_max"]
+    assert f"#define NET_CYCLES_MAX {time['cycles_max']}u" in (tmp_path / "net/net.h").read_text()
+
+
+def test_a_loop_that_is_longer_is_noticed(tmp_path: Path) -> None:
+    """The bound of a program that computes fewer rows lies below what the whole one executes."""
+    asked = options("int8", "mps2-an386", tmp_path)
+    project, _ = pipeline.compile_model(asked, tmp_path / "net", build=True)
+    found = counted(project, tmp_path)
+    whole = followed(project)
+    source = tmp_path / "net/net.c"
+    text, count = re.subn(r", 0, 8\);", ", 0, 7);", source.read_text())
+    assert count
+    source.write_text(text)
+    short = followed(project)
+    assert not beyond(whole, found)
+    assert beyond(short, found)
+    assert short.executed < sum(found.values()) <= whole.executed
+    assert short.total < whole.total
