@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from edgeconv.base.errors import EdgeconvError
-from edgeconv.run.build.code import Code
+from edgeconv.run.build.code import Code, Function
 from edgeconv.run.build.instructions import Flow
 from edgeconv.run.cycles.block import Block, Ends, end_of
 from edgeconv.run.cycles.graph import EXIT, meeting, reaches
@@ -30,7 +30,6 @@ from edgeconv.run.cycles.semantics import UNKNOWN_FLAGS, Flags
 from edgeconv.run.cycles.translation import translated
 from edgeconv.target.cycles import CycleTable
 
-_READ_BYTES = 64  # bytes that are decoded at once
 _LONGEST = 400  # instructions of a block
 _RETURN = 0xFFFF_FFFE  # where the first function returns to
 _NESTED = 300  # branches on data, one within the other
@@ -309,20 +308,28 @@ class Machine(Memory):
 
     def _operation(self, pc: int) -> Operation:
         if pc not in self._operations:
-            data = self.constant(pc, _READ_BYTES) or self._rest(pc)
-            # Those behind it may be conditional by an instruction before them: first found counts.
-            for each in self._decoder.decode(data, pc):
-                self._operations.setdefault(each.address, each)
+            function = self._code.containing(pc)
+            if function is None:
+                raise self._none(pc, "is no function of the image", "")
+            self._decode(function)
         if pc not in self._operations:
             raise self._none(pc, "has no instruction that is known", "")
         return self._operations[pc]
 
-    def _rest(self, pc: int) -> bytes:
-        for size in range(_READ_BYTES - 2, 0, -2):
-            data = self.constant(pc, size)
-            if data is not None:
-                return data
-        raise self._none(pc, "is outside the image", "")
+    def _decode(self, function: Function) -> None:
+        """All instructions of a function, each piece from its start: what is conditional is said by
+        an instruction before it."""
+        end = -1
+        for instruction in self._code.body(function).values():
+            if instruction.address < end:
+                continue
+            data = self.constant(instruction.address, function.end - instruction.address) or b""
+            known = self._code.body(function)
+            for each in self._decoder.decode(data, instruction.address):
+                if each.address not in known:
+                    break  # constants
+                self._operations[each.address] = each
+                end = each.following
 
     def _successors(self, pc: int) -> Sequence[int]:
         block = self._blocks.get(pc) or self._block(pc)

@@ -30,6 +30,8 @@ _SHIFTS = {
     arm.ARM_SFT_RRX: "rrx",
 }
 # What the disassembler calls an instruction by the name that it has had before UAL.
+# It does not say of all registers of a list that they are written.
+_LISTS = ("ldm", "pop", "vldm", "vpop")
 _NAMES = {"movs": "mov", "fmstat": "vmrs", "fconsts": "vmov", "fconstd": "vmov"}
 
 
@@ -109,12 +111,12 @@ class Decoder:
         listed: list[Register | int] = []
         place: Place | None = None
         written: set[int] = set()
-        for position, operand in enumerate(found.operands):
+        for operand in found.operands:
             if operand.type == arm.ARM_OP_REG:
                 for register in self._indices(operand.reg):
                     shift = _SHIFTS.get(operand.shift.type, "")
                     listed.append(Register(register, shift, operand.shift.value))
-                    if operand.access & capstone.CS_AC_WRITE or position == 0:
+                    if operand.access & capstone.CS_AC_WRITE or name.startswith(_LISTS):
                         written.add(register)
             elif operand.type == arm.ARM_OP_MEM:
                 place = self._place(operand)

@@ -255,7 +255,7 @@ class _Translation:
     def _unknown(self, operation: Operation) -> None:
         for index in sorted(operation.written):
             self._assign(index, "None")
-        if operation.sets_flags or operation.name == "vmrs":
+        if operation.sets_flags or operation.name in ("vmrs", "msr"):
             self._set_flags(semantics.LOGICAL, "None", "None")
 
     def _place(self, operation: Operation) -> str:
