@@ -142,6 +142,8 @@ def _time(report: Report) -> Metric:
     shown = next((kind for kind in ("measured", "predicted") if known[kind] is not None), "")
     value = f"{significant(known[shown])} ms" if shown else ""
     notes = [time["source"]] if time.get("source") and known["predicted"] is not None else []
+    if time.get("cycles_max") is not None:
+        notes.insert(0, f"at most {time['cycles_max']:,} cycles, interrupts left out")
     bars: tuple[Bar, ...] = ()
     if known["predicted"] and known["measured"]:
         longest = max(known.values())

@@ -115,7 +115,7 @@ def machine_of(
 def require_table(board: Board) -> CycleTable:
     """The cycles of the instructions of a board's core.  Raises EdgeconvError where they are not
     known, or depend on a cache."""
-    table = table_of(board.cpu)
+    table = table_of(board.cycles_as or board.cpu)
     if table is None or board.caches:
         cores = ", ".join(core for table in TABLES for core in table.cores)
         raise EdgeconvError(
@@ -123,7 +123,13 @@ def require_table(board: Board) -> CycleTable:
             where=f"board {board.name}",
             got=board.cpu + (" with a data cache" if board.caches else ""),
             rule=f"cycles of instructions are known of {cores} without caches",
+            hint=""
+            if board.caches
+            else "`cycles_as` in a copy of the board's file takes those of one",
         )
+    if board.cycles_as:
+        source = f"of a {board.cycles_as}, taken for the {board.cpu}: {table.source}"
+        table = replace(table, source=source)
     if board.multiply_cycles and "mul" in table.cycles:
         return replace(table, cycles={**table.cycles, "mul": board.multiply_cycles})
     return table

@@ -80,6 +80,7 @@ class Board:
     clock_hz: int | None
     macs_per_cycle: float | None  # float32 multiply-adds of one core, at its best
     loads_per_cycle: float | None  # vectors and broadcasts that register tiles load meanwhile
+    cycles_as: str  # the core whose cycles bound those of a core that has no table, or ""
     multiply_cycles: int | None  # of a core whose maker chooses its multiplier
     load_cycles: float | None  # of a vector load, in which no multiply-add begins
     own_rates: OwnRates | None  # of the running machine, as measured once
@@ -260,6 +261,7 @@ def _build(path: Path, data: Data, host: Host) -> Board:
         clock_hz=_clock(data, host if here else None),
         macs_per_cycle=data.get("macs_per_cycle"),
         loads_per_cycle=data.get("loads_per_cycle"),
+        cycles_as=data.get("cycles_as", ""),
         multiply_cycles=data.get("multiply_cycles"),
         load_cycles=data.get("load_cycles"),
         own_rates=own,
