@@ -57,6 +57,7 @@ __all__ = [
 
 Array = npt.NDArray[np.generic]
 StrPath = str | os.PathLike[str]
+_OF_COMPILE_ALONE = ("require_int8", "selftest", "resumable", "bound_cycles", "max_cycles")
 
 
 class Options(TypedDict, total=False):
@@ -275,6 +276,7 @@ def compile(  # noqa: A001 - edgeconv.compile
         given.pop(name)
     model_path.require(given["model"])
     asked = replace(compile_options(**given), **beside)
+    build = build or asked.bound_cycles or asked.max_cycles is not None
     folder = Path(directory if directory is not None else asked.prefix)
     project, notes = pipeline.compile_model(asked, folder, build=build, progress=progress)
     return Program(project, notes)
