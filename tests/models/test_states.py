@@ -168,3 +168,34 @@ def test_states_in_integers_are_not_converted(tmp_path: Path) -> None:
     places = {each["name"]: each for each in project.report["arena_map"]}
     for number in (1, 2, 3):
         assert places[f"window_{number}"]["offset"] == places[f"stream_{number}/states"]["offset"]
+
+
+# A run in steps that is interrupted: states are no one's to reset until it is given up or ended.
+INTERRUPTED = """\
+#include "net.h"
+
+static _Alignas(64) unsigned char arena[NET_ARENA_BYTES];
+static float x[NET_INPUT_ELEMENTS], y[NET_OUTPUT_ELEMENTS];
+
+int main(void)
+{
+    net_model model;
+    if (net_init(&model, net_weights, NET_WEIGHTS_BYTES, arena, sizeof arena))
+        return 1;
+    if (net_step(&model, NET_STEP_MIN, x, y) != NET_MORE || net_reset(&model) != NET_E_BUSY)
+        return 2;
+    net_abort(&model);
+    return net_reset(&model);
+}
+"""
+
+
+def test_states_of_a_run_in_steps_and_by_threads(tmp_path: Path) -> None:
+    network = state_models.enhancer(4, 8)
+    project = compiled(network, tmp_path, threads=2)
+    assert verify_project(project.directory, model=tmp_path / "net.onnx", steps=5).passed
+    project = compiled(network, tmp_path, resumable=True)
+    assert verify_project(project.directory, model=tmp_path / "net.onnx", steps=5).passed
+    (project.directory / "main.c").write_text(INTERRUPTED)
+    program = sanitized(project, tmp_path / "interrupted")
+    assert subprocess.run([str(program.path)], check=False).returncode == 0
