@@ -113,8 +113,9 @@ EC_INLINE int ec_int8_are_apart(const ec_int8_conv *spec)
 }
 
 /* All channels of window x, columns of which lie outside of the input: those inside are copied beside padding. */
-EC_INLINE void ec_int8_window_copied(const ec_int8_conv *spec, const int8_t *const row[3], int x, ec_int8_3x3_job job)
+EC_INLINE void ec_int8_window_copied(const ec_int8_conv *spec, const int8_t *const row[3], int x, const ec_int8_3x3_job *of)
 {
+    ec_int8_3x3_job job = *of;
     const ec_window *w = &spec->window;
     const int first = x * w->stride_w - w->pad_w;
     const ec_taps inside = ec_taps_within(first, 3, 1, 0, w->in_w);
@@ -133,7 +134,7 @@ EC_INLINE void ec_int8_window_copied(const ec_int8_conv *spec, const int8_t *con
 }
 
 /* A row of windows, from left to right. */
-EC_INLINE void ec_int8_row_apart(const ec_int8_conv *spec, const int8_t *const row[3], const int32_t *words, int8_t *out)
+EC_SHARED void ec_int8_row_apart(const ec_int8_conv *spec, const int8_t *const row[3], const int32_t *words, int8_t *out)
 {
     const ec_window *w = &spec->window;
     const ec_taps inside = ec_int8_columns_inside(w);
@@ -141,19 +142,22 @@ EC_INLINE void ec_int8_row_apart(const ec_int8_conv *spec, const int8_t *const r
         .row = {row[0], row[1], row[2]}, .pixel = spec->in_pixel, .channels = words, .out = out,
         .next = w->stride_w * spec->in_pixel, .out_pixel = spec->out_pixel, .offset = EC_INT8_OFFSET(spec->result),
         .right = spec->result.right};
-    for (int x = 0; x < inside.from; x++)
-        ec_int8_window_copied(spec, row, x, job);
-    ec_int8_3x3_job run = job;
-    for (int ky = 0; ky < 3; ky++)
-        run.row[ky] += inside.from * job.next - w->pad_w * spec->in_pixel;
-    run.out += inside.from * spec->out_pixel, run.out_end = out + inside.to * spec->out_pixel;
-    for (int c = 0; c < spec->in_c; c += 4) {
-        ec_int8_3x3_dsp(&run);
-        run.row[0] += 4, run.row[1] += 4, run.row[2] += 4;
-        run.channels += EC_INT8_1X4_WORDS, run.out += 4, run.out_end += 4;
+    for (int x = 0; x < w->out_w; x++) {
+        if (x != inside.from) {
+            ec_int8_window_copied(spec, row, x, &job);
+            continue;
+        }
+        ec_int8_3x3_job run = job;
+        for (int ky = 0; ky < 3; ky++)
+            run.row[ky] += x * job.next - w->pad_w * spec->in_pixel;
+        run.out += x * spec->out_pixel, run.out_end = out + inside.to * spec->out_pixel;
+        for (int c = 0; c < spec->in_c; c += 4) {
+            ec_int8_3x3_dsp(&run);
+            run.row[0] += 4, run.row[1] += 4, run.row[2] += 4;
+            run.channels += EC_INT8_1X4_WORDS, run.out += 4, run.out_end += 4;
+        }
+        x = inside.to - 1;
     }
-    for (int x = inside.to; x < w->out_w; x++)
-        ec_int8_window_copied(spec, row, x, job);
     if (spec->result.low != INT8_MIN || spec->result.high != INT8_MAX)
         for (int x = 0; x < w->out_w; x++)
             ec_int8_bound(spec->result, out + x * spec->out_pixel, spec->in_c);
