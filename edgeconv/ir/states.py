@@ -80,22 +80,37 @@ def with_own_layouts(graph: Graph) -> Graph:
 
 
 def _in_own_layout(graph: Graph, state: State) -> Graph:
-    """Without the Convert in front of all readers of the state and the one behind its Keep, where
-    these are to and from one layout that pads nothing."""
-    to = graph.consumers()[state.input]
-    back = graph.producers()[state.output]
-    converts = [*to, back]
-    if len(to) != 1 or any(node.op != "Convert" for node in converts):
+    """Without the Convert in front of all readers of the state and the one that makes it, where
+    these are to and from one layout that pads nothing.  Integers may be seen as real numbers, or
+    real numbers as integers, on the way."""
+    readers, writers = graph.consumers(), graph.producers()
+
+    def alone(name: str) -> Node | None:
+        found = readers[name]
+        return found[0] if len(found) == 1 else None
+
+    front, seen = alone(state.input), [state.input, state.output]
+    if front and front.op == "Dequantise":
+        seen.append(front.output)
+        front = alone(front.output)
+    back = writers[state.output]
+    if back.op == KEEP and (quantise := writers[back.inputs[0]]).op == "Quantise":
+        seen.append(quantise.output)
+        back = writers.get(quantise.inputs[0], back)
+    if not (front and front.op == back.op == "Convert" and alone(back.inputs[0])):
         return graph
-    given, keep = graph[to[0].output], graph.producers()[back.inputs[0]]
-    layout = given.layout
-    alike = keep.op == KEEP and graph[keep.output].layout == layout
-    alone = len(graph.consumers()[keep.output]) == 1
-    if not (alike and alone and given.elements == given.size):
+    given = graph[front.output]
+    if graph[back.inputs[0]].layout != given.layout or given.elements != given.size:
         return graph
-    names = {to[0].output: state.input, keep.output: state.output}
-    kept = [_renamed(node, names) for node in graph.nodes if node not in converts]
-    changed = {name: replace(graph[name], layout=layout) for name in (state.input, state.output)}
+    names = {front.output: front.inputs[0]}
+    if back.output == state.output:
+        names[back.inputs[0]] = state.output
+    elif not alone(back.output):
+        return graph
+    else:
+        names[back.output] = back.inputs[0]
+    kept = [_renamed(node, names) for node in graph.nodes if node not in (front, back)]
+    changed = {name: replace(graph[name], layout=given.layout) for name in seen}
     tensors = {name: t for name, t in graph.tensors.items() if name not in names}
     return replace(graph, nodes=tuple(kept), tensors={**tensors, **changed})
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 from pathlib import Path
 
@@ -146,6 +147,18 @@ def test_a_state_between_equal_grids_is_of_integers(tmp_path: Path) -> None:
     result = verify_project(project.directory, model=tmp_path / "net.onnx", steps=9)
     assert result.passed
     assert max(each.max_abs for each in result.carried) == 0
+
+
+def test_nothing_moves_but_the_window(tmp_path: Path) -> None:
+    """Frames are rounded into the window that lies over the state, which is in the layout of the
+    convolution; what remains is one memmove."""
+    project = compiled(state_models.quantised(), tmp_path)
+    places = {each["name"]: each for each in project.report["arena_map"]}
+    (window,) = (each["output"] for each in project.report["layers"] if each["op"] == "Concat")
+    assert places["s0/integers"]["offset"] == places[window]["offset"]
+    emitted = (project.directory / "net.c").read_text()
+    assert emitted.count("memmove(") == 1
+    assert not re.search(r"net_(concat|slice|convert|transpose|quantise|dequantise)\w*\(", emitted)
 
 
 def test_a_state_between_other_grids_is_of_real_numbers(tmp_path: Path) -> None:
