@@ -148,7 +148,8 @@ class _Emitter:
                     rows = [RANGE] * len(step.layers)
                 each = zip(step.layers, rows, strict=True)
                 calls = [self._call(position + i, *call, step) for i, call in enumerate(each)]
-                streamed = step_calls_of(self.choice, step, calls, position)
+                resumable = self.options.resumption is not None
+                streamed = step_calls_of(self.choice, step, calls, position, resumable=resumable)
                 found.append(self._handed_out(streamed) if streamed.shares else streamed)
                 position += len(calls)
         return found

@@ -82,10 +82,15 @@ def row_variables(step: Step, position: int) -> list[tuple[str, ...]]:
 
 
 def step_calls_of(
-    choice: Choice, step: Step, calls: Sequence[Call], position: int
+    choice: Choice,
+    step: Step,
+    calls: Sequence[Call],
+    position: int,
+    *,
+    resumable: bool = False,
 ) -> StepCalls[Call]:
-    """``calls`` of the layers of ``step``, the first of which is at ``position``.  In a run that
-    may be interrupted an array counts the rows so far."""
+    """``calls`` of the layers of ``step``, the first of which is at ``position``.  ``resumable``:
+    an array counts the rows so far."""
     if not step.stream_rows:
         return StepCalls(tuple(calls))
     layers = [choice.layers[index] for index in step.layers]
@@ -93,7 +98,7 @@ def step_calls_of(
     rings = [choice.graph[layer.node.output].ring for layer in layers]
     needs = [f"need_{position + i}" for i in range(len(layers) - 1)] + ["y1"]
     made = [f"made_{position + i}" for i in range(len(layers) - 1)] + ["y"]
-    if choice.resumable:
+    if resumable:
         made = [f"done[{i}]" for i in range(len(layers))]
     between = tuple(
         RingResult(
