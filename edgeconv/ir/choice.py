@@ -134,6 +134,8 @@ class Alias:
     the layer when the planner grants it, and nothing has to be dead.  Without, the output
     overwrites the input, which must have no later reader and must not be a caller's input.
     ``input`` is the layer input concerned; of the last layer of a step also that of the step.
+    ``in_rows``: of one that `overlaps`, whether it holds too where calls for some rows follow each
+    other.
     """
 
     input: str
@@ -141,6 +143,7 @@ class Alias:
     outer: str
     offset: int = 0
     exact: bool = False
+    in_rows: bool = False
 
     @property
     def output(self) -> str:

@@ -23,11 +23,16 @@ Integers = npt.NDArray[np.int64]
 
 
 def over_input(
-    problem: ConvProblem, node: Node, apart: Callable[[], int | None]
+    problem: ConvProblem,
+    node: Node,
+    apart: Callable[[], int | None],
+    *,
+    in_rows: bool = False,
 ) -> tuple[Alias, ...]:
     """Permission for the result to overwrite the input of ``node``, so many bytes in front of it;
     none for images one after the other, of which the second would be overwritten by what the first
-    becomes, nor where the two would lie side by side."""
+    becomes, nor where the two would lie side by side.  ``in_rows``: it may be computed by calls for
+    some rows each, in order, since wherever a row ends what later ones read is still there."""
     if problem.batch > 1:
         return ()
     found = apart()
@@ -37,7 +42,7 @@ def over_input(
     found = -(-found // width) * width  # elements lie where elements can
     source = node.inputs[0]
     fits = found < math.prod(problem.out_size) * problem.out_c * problem.out_bytes
-    return (Alias(source, source, node.output, found),) if fits else ()
+    return (Alias(source, source, node.output, found, in_rows=in_rows),) if fits else ()
 
 
 def in_tiles(problem: ConvProblem, tile: int, *, again: bool, added: bool = False) -> int:

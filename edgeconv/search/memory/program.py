@@ -22,8 +22,8 @@ class Program:
     holds a tensor once per time it is read.  ``buffers`` says which tensors are a caller's buffer:
     its region and its index.  ``steps``: the layers of each, in the model's order.  ``passing``:
     of a ring of rows, the bytes that pass through it.  ``states``: input and output of each; both
-    lie in the same bytes, which nothing else takes.  ``apart``: layers whose result lies over no
-    row of their input that is read later, since a run may be interrupted between.
+    lie in the same bytes, which nothing else takes.  ``apart``: layers that are computed in
+    pieces, since a run may be interrupted between, so that results lie over inputs by rows alone.
     """
 
     sizes: Mapping[str, int]
@@ -52,7 +52,8 @@ class Program:
     def offers(self, layer: int) -> Iterator[tuple[int, Alias]]:
         """The aliases that ``layer`` may be granted, by number."""
         for number, alias in enumerate(self.aliases[layer]):
-            if alias.input in self.sizes and not (alias.overlaps and layer in self.apart):
+            cut = alias.overlaps and layer in self.apart and not alias.in_rows
+            if alias.input in self.sizes and not cut:
                 yield number, alias
 
     @cached_property

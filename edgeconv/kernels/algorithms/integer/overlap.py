@@ -43,7 +43,9 @@ def overlapping(candidate: ConvCandidate[IntegerPlan], node: Node) -> tuple[Alia
             return None
         return _by_pixels(problem, added=added, again=candidate.plan.reads_again(problem))
 
-    return over_input(problem, node, bytes_apart)
+    two = candidate.plan.two
+    blocks = (two and not two.kernel.is_transposed) or _rows_together(candidate)  # of rows
+    return over_input(problem, node, bytes_apart, in_rows=not blocks)
 
 
 def _rows_together(candidate: ConvCandidate[IntegerPlan]) -> int:
