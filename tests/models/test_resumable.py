@@ -22,6 +22,7 @@ from tests import onnx_models
 from tests.compilers import SANITIZERS
 from tests.models.test_row_streaming import CHAINS
 from tests.row_streaming import convolutions, one_by_one, stream
+from tests.tools import available
 from tests.unit import test_patches
 
 pytest.importorskip("onnxruntime", reason="random networks are made with it")
@@ -280,16 +281,20 @@ def test_layers_in_patches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     assert step["patches"] == 3
 
 
-@pytest.mark.parametrize(
-    "seed", [1, 2, *(pytest.param(i, marks=pytest.mark.slow) for i in range(3, 30))]
-)
-def test_random_networks(seed: int, tmp_path: Path) -> None:
+def random_cases() -> list[object]:
+    """In portable C, and then on vectors of eight floats in turn."""
+    boards = [(seed, BOARD if seed < 3 or seed % 3 else "x86-64-v3") for seed in range(1, 30)]
+    return [pytest.param(*each, marks=[pytest.mark.slow] * (each[0] > 2)) for each in boards]
+
+
+@pytest.mark.parametrize(("seed", "board"), random_cases())
+def test_random_networks(seed: int, board: str, tmp_path: Path) -> None:
     """Every other one is quantised."""
+    available(board)
     made = random_quantised.network(seed) if seed % 2 == 0 else random_network(seed, 30)
     onnx.save(made, tmp_path / "net.onnx")
-    stepped(
-        CompileOptions(tmp_path / "net.onnx", BOARD, name="net", resumable=True), tmp_path / "net"
-    )
+    options = CompileOptions(tmp_path / "net.onnx", board, name="net", resumable=True)
+    stepped(options, tmp_path / "net")
 
 
 def test_a_project_verifies_and_says_what_steps_take(tmp_path: Path) -> None:
