@@ -18,7 +18,7 @@ from edgeconv.run.build import compile_project
 from edgeconv.run.build.project import Project
 from edgeconv.run.verify.inputs import ensure
 from edgeconv.search.options import CompileOptions
-from tests import onnx_models
+from tests import data_dependent_models, onnx_models
 from tests.compilers import SANITIZERS
 from tests.models.test_row_streaming import CHAINS
 from tests.row_streaming import convolutions, one_by_one, stream
@@ -295,6 +295,49 @@ def test_random_networks(seed: int, board: str, tmp_path: Path) -> None:
     onnx.save(made, tmp_path / "net.onnx")
     options = CompileOptions(tmp_path / "net.onnx", board, name="net", resumable=True)
     stepped(options, tmp_path / "net")
+
+
+SIZES = """\
+#include "net.h"
+static _Alignas(64) unsigned char arena[NET_ARENA_BYTES];
+static float score[NET_INPUT_SCORE_ELEMENTS], boxes[NET_INPUT_BOXES_ELEMENTS];
+static int64_t y[NET_OUTPUT_Y_ELEMENTS];
+int main(void)
+{
+    net_model model;
+    int status = net_init(&model, net_weights, NET_WEIGHTS_BYTES, arena, sizeof arena);
+    score[0] = 1; /* of the first class, and none of the second */
+    do
+        status = net_step(&model, NET_STEP_MIN, score, boxes, y%(count)s);
+    while (status == NET_MORE);
+    if (status != NET_E_SIZES)
+        return 1;
+    score[1] = 1;
+    return net_run(&model, score, boxes, y%(count)s) != NET_OK;
+}
+"""
+
+
+def test_a_run_that_fails_has_ended(tmp_path: Path) -> None:
+    """Sizes that differ, which the model takes to be equal: a later run begins anew."""
+    body = "value = Gather <axis = 1> (score, zero) good = Greater (value, limit) "
+    body += "a = NonZero (good) other = Gather <axis = 1> (score, one0) "
+    body += "fine = Greater (other, limit) b = NonZero (fine) y = Add (a, b)"
+    model = data_dependent_models.model("two", body, "int64[1, M] y")
+    onnx.save(model, tmp_path / "net.onnx")
+    options = CompileOptions(tmp_path / "net.onnx", BOARD, name="net", resumable=True)
+    project, _ = compile_model(options, tmp_path / "net")
+    header = (project.directory / "net.h").read_text()
+    counts = re.findall(r"\*output_(\w+)", header[header.index("int net_run(") :].split(";")[0])
+    more = "".join(f", {name}" for name in counts[1:])
+    text = SIZES % {"count": more}
+    for name in counts[1:]:
+        text = text.replace("int main", f"static int64_t {name}[8];\nint main", 1)
+    (project.directory / "sizes.c").write_text(text)
+    sources = ("sizes.c", *project.sources[:2])
+    out = project.directory / "build" / "sizes"
+    binary = compile_project(project.directory, project.board(), sources=sources, out=out)
+    assert subprocess.run([str(binary.path)], check=False).returncode == 0
 
 
 def test_a_project_verifies_and_says_what_steps_take(tmp_path: Path) -> None:
