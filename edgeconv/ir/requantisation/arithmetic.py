@@ -37,8 +37,8 @@ class Arithmetic:
     int8. ``added``, ``multiplied``: what all pairs become of two operands, result and its bounds;
     ``product``: what products of these count in, and the spacing of the result. ``average``: of
     window sizes, operand, result and bounds; ``mean``: of all that is averaged where that is no
-    pool; ``interpolation``: of what the weights of a linear Resize add up to. ``softmax``: of the
-    same without sizes."""
+    pool; ``total``: of all that is summed; ``interpolation``: of what the weights of a linear
+    Resize add up to. ``softmax``: of the same without sizes."""
 
     unit: Callable[[float, Reals, bool], Reals]
     sums: Callable[[Sums], Form | None]
@@ -49,6 +49,7 @@ class Arithmetic:
     products: Callable[[Affine, Affine, Affine], tuple[float, float]]
     average: Callable[[tuple[int, ...], Affine, Affine, int, int], Average | None]
     mean: Callable[[int, Affine, Affine, int, int], Average | None]
+    total: Callable[[int, Affine, Affine, int, int], Average | None]
     interpolation: Callable[[int, Affine, Affine, int, int], Average | None]
     softmax: Callable[[Affine, Affine, int, int], Softmax | TfliteSoftmax | None]
 
@@ -111,6 +112,7 @@ ARITHMETICS: Mapping[str, Arithmetic] = {
         products=lambda a, b, y: (a.scale * b.scale, y.scale),
         average=averages,
         mean=_exact_mean,
+        total=lambda count, x, y, low, high: None,
         interpolation=_exact_mean,
         softmax=softmax,
     ),
@@ -124,6 +126,7 @@ ARITHMETICS: Mapping[str, Arithmetic] = {
         products=lambda a, b, y: (tflite.product_factor(a, b, y), 1.0),
         average=_tflite_average,
         mean=tflite_averages.mean,
+        total=tflite_averages.total,
         interpolation=tflite_averages.interpolated,
         softmax=tflite_softmax,
     ),

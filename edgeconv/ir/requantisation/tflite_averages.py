@@ -1,4 +1,4 @@
-"""What TensorFlow Lite's kernels of int8 make of sums: MEAN and RESIZE_BILINEAR.
+"""What TensorFlow Lite's kernels of int8 make of sums: MEAN, SUM and RESIZE_BILINEAR.
 
 MEAN is one factor for all that it averages, the number of elements in it (`mean_factor`);
 RESIZE_BILINEAR weighs with whole numbers of 2^-10 and divides by 2^20, halves away from 0.
@@ -30,6 +30,14 @@ def mean_factor(count: int, x: float, y: float) -> tuple[int, int]:
 def mean(count: int, x: Affine, y: Affine, low: int, high: int) -> Average | None:
     """MEAN of so many numbers; None where its factor is 1 or more, or a sum out of reach."""
     multiplier, right = mean_factor(count, x.scale, y.scale)
+    if right < 0 or 256 * count >= REACH:
+        return None
+    return Average("doubled", right, low, high, (-count * x.zero,), (multiplier,), y.zero)
+
+
+def total(count: int, x: Affine, y: Affine, low: int, high: int) -> Average | None:
+    """SUM of so many numbers; None where its factor is 1 or more, or a sum out of reach."""
+    multiplier, right = quantised_multiplier(x.scale / y.scale)
     if right < 0 or 256 * count >= REACH:
         return None
     return Average("doubled", right, low, high, (-count * x.zero,), (multiplier,), y.zero)

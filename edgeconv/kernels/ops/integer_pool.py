@@ -80,6 +80,8 @@ def average_of(node: Node, graph: Graph) -> Average | Wide | None:
     if counts[0] < 1 or (len(counts) > 1 and counts[-1] > _MOST_COUNTED):
         return None
     if with_int16(node, graph):
+        if node.attrs.get("total"):
+            return None
         return wide_averages(counts, x, y, low, high) if graph.requantise == EXACT else None
     of_x, of_y = map(Affine.of, (x, y))
     if (zero := node.attrs.get(AWAY)) is not None:  # TensorFlow Lite's, however others are rounded
@@ -90,6 +92,8 @@ def average_of(node: Node, graph: Graph) -> Average | Wide | None:
         whole = (replace(WHOLE, zero=each.zero - zero) for each in (of_x, of_y))
         return averages(counts, *whole, low, high, away=True)
     says = ARITHMETICS[graph.requantise]
+    if node.attrs.get("total"):
+        return says.total(counts[0], of_x, of_y, low, high)
     if node.attrs.get("mean"):  # which may round otherwise than a pool
         return says.mean(counts[0], of_x, of_y, low, high)
     return says.average(counts, of_x, of_y, low, high)

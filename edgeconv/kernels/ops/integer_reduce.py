@@ -1,4 +1,5 @@
-"""Means of int8 or int16 as such: average pools, one window for all that is averaged."""
+"""Means of int8 or int16, and sums where kernels say how they are rounded, as average pools, one
+window for all that is averaged."""
 
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ def layouts(node: Node, graph: Graph) -> Sequence[LayoutOption]:
     """Channels last over pixels, row-major over neighbouring dimensions; none where there is no
     such kernel."""
     whole = all_int8(node, graph) or with_int16(node, graph)
-    if node.attrs["kind"] != "mean" or not node.attrs["axes"] or not whole:
+    if node.attrs["kind"] not in ("mean", "sum") or not node.attrs["axes"] or not whole:
         return ()
     options, x = list[LayoutOption](), graph[node.inputs[0]].shape
     if min(node.attrs["axes"]) >= 2 and len(x) <= 5:
@@ -62,7 +63,8 @@ def _as_pool(node: Node, graph: Graph) -> tuple[Node, Graph]:
         "dilations": (1,) * rank,
         "pads": (0,) * (2 * rank),
         "count_include_pad": False,
-        "mean": True,
+        "mean": node.attrs["kind"] == "mean",
+        "total": node.attrs["kind"] == "sum",
     }
     kept = tuple(1 if axis in axes else size for axis, size in enumerate(shape))
     tensors = {

@@ -9,8 +9,8 @@ from tests.fuzz.mutate_tflite import mutated
 from tests.fuzz.subject import Subject
 from tests.fuzz.subjects import models
 from tests.tflite_cases import CASES
+from tests.tflite_engines import ALL_CASES
 from tests.tflite_models import quantised_network
-from tests.tflite_typed_cases import TYPED_CASES
 
 _ALIGNED = (1, 2, 4, 8)
 _NUMBERS = (0, 1, 2, 127, 128, 255, 1 << 15, (1 << 31) - 1, (1 << 32) - 1)
@@ -23,9 +23,7 @@ def make(source: random.Random, folder: Path) -> Path:
     if source.random() < 0.5:
         path.write_bytes(mutated(source, *source.choice(CASES).sketch()))
         return path
-    whole = (
-        quantised_network if source.random() < 0.4 else source.choice((*CASES, *TYPED_CASES)).write
-    )
+    whole = quantised_network if source.random() < 0.2 else source.choice(ALL_CASES).write
     data = bytearray(whole())
     for _ in range(source.choice((1, 1, 2, 6))):
         size = source.choice(_ALIGNED)

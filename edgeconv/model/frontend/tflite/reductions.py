@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from onnx import TensorProto
 
-from edgeconv.model.frontend.tflite.elements import alike, is_quantised
+from edgeconv.model.frontend.tflite.elements import alike, element, is_quantised
 from edgeconv.model.frontend.tflite.writing import (
     NCHW_TO_NHWC,
     NHWC_TO_NCHW,
@@ -24,11 +24,13 @@ def reduce(kind: str) -> Translator:
         axes = out.value(out.whole(operator, 1, "axes"))
         keep = int(operator.options["keep_dims"])
         tensor, result = out.tensor(operator, 0), out.model.tensors[operator.outputs[0]]
-        moves = picks and tensor.dtype in ("int8", "uint8") and alike(tensor, result)
+        moves = picks and is_quantised(tensor) and alike(tensor, result)
         x = out.stored(operator, 0) if moves else out.operand(operator)
+        short = moves and tensor.dtype == "int16"  # which ONNX's operator does not take
+        x = out.add("Cast", [x], to=TensorProto.INT32) if short else x
         y = out.add(kind, [x, axes], main=True, keepdims=keep)
         if moves:
-            out.move(operator, y)
+            out.move(operator, out.add("Cast", [y], to=element(result)) if short else y)
         else:
             out.result(operator, y)
 

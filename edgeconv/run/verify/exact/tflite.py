@@ -212,13 +212,15 @@ def _pool(call: _Call) -> Integers:
 
 
 def _reduce(call: _Call) -> Integers:
-    """MEAN."""
+    """MEAN and SUM."""
     (x,), attrs = call.operands, call.node.attrs
-    if attrs["kind"] != "mean":
+    if attrs["kind"] not in ("mean", "sum"):
         raise NoExactValueError
     axes = tuple(int(axis) for axis in attrs["axes"])
     count = int(np.prod([x.whole.shape[axis] for axis in axes]))
     total = x.whole.sum(axis=axes, keepdims=bool(attrs["keepdims"]))
+    if attrs["kind"] == "sum":
+        return multiplied(total, *quantised_multiplier(x.scale / call.y.scale[0]))
     return multiplied(total, *tflite_averages.mean_factor(count, x.scale, call.y.scale[0]))
 
 
