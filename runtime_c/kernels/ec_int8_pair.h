@@ -50,6 +50,16 @@ EC_INLINE void ec_int8_pairs(const ec_int8_pair spec, const int8_t *a, const int
     }
 }
 
+/* `images` of `pixels` of `channels` side by side; b has a number for each channel, from an image to the next
+   b_image further. */
+EC_INLINE void ec_int8_pairs_by_channel(const ec_int8_pair spec, const int8_t *a, const int8_t *b, int8_t *out,
+                                        int images, int b_image, int pixels, int channels)
+{
+    for (int image = 0; image < images; image++, b += b_image)
+        for (int p = 0; p < pixels; p++, a += channels, out += channels)
+            ec_int8_pairs(spec, a, b, out, channels);
+}
+
 /* n numbers of a, whose factors and offsets lie side by side, or are the same for all (`apart` is 0). */
 EC_INLINE void ec_int8_linear(const ec_int8_pair spec, const int8_t *a, const int32_t *factors,
                               const int32_t *offsets, int apart, int8_t *out, int n)

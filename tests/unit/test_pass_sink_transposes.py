@@ -39,6 +39,18 @@ def test_every_permutation(perm: tuple[int, ...]) -> None:
     assert_same_results(before, after)
 
 
+@pytest.mark.parametrize(("size", "enters"), [(1, True), (4, False)])
+def test_a_view_is_a_way_in_where_it_is_such_a_transpose(size: int, enters: bool) -> None:
+    """Sizes of 1 change places with the channels; of others elements do."""
+    b = GraphBuilder()
+    x = b.transpose(b.input(1, 3, size, 5), *TO_LAST)
+    factors = b.reshape(b.input(1, 3, size, 1), 1, size, 1, 3)
+    before = b.graph(b.transpose(b.binary("mul", x, factors), *TO_FIRST))
+    after = run(before)
+    assert ("Transpose" not in ops(after)) == enters
+    assert_same_results(before, after)
+
+
 def test_an_affine_moves_while_the_channels_stay_in_place() -> None:
     b = GraphBuilder()
     y = b.affine(b.transpose(b.input(2, 3, 4, 5), 0, 1, 3, 2))

@@ -28,6 +28,7 @@ from edgeconv.ir.requantisation.tflite_averages import interpolated, mean, place
 from edgeconv.ir.requantisation.tflite_wide import tflite_wide
 from edgeconv.kernels.headers import include_flags
 from edgeconv.model.frontend import load
+from edgeconv.run.build.project import Project
 from edgeconv.run.verify.exact import expected
 from edgeconv.search.options import CompileOptions
 from tests.tflite_cases import CASES, EXPECTED, Case
@@ -337,6 +338,40 @@ def _in_16_bits() -> bytes:
 def test_programs_compute_that(board: str, tmp_path: Path) -> None:
     """Every layer is its kernel's result, at equality."""
     _require_equal(_mixed(), board, 8, tmp_path)
+
+
+def _squeezed() -> bytes:
+    """Squeeze and excitation: channels are multiplied by what their means come to."""
+    rng, sketch = np.random.default_rng(6), Sketch()
+    grid: dict[str, Any] = {"scale": [0.05], "zero": [-3]}
+    x = sketch.tensor("input", (1, 6, 5, 8), "int8", **grid)
+
+    def conv(name: str, x: int, kernel: int, size: tuple[int, int]) -> int:
+        shape, unit = (8, kernel, kernel, 8), [0.01]
+        values = rng.integers(-127, 128, shape)
+        w = sketch.constant(f"{name}/w", values, "int8", scale=unit, zero=[0])
+        y = sketch.tensor(name, (1, *size, 8), "int8", **grid)
+        sketch.operator("CONV_2D", [x, w, -1], [y], padding="SAME", stride_w=1, stride_h=1)
+        return y
+
+    wide = conv("wide", x, 3, (6, 5))
+    means = sketch.tensor("means", (1, 1, 1, 8), "int8", **grid)
+    sketch.operator("MEAN", [wide, sketch.constant("axes", [1, 2], "int32")], [means], keep_dims=1)
+    factors = sketch.tensor("factors", (1, 1, 1, 8), "int8", scale=[1 / 256], zero=[-128])
+    sketch.operator("LOGISTIC", [conv("squeezed", means, 1, (1, 1))], [factors])
+    scaled = sketch.tensor("scaled", (1, 6, 5, 8), "int8", **grid)
+    sketch.operator("MUL", [wide, factors], [scaled])
+    return sketch.bytes([x], [conv("out", scaled, 1, (6, 5))])
+
+
+@pytest.mark.parametrize("board", ["host", "mps2-an386"])
+def test_factors_of_channels_are_in_integers(board: str, tmp_path: Path) -> None:
+    """Whose product is two roundings, and nothing linear."""
+    _require_equal(_squeezed(), board, 3, tmp_path)
+    layers = Project.open(tmp_path / "net").report["layers"]
+    computed = {layer["op"]: layer["compute"] for layer in layers if layer["op"] == "Binary"}
+    assert computed == {"Binary": "int8"}
+    assert sum(layer["op"] == "Transpose" for layer in layers) <= 2  # at both ends
 
 
 @pytest.mark.parametrize("board", ["host", "mps2-an386"])

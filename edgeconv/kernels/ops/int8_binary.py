@@ -89,7 +89,9 @@ def form_of(node: Node, graph: Graph) -> Form | None:
         Affine.of(graph[name].storage) for name in (operands.a, operands.b, node.output)
     )
     if operands.by_channel:
-        return says.by_value(kind, a, b, result, *bounds)
+        linear = says.by_value(kind, a, b, result, *bounds)
+        if linear is not None or kind != "mul":
+            return linear
     if kind == "mul":
         return says.product(a, b, result, *bounds)
     return says.pair(a, replace(b, scale=-b.scale) if kind == "sub" else b, result, *bounds)
@@ -98,7 +100,10 @@ def form_of(node: Node, graph: Graph) -> Form | None:
 def suits(node: Node, graph: Graph, layout: Layout) -> bool:
     """Whether the kernel takes tensors so."""
     operands = operands_of(node, graph)
-    return operands is not None and (not operands.by_channel or layout.order is not Order.BLOCKED)
+    if operands is None or not operands.by_channel:
+        return operands is not None
+    linear = isinstance(form_of(node, graph), ByValue)
+    return layout.order is not Order.BLOCKED if linear else layout.order is Order.CHANNELS_LAST
 
 
 def lower(node: Node, graph: Graph, target: Target) -> Layer:
@@ -108,9 +113,10 @@ def lower(node: Node, graph: Graph, target: Target) -> Layer:
     assert form is not None
     shape, layout = graph[node.output].shape, graph[node.output].layout
     lanes = target.lanes
+    linear = isinstance(form, ByValue)
     room = -(-shape[1] // lanes) * lanes if operands.by_channel else 0
     planar = layout.order is not Order.CHANNELS_LAST
-    workspace = 0 if planar or not operands.by_channel else 2 * room * _WORD_BYTES
+    workspace = 2 * room * _WORD_BYTES if linear and not planar else 0
     pointers: dict[str, str | Blob] = {"a": operands.a, "b": operands.b}
     if isinstance(form, ByValue):
         words = form.words

@@ -3,7 +3,8 @@
 A model converted from a channels-last framework wraps element-wise operations and concatenations
 in pairs of Transposes.  Those operations work in any order of dimensions, so a connected *region*
 of them whose every way in is a Transpose by one permutation, and whose every way out is a
-Transpose too, needs none on its way in.
+Transpose too, needs none on its way in.  So is a way in that is a view, as the factors of channels
+have one in squeeze and excitation.
 """
 
 from __future__ import annotations
@@ -72,6 +73,20 @@ def _movable(node: Node, perm: Perm, editor: Editor) -> bool:
     return all(len(editor.shape(name)) == len(perm) for name in (*tensors, node.output))
 
 
+def _enters(node: Node, perm: Perm, editor: Editor) -> bool:
+    """Whether it is a Transpose by ``perm``, or a view that is the same: sizes of 1 change places,
+    and the others keep theirs."""
+    if node.op == "Transpose":
+        return tuple(node.attrs["perm"]) == perm
+    if node.op != "Reshape" or not node.epilogue.is_empty:
+        return False
+    before, after = editor.shape(node.inputs[0]), editor.shape(node.output)
+    if len(after) != len(perm) or before != _before(perm, after):
+        return False
+    larger = [axis for axis in perm if before[axis] > 1]
+    return larger == sorted(larger)
+
+
 def _grow(start: int, editor: Editor) -> _Region | None:
     """The region behind the Transpose ``start``; None when something keeps it from moving."""
     region = _Region(tuple(editor.node(start).attrs["perm"]))
@@ -81,7 +96,7 @@ def _grow(start: int, editor: Editor) -> _Region | None:
         if position in region.nodes or position in region.entries:
             continue
         node = editor.node(position)
-        if node.op == "Transpose" and tuple(node.attrs["perm"]) == region.perm:
+        if _enters(node, region.perm, editor):
             region.entries.add(position)
         elif _movable(node, region.perm, editor) and len(region.nodes) < _MAX_REGION:
             region.nodes.add(position)
@@ -174,7 +189,8 @@ def run(position: int, editor: Editor) -> None:
 PASS = Pass(
     run=run,
     requires="a region of Unary, Binary, Affine, Concat, Slice, Pad and Softmax nodes that is only "
-    "entered through Transposes by one permutation and only left through Transposes",
+    "entered through Transposes by one permutation, or views that are such, and only left through "
+    "Transposes",
     ensures="it is entered directly; the Transposes behind it are composed or gone",
     after=("compose_views",),
 )
