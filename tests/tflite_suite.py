@@ -21,7 +21,6 @@ import numpy as np
 import onnx
 
 from edgeconv.ir.requantisation import EXACT, TFLITE
-from edgeconv.model.frontend import Cut
 from edgeconv.model.frontend.tflite import translate
 from edgeconv.search.options import CompileOptions
 from tests.onnx_suite import programs
@@ -49,11 +48,7 @@ class SuiteCase(ProgramCase):
         """What compiles it."""
         path = folder / f"{prefix}.tflite"
         path.write_bytes(self.content)
-        outputs = tuple(
-            value.name for value, _ in zip(self.model.graph.output, self.data[0][1], strict=False)
-        )
-        cut = Cut(outputs=outputs if len(outputs) < len(self.model.graph.output) else ())
-        return CompileOptions(path, board, name=prefix, requantise=self.requantise, cut=cut)
+        return CompileOptions(path, board, name=prefix, requantise=self.requantise)
 
 
 def results_of(

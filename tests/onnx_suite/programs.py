@@ -149,15 +149,15 @@ def _reasons(library: ctypes.CDLL, program: _Program) -> list[str]:
         return [f"init returns {status}"]
     for given, wanted in program.case.data:
         feeds = program.case.feeds(given)
-        inputs = [_as_stored(feeds.get(name), graph[name].dtype) for name in graph.inputs]
-        sizes = [graph[name].size * graph[name].element_bytes for name in graph.outputs]
+        inputs = [_as_stored(feeds.get(name), graph[name].dtype) for name in graph.input_ports]
+        sizes = [graph[name].size * graph[name].element_bytes for name in graph.output_ports]
         outputs = [np.full(size + 2 * _GUARD, _SECRET, np.uint8) for size in sizes]
         run = getattr(library, f"{prefix}_run")
         status = run(model, *map(_at, inputs), *(_at(o[_GUARD:]) for o in outputs))
         if status:
             return [f"run returns {status}"]
         results = program.case.wanted(wanted).values()
-        for name, memory, want in zip(graph.outputs, outputs, results, strict=True):
+        for name, memory, want in zip(graph.output_ports, outputs, results, strict=True):
             body = memory[_GUARD : memory.size - _GUARD]
             if (memory[:_GUARD] != _SECRET).any() or (memory[-_GUARD:] != _SECRET).any():
                 return [f"{name}: written beyond its ends"]
