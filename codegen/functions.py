@@ -113,7 +113,7 @@ class FunctionTable:
             by_rows=by_rows,
             items=items,
         )
-        body = indent(dedent(rendered).strip("\n"), "    ")
+        body = _unpacking(layer) + indent(dedent(rendered).strip("\n"), "    ")
         if by_rows and not ("row0" in body and "row1" in body):
             raise InvariantError(f"emit: {layer.template} computes all rows at once")
         if by_columns and "columns" not in body:
@@ -139,3 +139,17 @@ class FunctionTable:
             text = f"{lines}\n}}\n"
             self.functions[key] = Function(name, text)
         return self.functions[key], tuple(numbers.passed.values())
+
+
+def _unpacking(layer: Layer) -> str:
+    """The first lines of a function whose filters lie packed."""
+    made = layer.unpacked
+    if made is None:
+        return ""
+    place = f"((unsigned char *)workspace + {made.at})" if made.at else "workspace"
+    return (
+        f"    {made.c_type} *const {made.c_name} = "
+        f"({made.c_type} *){place};\n"
+        f"    ec_unpack_int{made.bits}({made.c_name}, packed_{made.c_name}, {made.bytes}, "
+        f"{made.times});\n"
+    )

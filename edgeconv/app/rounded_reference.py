@@ -277,7 +277,12 @@ def _choice_of(
         any_layout=project.report["program"].get("input_layout") == ANY_LAYOUT,
         # Times that were measured are not known here, and need not be.
         described={
-            each["name"]: choose.Described(each["algorithm"], each["layout_in"], each["layout_out"])
+            each["name"]: choose.Described(
+                each["algorithm"],
+                each["layout_in"],
+                each["layout_out"],
+                each["plan"].get("packed", ""),
+            )
             for each in layers
         },
         float16=half,

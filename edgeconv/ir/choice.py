@@ -159,6 +159,20 @@ class Alias:
 
 
 @dataclass(frozen=True, slots=True)
+class Unpacked:
+    """A constant of integers of ``bits`` bits that a kernel reads as ``c_name``, a pointer to
+    ``c_type``, from byte ``at`` of the workspace on: in the weight image it has so many ``bytes``,
+    and numbers that are smaller ``times``."""
+
+    c_name: str
+    c_type: str
+    bits: int
+    bytes: int
+    at: int
+    times: int
+
+
+@dataclass(frozen=True, slots=True)
 class Layer:
     """One call of the emitted program.
 
@@ -171,6 +185,7 @@ class Layer:
     ``workspace_bytes``: of one worker; they hold nothing between calls.
     ``scaling``: of sums in integers (``ir.requantisation.scalings``), "" where there are none.
     ``compute``: the type of the vectors of float that it computes on.
+    ``unpacked``: what its function unpacks first.
     """
 
     node: Node
@@ -190,6 +205,7 @@ class Layer:
     divides: Divides | None = None
     candidate: Candidate | None = None
     routines: tuple[Routine, ...] = ()
+    unpacked: Unpacked | None = None
     plan: Mapping[str, Param] = field(default_factory=dict)  # what explain and report.json show
 
     @property

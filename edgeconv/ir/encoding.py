@@ -96,7 +96,7 @@ FLOAT64 = Encoding(64, exponent=11)
 # A float32 to kernels whose own elements are of two bytes (`edgeconv.kernels.float16`).
 TWO_WORDS = Encoding(64)
 FLOAT16 = Encoding(16, exponent=5)
-INT4, INT8, INT16, INT32 = (Encoding(bits, affine=True) for bits in (4, 8, 16, 32))
+INT2, INT4, INT8, INT16, INT32 = (Encoding(bits, affine=True) for bits in (2, 4, 8, 16, 32))
 
 
 def int8(scale: float, zero: int) -> Encoding:

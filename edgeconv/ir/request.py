@@ -26,12 +26,22 @@ NO_WORKSPACE, SMALLEST_OF_EACH = Workspace(0), Workspace(0, of_each=True)
 
 
 @dataclass(frozen=True, slots=True)
+class Packed:
+    """Filters that lie in memory as ``element``, integers of which the kernel's are ``times`` as
+    large."""
+
+    element: Encoding
+    times: int = 1
+
+
+@dataclass(frozen=True, slots=True)
 class Described:
     """What a report says of the kernel call of a node."""
 
     algorithm: str
     layout_in: str
     layout_out: str
+    packed: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +57,8 @@ class Request:
     ``compute``: the type of the vectors that its kernel computes on, "" for float32's.
     ``schedule``: of SConv, "" for the cheapest.  ``patch``: the most columns of its input, and of
     its result, that a patch has (`ir.step.patches_of`); none where all are computed at once.
-    ``described``: the kernel call to make again.
+    ``described``: the kernel call to make again.  ``packed``: how filters of int8 lie in flash, if
+    they are unpacked when they are needed.
     """
 
     algorithm: str = ""
@@ -62,6 +73,7 @@ class Request:
     schedule: str = ""
     patch: tuple[int, int] | None = None
     described: Described | None = None
+    packed: Packed | None = None
 
 
 NOTHING = Request()

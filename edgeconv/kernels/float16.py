@@ -22,6 +22,7 @@ from edgeconv.ir.filters import WEIGHTED
 from edgeconv.ir.graph import Graph, Node, Tensor
 from edgeconv.ir.request import Request
 from edgeconv.ir.work import CacheTraffic, Work
+from edgeconv.kernels.algorithms.packed_filters import with_packed
 from edgeconv.kernels.algorithms.winograd.lower import promised_error as winograd_error
 from edgeconv.kernels.lowering.calls import constants_as_blobs
 from edgeconv.kernels.lowering.options import LayoutOption
@@ -93,7 +94,7 @@ def lowered(node: Node, graph: Graph, target: Target, *, blobs: bool = False) ->
     assert lower is not None, node.op
     half = computes(node, graph)
     seen, row = (_in_words(graph), _row(target)) if half else (graph, target)
-    layer = lower(_limited(node, 2) if half else node, seen, row)
+    layer = with_packed(lower(_limited(node, 2) if half else node, seen, row), node, target)
     layer = constants_as_blobs(layer, seen) if blobs else layer
     return _in_bytes(layer, node) if half else layer
 

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from edgeconv.app.pipeline import CompileOptions, compile_model, verify_project
+from edgeconv.app.pipeline import CompileOptions, compile_model, decide, verify_project
 from edgeconv.run.build import run_binary
 from edgeconv.run.build.project import Project
 from tests import onnx_models, qonnx_models
 from tests.qonnx_models import Values
+from tests.tools import available
 
 pytestmark = pytest.mark.usefixtures("unoptimised")
 
@@ -40,6 +42,28 @@ def test_single_operators(tmp_path: Path) -> None:
     found = _results(tmp_path / "one", qonnx_models.given("operators"), expected)
     for name, want in expected.items():
         np.testing.assert_array_equal(found[name], want, err_msg=name)
+
+
+def test_two_bits_take_a_quarter(tmp_path: Path) -> None:
+    """Where flash is short filters lie packed, and results are the same integers."""
+    available("mps2-an386")
+    path = onnx_models.save(qonnx_models.networks(["w2a2"]), tmp_path / "net.onnx")
+    options = CompileOptions(path, "mps2-an386")
+    plain = {each["name"]: each for each in decide(options).report["layers"] if each["macs"]}
+    bytes_of = sum(each["weight_bytes"] for each in plain.values())
+    compile_model(replace(options, flash=bytes_of), tmp_path / "net")
+    layers = [each for each in Project.open(tmp_path / "net").report["layers"] if each["macs"]]
+    packed = [each for each in layers if each["plan"].get("packed") == "int2"]
+    assert packed
+    assert {each["compute"] for each in layers} == {"int8", "int8 to float32"}
+    for each in packed:
+        filters = plain[each["name"]]["weight_bytes"] - each["weight_bytes"]
+        assert filters % 3 == 0  # three of every four bytes
+        assert each["workspace_bytes"] >= filters // 3 * 4
+    verified = verify_project(tmp_path / "net", model=path)
+    assert verified.passed, verified.one_line()
+    assert verified.per_layer
+    assert all(each.wrong == 0 for each in verified.per_layer.exact.values())
 
 
 def test_networks(tmp_path: Path) -> None:

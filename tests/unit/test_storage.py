@@ -16,10 +16,10 @@ IN_MEMORY = [entry for entry in formats().values() if entry.encoding != TWO_WORD
 def test_round_trip(entry: StorageFormat) -> None:
     most = min(12345, entry.largest, entry.encoding.high if entry.encoding.affine else np.inf)
     values = np.array([0, 1, -1, 3, 5, -most], np.float32).reshape(2, 3)
-    values = values if entry.encoding.signed else np.abs(values)
+    values = np.clip(values, -most, most) if entry.encoding.signed else np.abs(values)
     data = entry.encode(values)
     assert len(data) == entry.encoding.bytes_of(values.size)
-    decoded = entry.decode(data).astype(np.float64)
+    decoded = entry.decode(data).astype(np.float64)[: values.size]
     np.testing.assert_allclose(decoded, values.reshape(-1), rtol=entry.relative_error)
 
 

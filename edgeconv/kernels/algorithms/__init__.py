@@ -17,6 +17,7 @@ from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.requantisation import EXACT
 from edgeconv.kernels.algorithms.base import Algorithm
 from edgeconv.kernels.algorithms.candidate import ConvCandidate
+from edgeconv.kernels.algorithms.packed_filters import packed_too
 from edgeconv.kernels.algorithms.problem import ConvProblem, problem_of
 from edgeconv.kernels.algorithms.widening import widened
 from edgeconv.kernels.lowering.calls import FLOAT_BYTES
@@ -114,11 +115,13 @@ def candidates(node: Node, graph: Graph, target: Target) -> list[ConvCandidate[A
 
 def layouts(node: Node, graph: Graph, target: Target) -> Sequence[LayoutOption]:
     """Layout options of all algorithms that have a candidate, each with its name for `lower`; those
-    of integers also of filters that are `widened`."""
+    of integers also of filters that are `widened`, packed in memory or not."""
     wide = widened(node, graph)
-    if wide is None:
-        return _options(node, graph, target)
-    return [*_options(node, graph, target), *_options(wide, graph, target, EXACTLY)]
+    ways: tuple[Node, ...] = () if wide is None else (wide,)
+    if wide is not None or node.request.algorithm:  # of one that is asked for they are widened
+        ways += packed_too(wide or node, graph)
+    of_wide = (each for way in ways for each in _options(way, graph, target, EXACTLY))
+    return [*_options(node, graph, target), *of_wide]
 
 
 def _options(

@@ -293,18 +293,22 @@ def computed(problem: ConvProblem, node: Node, graph: Graph, *, whole: bool = Tr
         chunk=wide.chunk if wide else 0,
         asymmetric=is_asymmetric(node.storage),
     )
+    alone = node.request.packed is not None  # bytes of two filters would have more bits
     if in_as.element != INT8:
         return replace(typed, wide_real=real is not None and wide is None)
     if real:
-        typed = replace(typed, sum_facts=real.facts, two_fit=real.two_fit, real_sums=True)
+        facts = replace(real.facts, joins=real.facts.joins and not alone)
+        typed = replace(typed, sum_facts=facts, two_fit=real.two_fit, real_sums=True)
     if not whole or form_of(node, graph) is None:
         return typed
     added = bool(node.epilogue.residual) or node.epilogue.is_only_before
+    facts = facts_of(node, graph)
+    facts = replace(facts, scaling=scaling_of_layer(node, graph), joins=facts.joins and not alone)
     return replace(
         typed,
         integers=out_as.affine and added,
         whole_sums=True,
-        sum_facts=replace(facts_of(node, graph), scaling=scaling_of_layer(node, graph)),
+        sum_facts=facts,
         two_fit=two_fit(node, graph),
     )
 

@@ -23,6 +23,7 @@ from edgeconv.kernels.algorithms.integer.candidate import dense_candidate
 from edgeconv.kernels.algorithms.integer.lower import lower as lower_integers
 from edgeconv.kernels.algorithms.integer.real import lower_real
 from edgeconv.kernels.algorithms.integer.real_candidate import dense_real_candidates
+from edgeconv.kernels.algorithms.packed_filters import packed_too
 from edgeconv.kernels.algorithms.problem import ConvProblem, computed
 from edgeconv.kernels.algorithms.widening import widened
 from edgeconv.kernels.lowering.options import LayoutOption, Stored, row_major_only
@@ -116,7 +117,12 @@ def _layouts(node: Node, graph: Graph, target: Target) -> Sequence[LayoutOption]
     """The logical order, in integers where there is a kernel for that, or in float32."""
     (option,) = row_major_only(node, graph, target)
     wide = widened(node, graph) or node
-    asked = [replace(wide.request, algorithm=name) for name in _kernels(wide, graph, target)]
+    ways = (wide, *(packed_too(wide, graph) if wide is not node else ()))
+    asked = [
+        replace(way.request, algorithm=name)
+        for way in ways
+        for name in _kernels(way, graph, target)
+    ]
     asked += [replace(node.request, algorithm="dense")] if asked else []
     return [replace(option, request=each) for each in asked] or [option]
 

@@ -259,10 +259,13 @@ class Prices:
 
 
 def _fits(described: Described, option: LayoutOption, node: Node, graph: Graph) -> bool:
-    """Whether the layouts of ``option`` are those, of the first input that is no constant and of
-    the output, as far as bytes lie otherwise in others."""
+    """Whether filters lie as they are described, and the layouts of ``option`` are those, of the
+    first input that is no constant and of the output, as far as bytes lie otherwise in others."""
     reads = list(node.reads())
     first = next((i for i, name in enumerate(reads) if name and not graph[name].is_constant), 0)
+    packed = option.request.packed if option.request else None
+    if described.packed != (str(packed.element) if packed else ""):
+        return False
     found = [(node.output, described.layout_out, option.writes[0])]
     if reads:
         found.append((reads[first], described.layout_in, option.reads[first]))

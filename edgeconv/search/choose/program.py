@@ -190,6 +190,9 @@ class Program:
             encoded = {n: replace(tensors[n], storage=as_) for n, as_ in stored.items()}
             graph = replace(self.graph, nodes=(node,), tensors={**tensors, **encoded})
             for way, need in self._ways(number, graph):
+                asked = way.option.request
+                if asked and asked.packed and not (limited or node.request.described):
+                    continue  # it is for flash alone
                 views = tuple(
                     (graph[name].storage, layout) if name in moving else _NOTHING
                     for name, layout in zip(names, (*way.reads, *way.writes), strict=True)

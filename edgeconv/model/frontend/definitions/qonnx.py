@@ -136,7 +136,7 @@ def _quant(d: Definition) -> None:
     if mode is _HALF_EVEN and not zero.any() and not sign and _integers(spread):
         _rounded(d, d.input(0), scale, spread)  # QuantizeLinear rounds so itself
         return
-    y = _in_steps(d, scale, zero)
+    y = _divided(d, scale, zero)
     y = _write_sign(d, y) if sign else mode.write(d, _clipped(d, y, (low, high)))
     _scaled(d, y, zero, scale, spread if whole_zero else None)
 
@@ -150,7 +150,7 @@ def _write_sign(d: Definition, x: str) -> str:
     return d.add("Where", [below, number(d, "minus", -1.0), number(d, "plus", 1.0)])
 
 
-def _in_steps(d: Definition, scale: Values, zero: Values) -> str:
+def _divided(d: Definition, scale: Values, zero: Values) -> str:
     """Input 0 divided by ``scale``, plus ``zero``."""
     y = d.add("Div", [d.input(0), d.add_constant("scale", scale)])
     return d.add("Add", [y, d.add_constant("zero", zero)]) if zero.any() else y
@@ -276,7 +276,7 @@ def _trunc(d: Definition) -> None:
         steps = np.rint(x.astype(np.float32) / scale + zero) / times
         _write_constant(d, mode.array(np.clip(steps, *ends) if ends else steps), origin, unit)
         return
-    y = d.add("Round", [_in_steps(d, scale, zero)])
+    y = d.add("Round", [_divided(d, scale, zero)])
     y = d.add("Div", [y, d.add_constant("times", times)])
     y = _clipped(d, y, ends) if ends else y
     spread = None
