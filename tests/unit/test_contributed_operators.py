@@ -14,6 +14,7 @@ from onnx import helper
 
 from edgeconv.base.errors import EdgeconvError
 from edgeconv.model import frontend, passes
+from edgeconv.model.frontend.definitions import DEFINED_IN, Definitions, row_of
 from tests import onnx_models
 from tests.ir_interpreter import evaluate
 
@@ -112,6 +113,12 @@ CASES: Mapping[str, Callable[[], Any]] = {
         "FusedMatMul", (2, 8, 3), real(2, 5, 8), transA=1, transB=1, alpha=0.3
     ),
     "fused matmul, stack": lambda: one("FusedMatMul", (3, 2, 8), real(2, 8, 5), transBatchA=1),
+    "rotary embedding": lambda: one(
+        "RotaryEmbedding", (2, 5, 16), np.array([[3, 1, 2, 0, 6]] * 2), real(8, 4), real(8, 4)
+    ),
+    "rotary embedding, by heads": lambda: one(
+        *("RotaryEmbedding", (2, 3, 5, 8), np.array([2]), real(8, 4), real(8, 4)), interleaved=1
+    ),
     "gelu": lambda: one("Gelu", (3, 8)),
     "bias gelu": lambda: one("BiasGelu", (2, 3, 8), real(8)),
     "fast gelu": lambda: one("FastGelu", (2, 3, 8), real(8)),
@@ -241,6 +248,83 @@ def test_against_its_own_kernel(name: str, tmp_path: Path) -> None:
     for output, want in zip(graph.outputs, wanted, strict=True):
         got, most = values[output], float(np.abs(want.astype(np.float64)).max())
         np.testing.assert_allclose(got, want, rtol=2e-5, atol=2e-5 * most, err_msg=output)
+
+
+CROPS: Mapping[str, Callable[[], Any]] = {
+    "crop and resize": lambda: one(
+        "CropAndResize",
+        (2, 3, 6, 5),
+        np.array([[0.1, 0.2, 0.9, 0.7], [0, 0, 1, 1], [-0.3, 0.5, 0.6, 1.4]], np.float32),
+        np.array([1, 0, 1], np.int32),
+        np.array([4, 3], np.int32),
+        extrapolation_value=-2.5,
+    ),
+    "crop and resize, to a pixel": lambda: one(
+        "CropAndResize",
+        (1, 2, 4, 4),
+        np.array([[0.1, 0.2, 0.9, 0.7]], np.float32),
+        np.array([0], np.int32),
+        np.array([1, 1], np.int32),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CROPS)
+def test_definition_of_crops(name: str, tmp_path: Path) -> None:
+    """The standard operators that are compiled instead, run by the same engine."""
+    node, shape, constants = case = CROPS[name]()
+    row = row_of(node)
+    assert row
+    shapes = {key: value.shape for key, value in constants.items()} | {"x": shape}
+    definition = Definitions(constants.get, shape=shapes.get).of(node, row)
+    known = {**constants, **definition.constants}
+    defined = onnx_models.model(definition.nodes, {"x": list(shape)}, {}, known, opset=DEFINED_IN)
+    defined.graph.output.append(helper.make_tensor_value_info("y0", onnx.TensorProto.FLOAT, None))
+    feeds = {"x": real(*shape)}
+    paths = saved(case, tmp_path), onnx_models.save(defined, tmp_path / "defined.onnx")
+    want, got = (onnxruntime.InferenceSession(path).run(None, feeds)[0] for path in paths)
+    np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-5)
+    assert frontend.load(paths[0]).outputs == ("y0",)
+
+
+def test_embedding(tmp_path: Path) -> None:
+    """Of tokens that are known: the tables are read at run time."""
+    names = ["ids", "segments", "x", "positions", "of_segments", "gamma", "beta", "mask"]
+    outputs = ["y0", "", "y2"]
+    node = helper.make_node(
+        "EmbedLayerNormalization", names, outputs, "it", domain="com.microsoft", epsilon=1e-5
+    )
+    constants: dict[str, Values] = {
+        "ids": RNG.integers(0, 11, (2, 5)).astype(np.int32),
+        "segments": RNG.integers(0, 2, (2, 5)).astype(np.int32),
+        "positions": real(7, 8),
+        "of_segments": real(2, 8),
+        "gamma": real(8),
+        "beta": real(8),
+        "mask": whole_mask(2, 5),
+    }
+    path, feeds = saved((node, (11, 8), constants), tmp_path), {"x": real(11, 8)}
+    graph = passes.optimise(frontend.load(path))
+    values = evaluate(graph, feeds)
+    wanted = onnxruntime.InferenceSession(path).run(["y0", "y2"], feeds)
+    for output, want in zip(graph.outputs, wanted, strict=True):
+        np.testing.assert_allclose(values[output], want, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("op", ["NhwcConv", "NhwcFusedConv"])
+def test_convolution_of_channels_last(op: str, tmp_path: Path) -> None:
+    """No kernel of ONNX Runtime's for this machine is one: that of Conv, between transpositions."""
+    x, w, b = real(1, 5, 6, 4), real(4, 2, 3, 2), real(4)
+    attrs: dict[str, Any] = {"pads": [1, 0, 1, 1], "strides": [2, 1], "group": 2}
+    of_filters = w.transpose(0, 2, 3, 1) if op == "NhwcConv" else w
+    case = one(op, x.shape, np.ascontiguousarray(of_filters), b, kernel_shape=[3, 2], **attrs)
+    graph = passes.optimise(frontend.load(saved(case, tmp_path)))
+    got = evaluate(graph, {"x": x})[graph.outputs[0]]
+    conv = helper.make_node("Conv", ["x", "w", "b"], ["y"], **attrs)
+    plain = onnx_models.model([conv], {"x": [1, 4, 5, 6]}, {"y": None}, {"w": w, "b": b}, opset=17)
+    session = onnxruntime.InferenceSession(onnx_models.save(plain, tmp_path / "conv.onnx"))
+    (want,) = session.run(None, {"x": np.ascontiguousarray(x.transpose(0, 3, 1, 2))})
+    np.testing.assert_allclose(got, want.transpose(0, 2, 3, 1), rtol=1e-4, atol=1e-4)
 
 
 def test_few_bits_of_one_block_stay_integers(tmp_path: Path) -> None:

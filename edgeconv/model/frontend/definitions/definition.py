@@ -18,7 +18,7 @@ from edgeconv.model.frontend.schedule import label
 
 Values = npt.NDArray[Any]
 
-DEFINED_IN = 21  # the opset of the definitions
+DEFINED_IN = 23  # the opset of the definitions
 DEFINED_BESIDE = {"ai.onnx.ml": 3}  # other domains that they use
 BYTES = ("int8", "uint8")
 

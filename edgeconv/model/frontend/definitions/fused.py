@@ -53,6 +53,26 @@ def _conv(d: Definition) -> None:
     _activated_or_not(d, y, text(d, "activation"), d.numbers("activation_params"))
 
 
+def _nhwc_conv(d: Definition) -> None:
+    """The same, channels last; of the filters too, [M, kernel, C / group], where that fits."""
+    shape, kernel = d.shape(1), d.numbers("kernel_shape", int)
+    if shape is None:
+        raise d.rejected("W of unknown rank", "the rank is known")
+    last, rank = len(shape) - 1, len(shape)
+    kernel = kernel or list(shape[1:-1] if d.node.op_type == "NhwcConv" else shape[2:])
+    behind, before = [*shape[2:]] == kernel, [*shape[1:-1]] == kernel
+    if not (behind or before):
+        raise d.rejected(f"W {list(shape)}, kernel_shape {kernel}", "W has the kernel's sizes")
+    by_channel = [0, last, *range(1, last)]
+    names = [d.add("Transpose", [d.input(0)], perm=by_channel), d.input(1), d.input(2)]
+    if before and (not behind or d.node.op_type == "NhwcConv"):
+        names[1] = d.add("Transpose", [d.input(1)], perm=by_channel)
+    y = d.add("Conv", [each for each in names if each], **d.attrs(*_CONV))
+    y = d.add("Transpose", [y], perm=[0, *range(2, rank), 1])
+    y = d.add("Add", [y, d.input(3)]) if d.input(3) else y
+    _activated_or_not(d, y, text(d, "activation"), d.numbers("activation_params"))
+
+
 def _gemm(d: Definition) -> None:
     y = d.add("Gemm", list(d.node.input), **d.attrs("alpha", "beta", "transA", "transB"))
     names = d.attrs("activation_alpha", "activation_beta", "activation_gamma")
@@ -170,6 +190,8 @@ def _real(names: str, write: Write) -> Row:
 
 ROWS: Mapping[str, Row] = {
     "FusedConv": _real("X W B? Z?", _conv),
+    "NhwcConv": _real("X W B?", _nhwc_conv),
+    "NhwcFusedConv": _real("X W B? Z?", _nhwc_conv),
     "FusedGemm": _real("A B C?", _gemm),
     "FusedMatMul": _real("A B", _matmul),
     "TransposeMatMul": _real("A B", _matmul),
