@@ -2,6 +2,7 @@
 
     python bench/firmware_cycles.py MODEL.onnx [MODEL.onnx ...] [--board microbit ...] [--layers]
                                     [--ram BYTES] [--code speed|size]
+                                    [--stream INPUT:AXIS=k] [--stream-borders window|stream]
 
 Of every network that fits a board one line: millions of cycles that the board's file predicts of an
 inference, of instructions that it executes under QEMU, and of cycles that these take by the manual
@@ -9,7 +10,7 @@ of a Cortex-M0 or, on cores that have more instructions, a Cortex-M4 (`counting/
 without wait states.  A Cortex-M7 begins up to two instructions in a cycle, and Helium does in one
 instruction what that table does not know; of RISC-V it has nothing: of these boards the last column
 is left out.
-``--layers``: every layer as well, in thousands.
+``--layers``: every layer as well, in thousands.  ``--stream``: of a run that takes new rows.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from telling import errors_told
 
 from edgeconv.app import pipeline
 from edgeconv.app.pipeline import CompileOptions
-from edgeconv.base.arguments import CODE, SPEED
+from edgeconv.base.arguments import BORDERS, CODE, OF_WINDOW, SPEED, sliding
 from edgeconv.search.fitting import UnfitError
 from edgeconv.target import board as boards
 from edgeconv.target.board import RunKind
@@ -49,6 +50,8 @@ def main() -> int:
     parser.add_argument("--layers", action="store_true")
     parser.add_argument("--ram", type=int, metavar="BYTES")
     parser.add_argument("--code", choices=CODE, default=SPEED)
+    parser.add_argument("--stream", nargs="*", type=sliding, default=[], metavar="INPUT:AXIS=k")
+    parser.add_argument("--stream-borders", choices=BORDERS, default=OF_WINDOW)
     given = parser.parse_args()
     print(f"{'':52}{'predicted':>12}{'instructions':>14}{'ratio':>7}{'cycles':>14}{'ratio':>7}")
     for model in given.models:
@@ -56,7 +59,15 @@ def main() -> int:
             board = boards.load(name)
             by_manual = not board.target.features & {DUAL_ISSUE, HELIUM, RISCV}
             try:
-                decided = pipeline.decide(CompileOptions(model, name, "net", ram=given.ram))
+                options = CompileOptions(
+                    model,
+                    name,
+                    "net",
+                    ram=given.ram,
+                    streams=dict(given.stream),
+                    stream_borders=given.stream_borders,
+                )
+                decided = pipeline.decide(options)
             except UnfitError:
                 print(f"{model.stem} on {name}: does not fit")
                 continue
