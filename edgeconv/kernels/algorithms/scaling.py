@@ -8,7 +8,6 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from edgeconv.ir.choice import Layer
-from edgeconv.ir.encoding import Encoding
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.requantisation import EXACT, TFLITE, Form
 from edgeconv.ir.requantisation.forms import Fixed
@@ -66,22 +65,19 @@ def scaling_of(graph: Graph) -> str:
     return _known[key][1]
 
 
-def with_shift(graph: Graph, stored: Mapping[str, Encoding], target: Target) -> Graph:
+def with_shift(graph: Graph, target: Target) -> Graph:
     """``graph``, which states that all sums are shifted by as much (`scalings.shifted`) where loops
-    of ``target`` gain by that, and it holds of as much as is known; ``stored``: what tensors may
-    be stored as.
+    of ``target`` gain by that, and it can be.
 
     Depthwise layers follow the others: their filters have bits to spare (`sums.Larger`).
     """
     gains = target.is_scalar and DSP in target.features and HELIUM not in target.features
     if not gains or graph.requantise != EXACT or graph.scaling:
         return graph
-    tensors = {name: replace(graph[name], storage=form) for name, form in stored.items()}
-    whole = graph.with_tensors(tensors)
     forms = {
         id(node): form
         for node in graph.nodes
-        if node.op in FORMS and (form := FORMS[node.op](node, whole))
+        if node.op in FORMS and (form := FORMS[node.op](node, graph))
     }
     if not all(isinstance(form, Fixed) for form in forms.values()):
         return graph
@@ -92,7 +88,7 @@ def with_shift(graph: Graph, stored: Mapping[str, Encoding], target: Target) -> 
     # A layer that could be shifted by a bit more can mostly do without it.
     for right in sorted(counts, key=lambda bits: -counts[bits] - counts[bits + 1]):
         stated = shifted(right)
-        if scaling_of(replace(whole, scaling=stated)) == stated:
+        if scaling_of(replace(graph, scaling=stated)) == stated:
             return replace(graph, scaling=stated)
     return graph
 

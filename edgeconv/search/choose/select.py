@@ -184,7 +184,6 @@ def select(
     stored = _force_algorithms(store_tensors(stored, target, outputs), by_integers, target)
     stored = with_float16(stored, target, float16)
     limited = _requested(stored, workspace or {}, described or {}, truncate=truncate)
-    limited = with_shift(limited, free, target)
     ports = free_ports(limited) if any_layout else frozenset[str]()
 
     def assigned(graph: Graph) -> tuple[Graph, Search]:
@@ -192,7 +191,7 @@ def select(
         return assign(graph, target, machine, given, flash, known, room, ports)
 
     decided, search = _without_copies(limited, target, free, assigned)
-    decided = check(with_own_layouts(decided), "choose")
+    decided = check(with_shift(with_own_layouts(decided), target), "choose")
     layers = tuple(lowered(node, decided, target) for node in decided.nodes)
     scaling = common_scaling(layers)
     if any(layer.scaling not in ("", scaling) for layer in layers) or (
