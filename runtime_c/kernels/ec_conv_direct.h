@@ -177,6 +177,36 @@ EC_INLINE int ec_conv_is_run(const ec_conv spec)
     return ec_conv_taps(spec) == 1 && inside && spec.in_block == EC_VL && spec.in_c % EC_VL == 0 && !spec.group_out_c &&
            ec_conv_in_as(spec) == EC_F32 && ec_conv_filters_as(spec) == EC_F32;
 }
+
+/* Whether strips read columns of a channel that lie side by side, of a first layer for the most part. */
+EC_INLINE int ec_conv_is_by_columns(const ec_conv spec, int mr, int nv)
+{
+    const ec_window w = spec.window;
+    return spec.in_block == 1 && spec.in_pixel == 1 && w.kernel_d == 1 && !w.in_ring && !spec.channels_per_chunk &&
+           ec_conv_in_as(spec) == EC_F32 && ec_conv_filters_as(spec) == EC_F32 &&
+           ec_tile_holds_columns(ec_tile_reach(w.kernel_w, w.stride_w, w.dilation_w, mr), mr, nv);
+}
+
+/* The multiply-adds of such a strip, no column of which lies outside: channel by channel, row by row of the kernel. */
+EC_INLINE void ec_conv_by_columns(const ec_conv spec, const ec_conv_chunk *chunk, ec_tile *tile, const ec_rows met, int ix,
+                                  int mr, int nv)
+{
+    const ec_window w = spec.window;
+    const ptrdiff_t of_row = EC_STORED_SPAN(EC_F32, w.kernel_w * nv * EC_VL); /* bytes of its filters */
+    const ptrdiff_t down = w.dilation_h * spec.in_row, at = met.z * ec_conv_in_plane(spec) + ix;
+    const void *channel = ec_at(chunk->in, at + (met.y - chunk->in_row0 + met.ky.from * w.dilation_h) * spec.in_row, EC_F32);
+    const char *filters = (const char *)chunk->filters + met.ky.from * of_row;
+    channel = ec_at(channel, chunk->c0 * ec_conv_in_block_stride(spec), EC_F32);
+    EC_NO_UNROLL
+    for (int c = chunk->c0; c < chunk->c1; c++) {
+        const char *next = filters + (c - chunk->c0) * w.kernel_h * of_row;
+        EC_NO_UNROLL
+        for (int ky = met.ky.from; ky < met.ky.to; ky++)
+            ec_tile_columns(tile, ec_at(channel, (ky - met.ky.from) * down, EC_F32), &next, w.kernel_w, w.stride_w,
+                            w.dilation_w, mr, nv);
+        channel = ec_at(channel, ec_conv_in_block_stride(spec), EC_F32);
+    }
+}
 #endif
 
 /* The multiply-adds of a strip: output columns [column, column + mr) of a row that reads `met`. */
@@ -207,8 +237,13 @@ EC_INLINE void ec_conv_multiply(const ec_conv spec, const ec_conv_chunk *chunk, 
         const int most = (spec.channels_per_chunk ? ec_min_i(spec.channels_per_chunk, spec.in_c) : spec.in_c) / EC_VL;
         const int row = ec_ring(met.y - chunk->in_row0, window.in_ring);
         const ptrdiff_t at = block + met.z * in_plane + row * spec.in_row + ix * spec.in_pixel;
-        ec_tile_blocks(tile, ec_at(chunk->in, at, EC_F32), tile_row * 4, block_stride * 4, block_filters, blocks, next,
+        ec_tile_blocks(tile, ec_at(chunk->in, at, EC_F32), tile_row * EC_STORED_BYTES(EC_F32),
+                       block_stride * EC_STORED_BYTES(EC_F32), block_filters, blocks, next,
                        ec_ceil_div(lines * EC_LINE_BYTES, most), mr, nv);
+        return;
+    }
+    if (ec_conv_is_by_columns(spec, mr, nv) && !edge) {
+        ec_conv_by_columns(spec, chunk, tile, met, ix, mr, nv);
         return;
     }
 #endif

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from pathlib import Path
 
+import numpy as np
+import onnx
 import pytest
+from onnx import helper
 
+from edgeconv.app.pipeline import CompileOptions, compile_model
 from edgeconv.codegen.amalgamate import amalgamate
 from edgeconv.codegen.guarded import LOADS_IN_ORDER, PREFETCH, WORKERS, for_program
 from edgeconv.ir.layout import ROW_MAJOR
@@ -26,6 +31,7 @@ from edgeconv.target.price.duration import EXPOSED, IN_ORDER, duration_of
 from edgeconv.target.price.flows import Flow
 from edgeconv.target.price.machine import machine_of
 from edgeconv.target.targets import PANELS, Target
+from tests import onnx_models
 from tests.unit.test_direct_plan import FAR
 
 ASKED = ("raspberry-pi-3", "raspberry-pi-zero-2-w", "quartz64-a", "odroid-xu3-a7")
@@ -109,6 +115,22 @@ def test_register_tiles_are_those_of_the_core(target: Target) -> None:
     assert "ec_tile_four" in "".join(amalgamate(target.header, ()))
     assert "ec_tile_four" not in "".join(amalgamate(replace(target, in_order=False).header, ()))
     assert LOADS_IN_ORDER not in "".join(amalgamate(TARGETS["neon"].header, ()))
+
+
+@pytest.mark.parametrize("name", ["raspberry-pi-3", "raspberry-pi-4"])
+def test_programs_have_the_register_tiles_of_their_core(name: str, tmp_path: Path) -> None:
+    """Loads in order on a Cortex-A53, runs of filters on a Cortex-A72."""
+    nodes = [helper.make_node("Conv", ["x", "w"], ["y"])]
+    weights = {"w": np.ones((16, 16, 1, 1), np.float32)}
+    onnx.save(
+        onnx_models.model(nodes, {"x": (1, 16, 8, 8)}, {"y": None}, weights), tmp_path / "m.onnx"
+    )
+    compile_model(CompileOptions(tmp_path / "m.onnx", name, name="net"), tmp_path / "net")
+    headers = (tmp_path / "net" / "net_runtime.h").read_text()
+    in_order = boards.load(name).target.in_order
+    assert in_order is (name == "raspberry-pi-3")
+    assert ("ec_load_in_order(" in headers) is in_order
+    assert ("ec_load_run(" in headers) is not in_order
 
 
 def test_waiting_counts_whole_unless_lines_are_fetched(target: Target) -> None:

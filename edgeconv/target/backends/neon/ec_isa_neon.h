@@ -171,24 +171,8 @@ EC_INLINE void ec_tile_block(ec_tile *tile, const char **pixels, ptrdiff_t pixel
     *pixels += block_stride;
     *stored += 4 * nv * EC_VL * 4;
 }
-
-/* `blocks` of four channels of all rows, the next block_stride bytes behind the one before.  Meanwhile
-   `fetched` bytes for each are fetched from next on: no line is left out, some are fetched twice. */
-EC_INLINE void ec_tile_blocks(ec_tile *tile, const char *pixels, ptrdiff_t pixel, ptrdiff_t block_stride,
-                              const char *stored, int blocks, const char *next, int fetched, int mr, int nv)
-{
-    const int stride = 2 * fetched;
-    EC_NO_UNROLL
-    for (int i = 0; i < blocks / 2; i++, next += stride) {
-        for (int line = 0; line < ec_ceil_div(stride, EC_LINE_BYTES); line++)
-            EC_PREFETCH(next + line * EC_LINE_BYTES);
-        ec_tile_block(tile, &pixels, pixel, block_stride, &stored, mr, nv);
-        ec_tile_block(tile, &pixels, pixel, block_stride, &stored, mr, nv);
-    }
-    if (blocks % 2)
-        ec_tile_block(tile, &pixels, pixel, block_stride, &stored, mr, nv);
-}
 #endif
+#include "ec_tile_columns.h"
 
 /* One step of the outer product.  mr is a multiple of four: four filters are one load, multiplied
    by lane. */

@@ -1,6 +1,12 @@
 /* Vectors that follow each other in memory, up to four by an instruction.  Included by ISA headers of AArch64, which
    have ec_vec. */
 
+#ifdef __clang__
+#define EC_LOADS_FOUR 0 /* it spills when it is given so many registers at once */
+#else
+#define EC_LOADS_FOUR 1
+#endif
+
 /* ec_set1 of a constant that no compiler makes earlier, to keep it in a register. */
 EC_INLINE ec_vec ec_set1_here(float x)
 {
@@ -50,6 +56,7 @@ EC_INLINE void ec_load_run(ec_vec *v, const char **p, int n)
 }
 
 /* The n vectors at *p, each `apart` bytes behind the one before, which moves on by `stride`: of four side by side one load.
+   EC_LANES_OF: to registers whose lanes can be multiplied by.
    Volatile, or GCC loads again what it needs the register of. */
 EC_INLINE void ec_load_beside(ec_vec *v, const char **p, ptrdiff_t apart, ptrdiff_t stride, int n)
 {
@@ -58,16 +65,19 @@ EC_INLINE void ec_load_beside(ec_vec *v, const char **p, ptrdiff_t apart, ptrdif
     EC_UNROLL
     for (int i = 0; i < pairs; i++)
         __asm__ volatile("ldp %q0, %q1, %2"
-                         : "=w"(v[from + 2 * i]), "=w"(v[from + 2 * i + 1])
+                         : "=" EC_LANES_OF(v[from + 2 * i]), "=" EC_LANES_OF(v[from + 2 * i + 1])
                          : "Ump"(*(const char(*)[16])(*p + 16 * (from + 2 * i))));
     EC_UNROLL
     for (int i = from + 2 * pairs; i < n; i++)
-        __asm__ volatile("ldr %q0, %1" : "=w"(v[i]) : "m"(*(const char(*)[16])(*p + i * apart)));
+        __asm__ volatile("ldr %q0, %1" : "=" EC_LANES_OF(v[i]) : "m"(*(const char(*)[16])(*p + i * apart)));
     if (from) {
         uint8x16x4_t run;
-        __asm__ volatile("ld1 {%S0.16b - %V0.16b}, [%1], %2"
-                         : "=w"(run), "+r"(*p)
-                         : "r"(stride), "m"(*(const char(*)[64])*p));
+        if (stride)
+            __asm__ volatile("ld1 {%S0.16b - %V0.16b}, [%1], %2"
+                             : "=" EC_LANES_OF(run), "+r"(*p)
+                             : "r"(stride), "m"(*(const char(*)[64])*p));
+        else
+            __asm__ volatile("ld1 {%S0.16b - %V0.16b}, [%1]" : "=" EC_LANES_OF(run) : "r"(*p), "m"(*(const char(*)[64])*p));
         v[0] = (ec_vec)run.val[0], v[1] = (ec_vec)run.val[1];
         v[2] = (ec_vec)run.val[2], v[3] = (ec_vec)run.val[3];
         return;

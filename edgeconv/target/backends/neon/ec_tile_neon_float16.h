@@ -1,5 +1,9 @@
 /* Multiply-adds of register tiles of halves, eight filters a vector.  Included by ec_isa_neon_float16.h. */
 
+#define EC_TILE_RUNS 1
+#define EC_LANES_OF(x) "x"(x)
+#include "ec_runs_neon.h"
+
 /* One channel: a pixel is loaded into every lane. */
 EC_INLINE void ec_tile_mac1(ec_tile *tile, const char *a, int a_as, ptrdiff_t pixel, const char *stored, int fmt,
                             int mr, int nv, int lo, int hi)
@@ -36,17 +40,7 @@ EC_INLINE ec_vec ec_fma_lane(ec_vec sum, ec_vec filters, ec_vec x, int n)
     return sum;
 }
 
-/* The n vectors at *p, which moves on behind them, two by a load.  Assembly, because with all registers
-   taken compilers load them one by one, and add to p. */
-EC_INLINE void ec_load_next(ec_vec *v, const ec_real **p, int n)
-{
-    EC_IN_ORDER();
-    EC_UNROLL
-    for (int j = 0; j + 1 < n; j += 2)
-        __asm__ volatile("ldp %q0, %q1, [%2], 32" : "=w"(v[j]), "=w"(v[j + 1]), "+r"(*p));
-    if (n % 2)
-        __asm__ volatile("ldr %q0, [%1], 16" : "=w"(v[n - 1]), "+r"(*p));
-}
+EC_INLINE void ec_add_in_order(ec_vec *sum, ec_vec filters, ec_vec x, int n) { *sum = ec_fma_lane(*sum, filters, x, n); }
 
 /* Channel `lane` of eight: the pixels' channels x[p] are in registers already. */
 EC_INLINE void ec_tile_lane(ec_tile *tile, const char **stored, int fmt, const ec_vec *x, int lane, int mr, int nv,
@@ -54,9 +48,8 @@ EC_INLINE void ec_tile_lane(ec_tile *tile, const char **stored, int fmt, const e
 {
     ec_vec filters[EC_TILE_VECS];
     if (fmt == EC_F32) {
-        const ec_real *next = (const ec_real *)(const void *)*stored;
-        ec_load_next(filters, &next, nv);
-        *stored = (const char *)next;
+        EC_IN_ORDER();
+        ec_load_run(filters, stored, nv);
     } else {
         EC_IN_ORDER();
         EC_UNROLL
@@ -96,6 +89,19 @@ EC_INLINE void ec_tile_mac(ec_tile *tile, const void *a, int a_as, ptrdiff_t a_r
     for (; k < kc; k++, pixels += stride, stored += channel)
         ec_tile_mac1(tile, pixels, a_as, pixel, stored, fmt, mr, nv, lo, hi);
 }
+
+/* Eight channels of all rows; *pixels and *stored move on to the next eight, which lie block_stride bytes further, and
+   behind the filters. */
+EC_INLINE void ec_tile_block(ec_tile *tile, const char **pixels, ptrdiff_t pixel, ptrdiff_t block_stride,
+                             const char **stored, int mr, int nv)
+{
+    ec_vec x[EC_TILE_VECS];
+    ec_load_beside(x, pixels, pixel, block_stride, mr);
+    EC_UNROLL
+    for (int lane = 0; lane < EC_VL; lane++)
+        ec_tile_lane(tile, stored, EC_F32, x, lane, mr, nv, 0, mr);
+}
+#include "ec_tile_columns.h"
 
 /* One channel of packed pixels, eight of them a load, by lane.  mr is a multiple of eight. */
 EC_INLINE void ec_packed_mac1(ec_tile *tile, const ec_real *x_at, const ec_real *y_at, int mr, int nv)

@@ -1,11 +1,6 @@
 /* Four channels of a register tile, filters four vectors by a load.  Included by ec_isa_neon.h. */
+#define EC_LANES_OF(x) "w"(x)
 #include "ec_runs_neon.h"
-
-#ifdef __clang__
-#define EC_LOADS_FOUR 0 /* it spills when it is given so many registers at once */
-#else
-#define EC_LOADS_FOUR 1
-#endif
 
 /* Rows [lo, hi) of the tile, the next `pixel` bytes behind the one before.  *pixels moves on by `stride` bytes, *stored
    behind the filters.  Both in float32. */
