@@ -116,6 +116,8 @@ def test_row_lengths(build: Build, folder: Path) -> None:
             conv((1, 2, 3, n), nr, (3, 3), (1, 1, 1, 1), after=RELU)
             for n in (1, rows - 1, rows, rows + 1, 2 * rows, 3 * rows + 1)
         ),
+        conv((1, 3, 5, 6 * rows), nr, (3, 3), (1, 1, 1, 1), strides=(2, 2), after=RELU),
+        conv((1, 2, 4, 3 * rows + 8), nr, (3, 5), dilations=(1, 2)),
     )
 
 
@@ -129,6 +131,7 @@ def test_pointwise(build: Build, folder: Path) -> None:
         conv((2, 3, 7, 7), nr, (1, 1), bias=False),
         conv((1, 3, 9, 9), nr, (1, 1), strides=(2, 2)),
         conv((1, 3, 5, 5), nr, (1, 1), (1, 2, 0, 1)),
+        *(conv((1, n * build.target.lanes, 2, rows), nr, (1, 1), residual=True) for n in (1, 4, 5)),
     )
 
 
