@@ -5,19 +5,17 @@ Written without the planner's alias code, on purpose: what the two agree on is r
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
-from typing import NoReturn
 
 import numpy as np
 
-from edgeconv.ir.check import InvariantError
 from edgeconv.ir.choice import Alias, Choice, Layer, element_align, tensor_bytes
 from edgeconv.ir.graph import KEEP
 from edgeconv.ir.memory import MemoryMap, Place, Region
 from edgeconv.ir.step import Share, Step, calls, starts
 from edgeconv.search.memory.contents import Contents, Piece
+from edgeconv.search.memory.sizes_check import check_sizes, fail, require
 
 _WORKSPACE = "(workspace)"
 # Of a tensor: ``origin`` is the tensor whose layer wrote the bytes, not the one that a view calls
@@ -41,17 +39,8 @@ def check(choice: Choice, memory_map: MemoryMap) -> MemoryMap:
     _check_granted(choice, memory_map)
     _check_states(choice, memory_map)
     _Replay(choice, memory_map).run()
-    _check_sizes(choice, memory_map)
+    check_sizes(choice, memory_map)
     return memory_map
-
-
-def _fail(where: str, rule: str) -> NoReturn:
-    raise InvariantError(f"memory map: {where}: {rule}")
-
-
-def _require(condition: bool, where: str, rule: str) -> None:
-    if not condition:
-        _fail(where, rule)
 
 
 def _reads(choice: Choice, layer: Layer) -> list[str]:
@@ -73,14 +62,14 @@ def _steps(choice: Choice, memory_map: MemoryMap) -> Iterator[tuple[Step, int]]:
 def _check_order(choice: Choice, memory_map: MemoryMap) -> dict[str, tuple[int, int]]:
     """The first and last step of every tensor; fails if the order is not one of execution."""
     layers, order, graph = choice.layers, memory_map.order, choice.graph
-    _require(sorted(order) == list(range(len(layers))), "order", "each layer must run once")
+    require(sorted(order) == list(range(len(layers))), "order", "each layer must run once")
     used = {name: (-1, -1) for name in graph.inputs if not graph[name].is_constant}
     for step, end in _steps(choice, memory_map):
         start = end - len(step.layers) + 1
-        _require(order[start : end + 1] == step.layers, "order", f"step {step.layers} is torn")
+        require(order[start : end + 1] == step.layers, "order", f"step {step.layers} is torn")
         for layer in (layers[index] for index in step.layers):
             for name in _reads(choice, layer):
-                _require(name in used, layer.node.name, f"reads {name!r} before it is written")
+                require(name in used, layer.node.name, f"reads {name!r} before it is written")
                 used[name] = (used[name][0], end)
             used.update(dict.fromkeys(_writes(layer), (start, end)))
     for name in graph.outputs:
@@ -93,44 +82,44 @@ def _check_places(
     choice: Choice, memory_map: MemoryMap, lifetimes: Mapping[str, tuple[int, int]]
 ) -> None:
     graph, places = choice.graph, memory_map.places
-    _require(places.keys() == lifetimes.keys(), "places", "must be those of the tensors in use")
+    require(places.keys() == lifetimes.keys(), "places", "must be those of the tensors in use")
     for name, place in places.items():
         tensor = graph[name]
         size, item = choice.held_bytes(name), element_align(tensor)
-        _require(place.bytes == size, name, "has a place of another size")
-        _require((place.first, place.last) == lifetimes[name], name, "has another lifetime")
-        _require(place.offset % item == 0, name, "lies across its elements' alignment")
+        require(place.bytes == size, name, "has a place of another size")
+        require((place.first, place.last) == lifetimes[name], name, "has another lifetime")
+        require(place.offset % item == 0, name, "lies across its elements' alignment")
         _check_bounds(choice, memory_map, name, place)
     for region, names in ((Region.INPUT, graph.input_ports), (Region.OUTPUT, graph.output_ports)):
         for index, name in enumerate(names):
             if choice.io == "caller" and name in places:
                 start = (places[name].region, places[name].index, places[name].offset)
-                _require(start == (region, index, 0), name, "must be the caller's own buffer")
+                require(start == (region, index, 0), name, "must be the caller's own buffer")
     steps = {index: step for step, index in enumerate(memory_map.order)}
     sizes = {i: place.bytes for i, place in memory_map.workspaces.items()}
-    _require(sizes == choice.workspaces(), "workspaces", "must be those that the layers ask for")
+    require(sizes == choice.workspaces(), "workspaces", "must be those that the layers ask for")
     for i, place in memory_map.workspaces.items():
         where = f"workspace of {choice.layers[i].node.name}"
-        _require(place.region is Region.ARENA, where, "must lie in the arena")
-        _require(place.offset % memory_map.align == 0, where, "is not aligned")
-        _require((place.first, place.last) == (steps[i], steps[i]), where, "has another step")
+        require(place.region is Region.ARENA, where, "must lie in the arena")
+        require(place.offset % memory_map.align == 0, where, "is not aligned")
+        require((place.first, place.last) == (steps[i], steps[i]), where, "has another step")
         _check_bounds(choice, memory_map, where, place)
 
 
 def _check_bounds(choice: Choice, memory_map: MemoryMap, where: str, place: Place) -> None:
     graph, banks = choice.graph, memory_map.banks
     if place.region is Region.ARENA:
-        _require(0 <= place.bank < len(banks), where, "lies in a bank that does not exist")
+        require(0 <= place.bank < len(banks), where, "lies in a bank that does not exist")
         room = banks[place.bank].bytes
     else:
-        _require(place.bank == 0, where, "a caller's buffer is in no bank")
-        _require(choice.io == "caller", where, "must lie in the arena")
+        require(place.bank == 0, where, "a caller's buffer is in no bank")
+        require(choice.io == "caller", where, "must lie in the arena")
         names = graph.input_ports if place.region is Region.INPUT else graph.output_ports
-        _require(0 <= place.index < len(names), where, "lies in a buffer that does not exist")
+        require(0 <= place.index < len(names), where, "lies in a buffer that does not exist")
         owner = graph[names[place.index]]
         room = tensor_bytes(owner)  # without padding, as the caller keeps it
     inside = place.offset >= 0 and place.offset + place.bytes <= room
-    _require(inside, where, f"leaves its region of {room} bytes")
+    require(inside, where, f"leaves its region of {room} bytes")
 
 
 def _granted(choice: Choice, memory_map: MemoryMap) -> Iterator[tuple[Layer, Alias]]:
@@ -150,7 +139,7 @@ def _check_granted(choice: Choice, memory_map: MemoryMap) -> None:
 
     for layer, alias in _granted(choice, memory_map):
         inner, outer = places[alias.inner], places[alias.outer]
-        _require(
+        require(
             (inner.region, inner.index, inner.bank, inner.offset)
             == (outer.region, outer.index, outer.bank, outer.offset + alias.offset),
             layer.node.name,
@@ -164,7 +153,7 @@ def _check_granted(choice: Choice, memory_map: MemoryMap) -> None:
     for name, place in places.items():
         if place.region is Region.ARENA and place.bytes:
             aligned = lowest[id(tied[name])] % memory_map.align == 0
-            _require(aligned, name, "is not aligned")
+            require(aligned, name, "is not aligned")
 
 
 def _check_states(choice: Choice, memory_map: MemoryMap) -> None:
@@ -172,60 +161,14 @@ def _check_states(choice: Choice, memory_map: MemoryMap) -> None:
     for state in choice.graph.states:
         before, after = (memory_map.places[name] for name in (state.input, state.output))
         where = f"state {state.input!r}"
-        _require(before.region is Region.ARENA, where, "must lie in the arena")
+        require(before.region is Region.ARENA, where, "must lie in the arena")
         there = (before.bank, before.offset, before.bytes) == (
             after.bank,
             after.offset,
             after.bytes,
         )
-        _require(there and after.region is Region.ARENA, where, "must stay where it is")
-        _require(before.last < after.first, where, "is read after it is written")
-
-
-def _check_sizes(choice: Choice, memory_map: MemoryMap) -> None:
-    """The lower bound and the bytes of every bank, counted byte range by byte range."""
-    found = [_size(choice, memory_map, bank) for bank in range(len(memory_map.banks))]
-    together: Counter[int] = Counter()
-    for live, _ in found:
-        together.update(live)
-    least, tops = max(together.values(), default=0), sum(top for _, top in found)
-    _require(memory_map.lower_bound == least, "lower_bound", f"must be {least}")
-    _require(memory_map.arena_bytes == tops, "arena_bytes", f"must be {tops}, the highest in use")
-    for use, (live, top) in zip(memory_map.banks, found, strict=True):
-        bound = max(live.values(), default=0)
-        _require(use.lower_bound == bound, f"bank {use.name}", f"the bound must be {bound}")
-        _require(use.bytes == top, f"bank {use.name}", f"must take {top} bytes")
-    names = {use.name for use in memory_map.banks}
-    _require(len(names) == len(memory_map.banks), "banks", "must have different names")
-    met = memory_map.arena_bytes == least
-    _require(memory_map.optimal or not met, "optimal", "an arena of the lower bound is optimal")
-
-
-def _size(choice: Choice, memory_map: MemoryMap, bank: int) -> tuple[dict[int, int], int]:
-    """The bytes in use at every step, and the end of the highest ever in use.  States are so
-    throughout."""
-    align, kept = memory_map.align, [state.input for state in choice.graph.states]
-    states = [
-        replace(memory_map.places[name], first=-1, last=len(memory_map.order)) for name in kept
-    ]
-    uses = [
-        (place.offset // align * align, -(-(place.offset + place.bytes) // align) * align, place)
-        for place in (*memory_map.places.values(), *memory_map.workspaces.values(), *states)
-        if place.region is Region.ARENA and place.bytes and place.bank == bank
-    ]
-    cuts = np.array(sorted({cut for low, high, _ in uses for cut in (low, high)}), np.int64)
-    sizes, users = np.diff(cuts), np.zeros(max(len(cuts) - 1, 0), np.int64)
-    changes: dict[int, list[tuple[int, int, int]]] = {}
-    for low, high, place in uses:
-        first, last = np.searchsorted(cuts, (low, high))
-        changes.setdefault(place.first, []).append((first, last, 1))
-        changes.setdefault(place.last + 1, []).append((first, last, -1))
-    live = {}
-    for step in range(-1, len(memory_map.order) + 1):
-        for first, last, more in changes.get(step, ()):
-            users[first:last] += more
-        live[step] = int(sizes[users > 0].sum())
-    return live, max((high for _, high, _ in uses), default=0)
+        require(there and after.region is Region.ARENA, where, "must stay where it is")
+        require(before.last < after.first, where, "is read after it is written")
 
 
 def _cut(content: Content, start: int, size: int) -> Content:
@@ -264,9 +207,9 @@ def _check_rows(choice: Choice, step: Step) -> None:
     divides = choice.layers[step.layers[-1]].divides
     end = 0
     for share in step.shares:
-        _require(share.row0 == end < share.row1, name, "leaves rows out")
+        require(share.row0 == end < share.row1, name, "leaves rows out")
         end = share.row1
-    _require(not step.shares or (divides is not None and end == divides.rows), name, "leaves rows")
+    require(not step.shares or (divides is not None and end == divides.rows), name, "leaves rows")
     for part in (None, *step.shares):
         _check_share(choice, step, part)
 
@@ -281,16 +224,16 @@ def _check_share(choice: Choice, step: Step, share: Share | None) -> None:
     done = starts(divides, begin)
     for number, row0, row1 in calls(divides, rings, step.stream_rows, share):
         name, own = layers[number].node.name, divides[number]
-        _require(row0 == done[number], name, "leaves rows out")
+        require(row0 == done[number], name, "leaves rows out")
         done[number] = row1
         if number:
             size, kept = rings[number - 1], held[number - 1]
             for row in range(own.first_read(row0), own.end_read(row1)):
                 there = row >= divides[number - 1].rows or kept.get(row % size) == row
-                _require(there, name, f"does not find row {row} of its input")
+                require(there, name, f"does not find row {row} of its input")
         if number < len(rings):
             held[number].update((row % rings[number], row) for row in range(row0, row1))
-    _require(done[-1] == end, layers[-1].node.name, "leaves rows out")
+    require(done[-1] == end, layers[-1].node.name, "leaves rows out")
 
 
 def _check_overlap(choice: Choice, step: Step, alias: Alias) -> None:
@@ -313,7 +256,7 @@ def _check_overlap(choice: Choice, step: Step, alias: Alias) -> None:
         later += [row0 for other, row0, _ in left if added and other == number]
         kept = alias.offset + min(later, default=in_rows) * in_row
         where = f"{layers[-1].node.name} over {alias.input!r}"
-        _require(not later or row1 * out_row <= kept, where, f"row {row1 - 1} is read later")
+        require(not later or row1 * out_row <= kept, where, f"row {row1 - 1} is read later")
 
 
 class _Places:
@@ -408,7 +351,7 @@ class _Replay:
         for piece in content:
             if piece.origin == name:
                 written = place.region is not Region.INPUT or name in self._choice.graph.inputs
-                _require(written, name, "is written to a caller's input")
+                require(written, name, "is written to a caller's input")
                 self._memory[_region(place)].write(position, piece)
             position += piece.size
         self._content[name] = content
@@ -417,11 +360,11 @@ class _Replay:
     def _check_in_place(self, step: Step, layer: Layer, alias: Alias, end: int) -> None:
         where = f"{layer.node.name} in place on {alias.input!r}"
         place = self._map.places[alias.input]
-        _require(place.last == end, where, "the input is needed later")
-        _require(place.region is not Region.INPUT, where, "the input is the caller's")
+        require(place.last == end, where, "the input is needed later")
+        require(place.region is not Region.INPUT, where, "the input is the caller's")
         reads = [name for i in step.layers for name in self._choice.layers[i].node.reads()]
         if not alias.overlaps:
-            _require(reads.count(alias.input) == 1, where, "the input is read twice")
+            require(reads.count(alias.input) == 1, where, "the input is read twice")
         elif step.stream_rows:
             _check_overlap(self._choice, step, alias)
 
@@ -440,4 +383,4 @@ class _Replay:
                 at = places[output].offset - place.offset
                 expected = _patched(expected, [(at, self._content[output])])
             if self._memory[_region(place)].read(place.offset, place.bytes) != expected:
-                _fail(name, f"is clobbered by step {step} (live {place.first} to {place.last})")
+                fail(name, f"is clobbered by step {step} (live {place.first} to {place.last})")
