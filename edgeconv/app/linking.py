@@ -66,7 +66,9 @@ def link(
         )
     _require_target(target, projects)
     board, names = projects[0].board(), [project.name for project in projects]
-    pairs = _pairs(names, together if arena else [names])
+    pairs = _pairs(names, together)
+    if not arena:
+        pairs = _pairs(names, [names])
     align = max(board.target.align, 64)
     held = {project.name: _tenants(project) for project in projects}
     memories = [

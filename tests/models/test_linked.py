@@ -204,6 +204,7 @@ def test_what_cannot_be_linked(networks: Networks, tmp_path: Path, edgeconv: Com
         ("link", str(one), str(two), "--name", "one"): "every symbol begins with the name",
         ("link", str(one), str(two), "--name", "A b"): "a lower-case C identifier",
         ("link", str(one), str(two), "--arena", "--together", "one,too"): "is none of one, two",
+        ("link", str(one), str(two), "--together", "one,too"): "is none of one, two",
         ("link", str(one), str(two), "--together", "one"): "at least two different names",
         ("link", str(one), str(tmp_path / "none")): "report.json is missing",
     }
