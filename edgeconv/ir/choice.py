@@ -134,8 +134,8 @@ class Alias:
     the layer when the planner grants it, and nothing has to be dead.  Without, the output
     overwrites the input, which must have no later reader and must not be a caller's input.
     ``input`` is the layer input concerned; of the last layer of a step also that of the step.
-    ``in_rows``: of one that `overlaps`, whether it holds too where calls for some rows follow each
-    other.
+    ``rows``: of one that `overlaps`, it holds too where calls for multiples of so many rows follow
+    each other; 0: only where one call computes all.
     """
 
     input: str
@@ -143,7 +143,7 @@ class Alias:
     outer: str
     offset: int = 0
     exact: bool = False
-    in_rows: bool = False
+    rows: int = 0
 
     @property
     def output(self) -> str:

@@ -27,12 +27,13 @@ def over_input(
     node: Node,
     apart: Callable[[], int | None],
     *,
-    in_rows: bool = False,
+    rows: int = 0,
 ) -> tuple[Alias, ...]:
     """Permission for the result to overwrite the input of ``node``, so many bytes in front of it;
     none for images one after the other, of which the second would be overwritten by what the first
-    becomes, nor where the two would lie side by side.  ``in_rows``: it may be computed by calls for
-    some rows each, in order, since wherever a row ends what later ones read is still there."""
+    becomes, nor where the two would lie side by side.  ``rows``: it may be computed by calls for
+    multiples of so many each, in order, since wherever these end what later ones read is still
+    there; 0: by one call alone."""
     if problem.batch > 1:
         return ()
     found = apart()
@@ -42,7 +43,7 @@ def over_input(
     found = -(-found // width) * width  # elements lie where elements can
     source = node.inputs[0]
     fits = found < math.prod(problem.out_size) * problem.out_c * problem.out_bytes
-    return (Alias(source, source, node.output, found, in_rows=in_rows),) if fits else ()
+    return (Alias(source, source, node.output, found, rows=rows),) if fits else ()
 
 
 def in_tiles(problem: ConvProblem, tile: int, *, again: bool, added: bool = False) -> int:

@@ -213,7 +213,8 @@ def pieces_of(layer: Layer, isa: str) -> Division:
     """The pieces in which ``layer`` can be computed one after the other: rows where there are
     several, else items."""
     if layer.divides and layer.divides.rows > 1 and _has_rows(layer.params, layer.divides.rows):
-        return Division(Axis(layer.divides.rows), rows=True)
+        together = max((alias.rows for alias in layer.aliases if alias.overlaps), default=1)
+        return Division(Axis(layer.divides.rows, max(1, together)), rows=True)
     splits = splits_of(layer, isa)
     by_rows = splits.rows.pieces > 1
     axis = splits.rows if by_rows else splits.items

@@ -52,7 +52,7 @@ class Program:
     def offers(self, layer: int) -> Iterator[tuple[int, Alias]]:
         """The aliases that ``layer`` may be granted, by number."""
         for number, alias in enumerate(self.aliases[layer]):
-            cut = alias.overlaps and layer in self.apart and not alias.in_rows
+            cut = alias.overlaps and layer in self.apart and not alias.rows
             if alias.input in self.sizes and not cut:
                 yield number, alias
 

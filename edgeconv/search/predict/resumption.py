@@ -74,7 +74,7 @@ class _Pricing:
         if step.stream_rows:
             assert layer.divides
             pieces = Division(Axis(layer.divides.rows), rows=True)
-        if layer.divides and pieces == Division(Axis(layer.divides.rows), rows=True):
+        if layer.divides and pieces.rows and pieces.axis.count == layer.divides.rows:
             found = self._by_rows(step, number, layer.divides, pieces)
         elif pieces.kind:
             found = self._by_shares(layer, pieces)
@@ -95,13 +95,15 @@ class _Pricing:
             of_step = [own for i in step.layers if (own := self._choice.layers[i].divides)]
             columns = max(patch[number].width for patch in patches_of(of_step, step.patches))
 
-        def cycles(rows: int) -> float:
+        def cycles(count: int) -> float:
+            rows = count * pieces.axis.multiple
             call, operands = self._some_rows.of(layer, rows, **rings, columns=columns)
             return price(call, operands, self._machine).seconds / self._cycle
 
-        few = {rows: cycles(rows) for rows in TOGETHER if rows <= divides.rows}
-        least = min(few[rows] / rows for rows in few)
-        multiple = next(rows for rows in few if few[rows] / rows <= NEARLY * least)
+        most_pieces = max(1, divides.rows // pieces.axis.multiple)
+        few = {count: cycles(count) for count in TOGETHER if count <= most_pieces}
+        least = min(few[count] / count for count in few)
+        multiple = next(count for count in few if few[count] / count <= NEARLY * least)
         most = max(few) // multiple * multiple
         each = few[most] / most
         if most > multiple:

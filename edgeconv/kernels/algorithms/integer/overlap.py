@@ -44,8 +44,8 @@ def overlapping(candidate: ConvCandidate[IntegerPlan], node: Node) -> tuple[Alia
         return _by_pixels(problem, added=added, again=candidate.plan.reads_again(problem))
 
     two = candidate.plan.two
-    blocks = (two and not two.kernel.is_transposed) or _rows_together(candidate)  # of rows
-    return over_input(problem, node, bytes_apart, in_rows=not blocks)
+    rows = two.block if two and not two.kernel.is_transposed else _rows_together(candidate)
+    return over_input(problem, node, bytes_apart, rows=max(1, rows))
 
 
 def _rows_together(candidate: ConvCandidate[IntegerPlan]) -> int:
