@@ -80,7 +80,7 @@ _TABLE = (
     Limit("tuning-bytes", 1 << 30, "bytes", "a file of measured times"),
     Limit("tuning-rows", 1_000_000, "rows", "a file of measured times"),
     Limit(
-        "cycle-steps", 100_000_000, "steps", "the machine code of a firmware, for a bound in time"
+        "cycle-steps", 20_000_000, "steps", "the machine code of a firmware, for a bound in time"
     ),
     Limit(
         "report-depth", 32, "levels", "objects and lists within each other in a report.json", 200

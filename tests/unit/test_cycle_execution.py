@@ -190,6 +190,27 @@ def test_iterations_at_once_are_those_one_by_one(
     assert visits == all_visits
 
 
+def test_a_structure_that_is_copied_stays_known(tmp_path: Path) -> None:
+    text = """FUNCTION f
+ sub sp, #32
+ adr r1, 3f
+ mov r2, sp
+ movs r3, #6
+1: ldr r0, [r1], #4
+ str r0, [r2], #4
+ subs r3, #1
+ bne 1b
+ ldr r3, [sp, #20]
+2: subs r3, #1
+ bne 2b
+ add sp, #32
+ bx lr
+ .align 2
+3: .word 1, 2, 3, 4, 5, 60
+"""
+    assert called(image(tmp_path, text)).executed == 4 + 6 * 4 + 1 + 60 * 2 + 2
+
+
 def test_wait_states_of_code_and_constants(tmp_path: Path) -> None:
     text = "FUNCTION f\n ldr r0, 1f\n adds r0, #1\n bx lr\n .align 2\n1: .word 41\n"
     path = image(tmp_path, text)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import gcd
 from typing import TYPE_CHECKING
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 _MASK = 0xFFFF_FFFF
 _SIGN = 1 << 31
 _LEAST = 4  # iterations that are worth it
+_KEPT = 256  # iterations of which the numbers are kept that they write
 # A number: what registers have at the start of the iteration, each times a factor, and a constant;
 # None: not of this kind.
 Linear = tuple[tuple[tuple[int, int], ...], int]
@@ -58,6 +60,8 @@ class InductionLoop:
         starts = [self._now(access.place, registers) for access in self.accesses]
         if any(a.stores and at is None for a, at in zip(self.accesses, starts, strict=True)):
             return
+        if count <= _KEPT and self._writes_known(machine, starts):
+            return
         for access, at in zip(self.accesses, starts, strict=True):
             self._touch(machine, access, at, skipped)
         machine.cycles += skipped * (self.cost.cycles + self.cost.taken)
@@ -68,6 +72,17 @@ class InductionLoop:
             registers[index] = None if value is None else value + step * skipped & _MASK
         for index in self.lost:
             registers[index] = None
+
+    def _writes_known(self, machine: Machine, starts: Sequence[int | None]) -> bool:
+        """Whether it may store numbers that are known, as of a structure that is copied."""
+        if not any(access.stores for access in self.accesses):
+            return False
+        loads = [
+            (access, at)
+            for access, at in zip(self.accesses, starts, strict=True)
+            if not access.stores
+        ]
+        return not loads or any(machine.known(at, access.size) is not None for access, at in loads)
 
     def _touch(self, machine: Machine, access: _Access, at: int | None, count: int) -> None:
         step = self._advance(access.place)

@@ -103,6 +103,10 @@ class Memory:
         """The number of ``size`` bytes, unsigned; None when unknown."""
         if address is None or self._most_waits or address & size - 1:
             self.extra += self.penalty(address, size)
+        return self.known(address, size)
+
+    def known(self, address: int | None, size: int) -> int | None:
+        """What a load would find, without its cycles."""
         if address is None:
             return None
         word = self.words.get(address & -4)
