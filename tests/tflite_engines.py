@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 import tempfile
 from collections.abc import Callable, Mapping
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -73,12 +74,18 @@ def micro(case: Case) -> Outputs:
     }
 
 
+def _apart(engine: Callable[[Case], Outputs], case: Case) -> Outputs:
+    """What ``engine`` makes in a process of its own, which it may crash: then RuntimeError."""
+    with ProcessPoolExecutor(1) as process:
+        return process.submit(engine, case).result()
+
+
 def _found(engine: Callable[[Case], Outputs], unstable: tuple[str, ...]) -> Mapping[str, Values]:
     """By case and output, but for cases that begin with ``unstable``; what is refused is told."""
     found: Outputs = {}
     for case in (each for each in ALL_CASES if not each.name.startswith(unstable)):
         try:
-            outputs = engine(case)
+            outputs = _apart(engine, case)
         except (RuntimeError, ValueError) as error:
             print(f"{engine.__name__}: {case.name}: {str(error).strip().splitlines()[-1]}")
             continue

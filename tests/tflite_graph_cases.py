@@ -192,6 +192,17 @@ def _detections() -> list[TypedCase]:
         own = bytes(flexbuffers.Dumps(options))
         kind = "TFLite_Detection_PostProcess"
         found.append(case(kind, label, operands, results, own=own))
+    corners = real(30, 2, seed=7)
+    boxes = np.concatenate([corners, corners + real(30, 2, seed=8, low=0.5, high=2.0)], axis=1)
+    for label, most, least in (("few", 16, 0.6), ("many", 4, 0.0)):
+        scores = real(30, seed=9, low=0.0, high=1.0)
+        limits = (Constant(value, "float32") for value in (0.4, least))
+        four: list[Operand] = [boxes, scores, Constant(most), *limits]
+        counted: list[tuple[Shape, str]] = [((most,), "int32"), ((), "int32")]
+        found.append(case("NON_MAX_SUPPRESSION_V4", label, four, counted))
+        five = [*four, Constant(0.0, "float32")]
+        scored: list[tuple[Shape, str]] = [counted[0], ((most,), "float32"), counted[1]]
+        found.append(case("NON_MAX_SUPPRESSION_V5", label, five, scored))
     return found
 
 

@@ -1,4 +1,5 @@
-"""TFLite_Detection_PostProcess: boxes from their encodings, and those that others do not overlap.
+"""TFLite_Detection_PostProcess: boxes from their encodings, and those that others do not overlap;
+NON_MAX_SUPPRESSION_V4 and V5.
 
 What is kept lies in front of zeros in rows of a fixed number, and how many are kept is an output.
 Boxes compete whatever their class, as the kernel's fast way has it, which converters ask for
@@ -57,6 +58,29 @@ def post_process(out: Writing, operator: Operator) -> None:
         out.move(operator, out.add("Unsqueeze", [first, out.value([0])]), index)
     number = out.add("Shape", [rows])
     out.move(operator, out.add("Cast", [number], to=TensorProto.FLOAT), 3)
+
+
+def suppression(out: Writing, operator: Operator) -> None:
+    """NON_MAX_SUPPRESSION_V4, and V5 that does not lower scores: places of boxes [count, 4] by
+    their scores [count], zeros behind them; V5: the scores of these; how many they are."""
+    most = out.number(operator, 2, "how many are kept")
+    if operator.kind.endswith("V5") and out.constant(operator, 5, "a width").any():
+        raise UnsupportedError("lowers scores of boxes that overlap")
+    limits = [out.add("Reshape", [out.real(operator, i), out.value([1])]) for i in (3, 4)]
+    boxes = out.add("Unsqueeze", [out.real(operator), out.value([0])])
+    scores = out.add("Unsqueeze", [out.real(operator, 1), out.value([0, 1])])
+    kept = out.add("NonMaxSuppression", [boxes, scores, out.value([most]), *limits], main=True)
+    rows = out.add("Gather", [kept, out.value(2)], axis=1)
+    results = [out.add("Cast", [rows], to=TensorProto.INT32)]
+    behind = [out.value([0] * most, np.int32), out.value([0] * most, np.float32)]
+    if operator.kind.endswith("V5"):
+        results.append(out.add("Gather", [out.real(operator, 1), rows], axis=0))
+    for index, (name, zeros) in enumerate(zip(results, behind, strict=False)):
+        all_rows = out.add("Concat", [name, zeros], axis=0)
+        first = out.add("Slice", [all_rows, *map(out.value, ([0], [most], [0]))])
+        out.move(operator, first, index)
+    number = out.add("Reshape", [out.add("Shape", [rows]), out.value([])])
+    out.move(operator, out.add("Cast", [number], to=TensorProto.INT32), len(results))
 
 
 def _boxes(out: Writing, operator: Operator, options: Mapping[str, float]) -> str:

@@ -137,6 +137,9 @@ TRANSLATORS: Mapping[str, Translator] = MappingProxyType(
         "ONE_HOT": indexing.one_hot,
         "IF": control_flow.branch,
         "WHILE": control_flow.loop,
+        **dict.fromkeys(
+            ("NON_MAX_SUPPRESSION_V4", "NON_MAX_SUPPRESSION_V5"), detections.suppression
+        ),
         "STABLEHLO_COMPOSITE": control_flow.composite,
         "SVDF": recurrent.svdf,
         "UNIDIRECTIONAL_SEQUENCE_LSTM": recurrent.sequence_lstm,
