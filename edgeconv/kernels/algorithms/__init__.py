@@ -119,7 +119,7 @@ def layouts(node: Node, graph: Graph, target: Target) -> Sequence[LayoutOption]:
     wide = widened(node, graph)
     ways: tuple[Node, ...] = () if wide is None else (wide,)
     if wide is not None or node.request.algorithm:  # of one that is asked for they are widened
-        ways += packed_too(wide or node, graph)
+        ways += packed_too(wide or node, graph, target)
     of_wide = (each for way in ways for each in _options(way, graph, target, EXACTLY))
     return [*_options(node, graph, target), *of_wide]
 

@@ -22,11 +22,12 @@ _FILTERS = "filters"
 _CYCLES = 2.25  # of a number: taken from its byte, and stored
 
 
-def packed_too(wide: Node, graph: Graph) -> tuple[Node, ...]:
+def packed_too(wide: Node, graph: Graph, target: Target) -> tuple[Node, ...]:
     """``wide``, a node with its filters in int8, as one whose filters lie packed; none where the
-    model has them in no fewer bits, or workspace is limited."""
+    model has them in no fewer bits, workspace is limited, or kernels in integers are vectorised:
+    those have words of channels in front of their filters."""
     asked = wide.request
-    if asked.workspace.most < inf and asked.described is None:
+    if target.lanes > 1 or (asked.workspace.most < inf and asked.described is None):
         return ()
     packed = _packed_as(wide, graph)
     return () if packed is None else (replace(wide, request=replace(wide.request, packed=packed)),)

@@ -117,7 +117,7 @@ def _layouts(node: Node, graph: Graph, target: Target) -> Sequence[LayoutOption]
     """The logical order, in integers where there is a kernel for that, or in float32."""
     (option,) = row_major_only(node, graph, target)
     wide = widened(node, graph) or node
-    ways = (wide, *(packed_too(wide, graph) if wide is not node else ()))
+    ways = (wide, *(packed_too(wide, graph, target) if wide is not node else ()))
     asked = [
         replace(way.request, algorithm=name)
         for way in ways

@@ -54,7 +54,7 @@ def _conv(d: Definition) -> None:
 
 
 def _nhwc_conv(d: Definition) -> None:
-    """The same, channels last; of the filters too, [M, kernel, C / group], where that fits."""
+    """Convolution of channels last; of the filters too, [M, kernel, C / group], where that fits."""
     shape, kernel = d.shape(1), d.numbers("kernel_shape", int)
     if shape is None:
         raise d.rejected("W of unknown rank", "the rank is known")
