@@ -21,9 +21,9 @@ from edgeconv.run.build.code import Code, Function
 from edgeconv.run.build.instructions import Flow
 from edgeconv.run.cycles.block import Block, Ends, end_of
 from edgeconv.run.cycles.graph import EXIT, meeting, reaches
-from edgeconv.run.cycles.induction import InductionLoop, induction_loop
+from edgeconv.run.cycles.induction import InductionLoop, State, induction_loop
 from edgeconv.run.cycles.library import arguments_of, rounds_of
-from edgeconv.run.cycles.memory import Constants, Memory, Region
+from edgeconv.run.cycles.memory import Constants, Region
 from edgeconv.run.cycles.operation import LR, REGISTERS, SP, Decoder, Operation
 from edgeconv.run.cycles.pricing import cost_of
 from edgeconv.run.cycles.semantics import UNKNOWN_FLAGS, Flags
@@ -48,7 +48,7 @@ class _Kept:
     since: int
 
 
-class Machine(Memory):
+class Machine(State):
     """``cycles``: at most so far, those of `Memory.extra` left out; ``executed``: instructions.
 
     ``layer_starts``: the
@@ -66,7 +66,7 @@ class Machine(Memory):
         most: int,
     ) -> None:
         super().__init__(constants, regions, table.misaligned)
-        self.registers: list[int | None] = [None] * REGISTERS
+        self.registers = [None] * REGISTERS
         self.flags: Flags = UNKNOWN_FLAGS
         self.cycles = self.executed = 0
         self._table, self._code = table, code
@@ -83,7 +83,7 @@ class Machine(Memory):
         self._pure: dict[int, tuple[int, int, int]] = {}
         self.by_layer: dict[int, int] = {}
         self._layer, self._since = -1, 0
-        self.visits: Counter[int] = Counter()  # of blocks, by address
+        self.visits = Counter()
 
     def call(self, address: int, arguments: Sequence[int | None], stack: int) -> None:
         """Executes the function at ``address`` until it returns.  Raises EdgeconvError where there

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import gcd
-from typing import TYPE_CHECKING
 
 from edgeconv.run.cycles.block import Block, Cost, Ends, access_bytes, is_store
+from edgeconv.run.cycles.memory import Memory
 from edgeconv.run.cycles.operation import PC, Operation, Register
 from edgeconv.run.cycles.semantics import ADDED, SUBTRACTED, holds
-
-if TYPE_CHECKING:
-    from edgeconv.run.cycles.execution import Machine
 
 _MASK = 0xFFFF_FFFF
 _SIGN = 1 << 31
@@ -21,6 +19,15 @@ _KEPT = 256  # iterations of which the numbers are kept that they write
 # A number: what registers have at the start of the iteration, each times a factor, and a constant;
 # None: not of this kind.
 Linear = tuple[tuple[tuple[int, int], ...], int]
+
+
+class State(Memory):
+    """Memory, registers, and what has been counted: ``visits`` of blocks, by address."""
+
+    registers: list[int | None]
+    cycles: int
+    executed: int
+    visits: Counter[int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +54,7 @@ class InductionLoop:
     address: int
     instructions: int
 
-    def forward(self, machine: Machine) -> None:
+    def forward(self, machine: State) -> None:
         """Executes all iterations but the last, as far as it is known how many there are."""
         registers = machine.registers
         left, right = self._now(self.left, registers), self._now(self.right, registers)
@@ -73,7 +80,7 @@ class InductionLoop:
         for index in self.lost:
             registers[index] = None
 
-    def _writes_known(self, machine: Machine, starts: Sequence[int | None]) -> bool:
+    def _writes_known(self, machine: State, starts: Sequence[int | None]) -> bool:
         """Whether it may store numbers that are known, as of a structure that is copied."""
         if not any(access.stores for access in self.accesses):
             return False
@@ -84,7 +91,7 @@ class InductionLoop:
         ]
         return not loads or any(machine.known(at, access.size) is not None for access, at in loads)
 
-    def _touch(self, machine: Machine, access: _Access, at: int | None, count: int) -> None:
+    def _touch(self, machine: State, access: _Access, at: int | None, count: int) -> None:
         step = self._advance(access.place)
         if at is None:
             machine.extra += count * machine.penalty(None, access.size)
