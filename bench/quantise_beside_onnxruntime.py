@@ -107,7 +107,7 @@ def main() -> None:
         seen, unseen = samples[::2], samples[1::2]
         with tempfile.TemporaryDirectory() as made:
             folder = Path(made)
-            np.savez(folder / "seen.npz", **{name: seen})
+            np.savez(folder / "seen.npz", **{name: seen})  # type: ignore[arg-type]
             theirs, ours = folder / "theirs.onnx", folder / "ours.onnx"
             given_to = [str(model), str(folder / "seen.npz"), str(theirs)]
             took = seconds([sys.executable, "-c", _THEIRS, *given_to])

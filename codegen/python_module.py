@@ -8,9 +8,12 @@ from dataclasses import dataclass
 from edgeconv.codegen.ports import Port
 
 # Element types that numpy has; others are bytes and pairs of them, as they lie in memory.
-_NUMPY = frozenset(
-    f"{kind}{bits}" for kind in ("int", "uint") for bits in (8, 16, 32, 64)
-) | {"bool", "float16", "float32", "float64"}
+_NUMPY = frozenset(f"{kind}{bits}" for kind in ("int", "uint") for bits in (8, 16, 32, 64)) | {
+    "bool",
+    "float16",
+    "float32",
+    "float64",
+}
 
 
 @dataclass(frozen=True, slots=True)

@@ -174,9 +174,13 @@ EC_INLINE void ec_depthwise_held_row(const ec_depthwise spec, const ec_epilogue 
         rows[ky] = ky < from || ky >= to ? NULL
                                          : ec_at(block.in, (ec_row_in(window, met, 0, ky) * window.in_w - window.pad_w) * EC_VL,
                                                  EC_F32);
-    EC_UNROLL
-    for (int kind = 0; kind < kinds; kind++)
-        ec_depthwise_held(spec, epilogue, block, rows, filters, z, y, kind, from, to);
+    ec_depthwise_held(spec, epilogue, block, rows, filters, z, y, 0, from, to);
+    if (kinds > 1)
+        ec_depthwise_held(spec, epilogue, block, rows, filters, z, y, 1, from, to);
+    if (kinds > 2)
+        ec_depthwise_held(spec, epilogue, block, rows, filters, z, y, 2, from, to);
+    if (kinds > 3)
+        ec_depthwise_held(spec, epilogue, block, rows, filters, z, y, 3, from, to);
 }
 #endif
 
