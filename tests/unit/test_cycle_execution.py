@@ -298,3 +298,14 @@ def test_what_instructions_compute(tmp_path: Path) -> None:
             assert register in (None, value), f"f{number}: r{index}"
             known += register is not None
     assert known > 0.9 * expected.size
+
+
+def test_a_pair_of_registers_moves_in_two_cycles(tmp_path: Path) -> None:
+    """Cortex-M4 Technical Reference Manual, Table 7-1: VMOV of two registers."""
+    cycles = []
+    for number, move in enumerate(("vmov s0, r0", "vmov s0, s1, r0, r1")):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        path = image(folder, f".fpu fpv4-sp-d16\nFUNCTION f\n{move}\nbx lr")
+        cycles.append(called(path, 1, 2).cycles)
+    assert cycles[1] == cycles[0] + 1

@@ -11,6 +11,8 @@ from edgeconv.run.cycles.memory import Region
 from edgeconv.run.cycles.operation import PC, Operation
 from edgeconv.target.cycles import CycleTable
 
+_MOVE = "vmov"
+
 
 def cost_of(operations: Sequence[Operation], table: CycleTable, region: Region | None) -> Cost:
     """The cost of instructions one after the other; ``region``: that they are fetched from.
@@ -46,6 +48,8 @@ def _alone(operation: Operation, table: CycleTable) -> int:
     size, count = access_bytes(operation)
     if size and operation.place and operation.place.base == PC:
         cycles += table.literal
+    if operation.name == _MOVE and operation.text.count(",") > 1:  # a pair: a cycle each
+        cycles += 1
     return cycles + count
 
 
