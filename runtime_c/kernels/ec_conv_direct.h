@@ -197,6 +197,8 @@ EC_INLINE void ec_conv_by_columns(const ec_conv spec, const ec_conv_chunk *chunk
     const void *channel = ec_at(chunk->in, at + (met.y - chunk->in_row0 + met.ky.from * w.dilation_h) * spec.in_row, EC_F32);
     const char *filters = (const char *)chunk->filters + met.ky.from * of_row;
     channel = ec_at(channel, chunk->c0 * ec_conv_in_block_stride(spec), EC_F32);
+    if (met.kz.from >= met.kz.to) /* its plane lies outside */
+        return;
     EC_NO_UNROLL
     for (int c = chunk->c0; c < chunk->c1; c++) {
         const char *next = filters + (c - chunk->c0) * w.kernel_h * of_row;

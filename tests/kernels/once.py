@@ -82,7 +82,7 @@ _DEFINED = re.compile(r"^#define (\w+)|^\} (\w+);|(\bec_\w+)\([^;{}]*\)\s*\{", r
 _INCLUDED = re.compile(r'^#include "(ec_\w+\.h)"\n', re.MULTILINE)
 HALF_VECTORS = "EC_HALF_VECTORS"
 _CONDITIONAL = re.compile(r'^#include "(/.*\.h)"', re.MULTILINE)
-_FEATURE = re.compile(r"^#define (EC_\w+)(?: /\*.*)?$", re.MULTILINE)
+_FEATURE = re.compile(r"^#define (EC_\w+)(?: 1)?(?: /\*.*)?$", re.MULTILINE)
 _COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
 _OPTIONAL = re.compile(r"#ifdef (\w+)")  # at the beginning of a line
 
