@@ -96,14 +96,15 @@ EC_INLINE void ec_depthwise_fetch(const ec_depthwise spec, const ec_conv_operand
 enum { EC_DEPTHWISE_HELD = 9 }; /* filters that registers hold while the strips of a row pass by */
 
 /* Whether rows are summed with the filters of a block of channels in registers: the columns outside the input must be
-   known when strips are compiled. */
+   known when strips are compiled, and no plane lie outside. */
 EC_INLINE int ec_depthwise_is_held(const ec_depthwise spec, int kinds)
 {
     const ec_window window = spec.window;
     for (int kind = 0; kind < kinds; kind++)
         if (spec.strips[kind].edge && spec.strips[kind].count > 1)
             return 0;
-    return window.kernel_d == 1 && window.kernel_h * window.kernel_w <= EC_DEPTHWISE_HELD && spec.in_as == EC_F32 &&
+    const int planes = window.kernel_d == 1 && !window.pad_d && (window.out_d - 1) * window.stride_d < window.in_d;
+    return planes && window.kernel_h * window.kernel_w <= EC_DEPTHWISE_HELD && spec.in_as == EC_F32 &&
            spec.filters_as == EC_F32;
 }
 
