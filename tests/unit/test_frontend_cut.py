@@ -231,7 +231,7 @@ def test_refusal_with_nothing_to_cut(tmp_path: Path) -> None:
 
 
 def test_refusal_names_the_way_out_of_a_kind(tmp_path: Path) -> None:
-    nodes = [make("NhwcFusedConv", ["x", "x"], ["y"], domain="com.microsoft")]
+    nodes = [make("ReorderOutput", ["x"], ["y"], domain="com.microsoft")]
     model = onnx_models.model(nodes, {"x": (4, 4)}, {"y": None})
     (line,) = refusal(onnx_models.save(model, tmp_path / "fused.onnx")).details
     assert "ONNX Runtime's optimiser wrote it" in line

@@ -29,7 +29,9 @@ def test_it_is_valid_and_names_what_is_shipped(tmp_path: Path, board: str, as_c:
     assert model["hashes"][0]["content"] == project.report["model"]["sha256"]
     assert runtime["licenses"] == [{"license": {"id": "Apache-2.0"}}]
     weights = ["net_weights.c"] if as_c else ["net_weights.S", "net_weights.bin"]
-    assert [file["name"] for file in files] == ["net.c", "net.h", "net_runtime.h", *weights]
+    module = [] if project.is_firmware else ["net.py"]
+    named = ["net.c", "net.h", *module, "net_runtime.h", *weights]
+    assert [file["name"] for file in files] == named
     for file in files:
         data = (project.directory / file["name"]).read_bytes()
         assert file["hashes"][0]["content"] == hashlib.sha256(data).hexdigest()

@@ -18,7 +18,7 @@ _OPTIMISED = "ONNX Runtime's optimiser wrote it: give the model as it was before
 # By operator, without domain and version.
 _OPERATORS = {
     "QLinearWhere": _QDQ,
-    **dict.fromkeys(("NhwcFusedConv", "ReorderInput", "ReorderOutput"), _OPTIMISED),
+    **dict.fromkeys(("ReorderInput", "ReorderOutput"), _OPTIMISED),
 }
 
 

@@ -1,6 +1,7 @@
 /* Register tiles over blocks of EC_VL channels in turn, and over columns of a channel.  Included by ISA headers of AArch64,
    which have ec_tile_block: a block of all rows, *pixels and *stored move on. */
 
+#ifdef EC_TILE_RUNS
 /* `blocks` of EC_VL channels of all rows, the next block_stride bytes behind the one before.  Meanwhile
    `fetched` bytes for each are fetched from next on: no line is left out, some are fetched twice. */
 EC_INLINE void ec_tile_blocks(ec_tile *tile, const char *pixels, ptrdiff_t pixel, ptrdiff_t block_stride,
@@ -17,6 +18,7 @@ EC_INLINE void ec_tile_blocks(ec_tile *tile, const char *pixels, ptrdiff_t pixel
     if (blocks % 2)
         ec_tile_block(tile, &pixels, pixel, block_stride, &stored, mr, nv);
 }
+#endif
 
 /* Columns of the input that the rows of a tile read under a row of the kernel. */
 EC_INLINE int ec_tile_reach(int kernel_w, int stride_w, int dilation_w, int mr)
