@@ -15,6 +15,7 @@ from edgeconv.ir.choice import Arg, ArgKind, Choice
 from edgeconv.ir.graph import Tensor
 from edgeconv.ir.memory import MemoryMap, Place, Region
 from edgeconv.ir.ports import port_facts
+from edgeconv.ir.states import states_apart
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +40,8 @@ class Bank:
 class Addresses:
     """C addresses of the tensors of a project whose symbols begin with ``name``.
 
-    ``renames`` and ``any_layout``: as of ``EmitOptions``.
+    ``renames`` and ``any_layout``: as of ``EmitOptions``.  ``apart``: bytes at the beginning of the
+    arena that hold the states and have a pointer of their own; 0 for none.
     """
 
     def __init__(
@@ -59,6 +61,7 @@ class Addresses:
         self.weights = WeightTable(self.upper, choice, image, self.idents)
         self.banks = self._banks()
         self.arenas = list(self.banks.values()) or [self._bank(0, "")]
+        self.apart = states_apart(choice.graph, memory)
         self.facts = port_facts(choice.graph)
         graph = choice.graph
         inputs, outputs = port_names(graph.input_ports, graph.output_ports, renames)
@@ -76,7 +79,7 @@ class Addresses:
             own = workers > 1 and self.choice.graph[name].ring
             behind = f" + worker * {place.bytes // workers}" if own else ""
             at = f"{self.upper}_AT_{self.idents[name].upper()}"
-            return f"{self._bank_of(place).function}(model, {at}{behind})"
+            return f"{self._function_of(place)}(model, {at}{behind})"
         port = self._port_of(place)
         prefix = "input" if place.region is Region.INPUT else "output"
         element = place.offset // port.tensor.element_bytes
@@ -87,7 +90,7 @@ class Addresses:
         if arg.kind is ArgKind.WORKSPACE:
             place = self.memory.workspaces[index]
             behind = f" + worker * {place.bytes // workers}" if workers > 1 else ""
-            return f"{self._bank_of(place).function}(model, {self._workspace(index)}{behind})"
+            return f"{self._function_of(place)}(model, {self._workspace(index)}{behind})"
         if arg.kind is not ArgKind.WEIGHTS:
             address = self.of_tensor(arg.ref, workers)
             place = self.memory.places[arg.ref]
@@ -155,7 +158,7 @@ class Addresses:
         named = dict(zip((state.input for state in found), idents.values(), strict=True))
         places = [self.memory.places[state.input] for state in found]
         return tuple(
-            KeptState(state, replace(port, any_layout=True), place, self._bank_of(place).function)
+            KeptState(state, replace(port, any_layout=True), place, self._function_of(place))
             for state, port, place in zip(found, self._ports(named, "STATE"), places, strict=True)
         )
 
@@ -179,6 +182,12 @@ class Addresses:
             function=f"{self.name}_at{suffix}",
             free=without_states(use.bytes, (place for place in places if place.bank == number)),
         )
+
+    def _function_of(self, place: Place) -> str:
+        """From offset in the arena to address, of what lies at ``place``."""
+        if place.offset < self.apart:
+            return f"{self.name}_states_at"
+        return self._bank_of(place).function
 
     def _bank_of(self, place: Place) -> Bank:
         """The bank of a place in the arena; a tensor of no bytes may be in one that is not used."""

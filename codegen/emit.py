@@ -259,6 +259,7 @@ class _Emitter:
             "outputs": self.outputs,
             "module": python_module(self.inputs, self.outputs),
             "states": self.at.states,
+            "apart": self.at.apart,
             "banks": list(self.at.banks.values()),
             "arenas": self.at.arenas,
             **self._linking(),

@@ -23,13 +23,17 @@ class LinkedBank:
 @dataclass(frozen=True, slots=True)
 class LinkedPlace:
     """A network's bytes in an arena of the folder, ``bank`` its pointer: from ``offset`` on.
-    ``offset_name``, ``size_name``: the constants, of the folder's header and of the network's."""
+    ``offset_name``, ``size_name``: the constants, of the folder's header and of the network's.
+    ``apart``: bytes at its beginning that may lie elsewhere, 0 for none; ``states``: where in the
+    arena of the folder they do, None where they are not apart."""
 
     bank: str
     offset: int
     bytes: int
     offset_name: str
     size_name: str
+    apart: int = 0
+    states: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +53,11 @@ class LinkedNetwork:
     optimise: str
     threads: int
     parameters: tuple[str, ...]
+
+    @property
+    def states(self) -> LinkedPlace | None:
+        """The place of its arena, if its states lie apart from that."""
+        return next((place for place in self.places if place.states is not None), None)
 
     @property
     def NAME(self) -> str:  # noqa: N802 - as templates call it

@@ -180,7 +180,8 @@ def _pointers(board: Board, memories: Sequence[str]) -> dict[str, str]:
 def _tenants(project: Project) -> dict[str, Tenant]:
     """By memory what the project's arena has there, in the order of its banks."""
     report, board = project.report, project.board()
-    names = {state["name"] for state in report.get("states", ())}
+    names = {state.get("tensor", state["name"]) for state in report.get("states", ())}
+    apart = report["ram"].get("states_apart", 0)
     found = {}
     sizes = {"arena": report["ram"]["arena"]}
     if board.bare_metal:
@@ -191,7 +192,8 @@ def _tenants(project: Project) -> dict[str, Tenant]:
         ]
         kept = tuple((row["offset"], row["offset"] + row["bytes"]) for row in rows)
         if size := sizes.get(memory) or 0:
-            found[memory] = Tenant(size, kept)
+            # Assertions hold the project to the end of what lies apart, not to each of its states.
+            found[memory] = Tenant(size, ((0, apart),) if apart else kept, apart)
     return found
 
 
@@ -226,6 +228,8 @@ def _network(
             bytes=tenant.bytes,
             offset_name=f"{name}_{own}{pointers[memory].removeprefix('arena')}_offset".upper(),
             size_name=f"{own}_{called[memory]}_bytes".upper(),
+            apart=tenant.apart,
+            states=plans[memory].states.get(own),
         )
         for memory, tenant in held.items()
     ]
@@ -252,7 +256,8 @@ def _document(
     networks: Sequence[LinkedNetwork],
     plans: Mapping[str, CommonArena],
 ) -> dict[str, Any]:
-    """link.json: sizes and offsets in bytes."""
+    """link.json: sizes and offsets in bytes.  ``states``: where those of a network begin that lie
+    apart from the rest of its arena, the beginning of which is then not its own."""
     return {
         "name": name,
         "board": board,
@@ -269,7 +274,12 @@ def _document(
                 "together": list(each.others),
                 "kept": each.kept,
                 "arenas": [
-                    {"parameter": place.bank, "offset": place.offset, "bytes": place.bytes}
+                    {
+                        "parameter": place.bank,
+                        "offset": place.offset,
+                        "bytes": place.bytes,
+                        **({} if place.states is None else {"states": place.states}),
+                    }
                     for place in each.places
                 ],
             }

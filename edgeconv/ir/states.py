@@ -12,6 +12,7 @@ from edgeconv.ir.array_types import array_type
 from edgeconv.ir.encoding import FLOAT32, Encoding
 from edgeconv.ir.graph import KEEP, Array, Graph, Node, State
 from edgeconv.ir.layout import Shape
+from edgeconv.ir.memory import MemoryMap, Region
 from edgeconv.ir.quantisation import integers_of
 
 # Operators whose results may be their inputs, as these lie in memory.
@@ -69,6 +70,31 @@ def _renamed(node: Node, names: dict[str, str]) -> Node:
         outputs=tuple(names.get(name, name) for name in node.outputs),
         epilogue=replace(node.epilogue, residual=names.get(residual, residual)),
     )
+
+
+def states_apart(graph: Graph, memory: MemoryMap) -> int:
+    """Bytes at the beginning of the arena that hold all states, and nothing that lies partly
+    elsewhere: they may be anywhere else.  A multiple of the alignment; 0 where there are no such
+    bytes: without states, in several banks, and with an input or output that lies in them, which
+    the caller looks for in the arena."""
+    used = [bank for bank in memory.banks if bank.bytes]
+    if not graph.states or len(used) != 1:
+        return 0
+    end = 0
+    for state in graph.states:
+        place = memory.places[state.input]
+        end = max(end, place.offset + place.bytes)
+    every = [*memory.places.values(), *memory.workspaces.values()]
+    inside = [place for place in every if place.region is Region.ARENA and place.bytes]
+    for place in sorted(inside, key=lambda place: place.offset):
+        end = -(-end // memory.align) * memory.align
+        if place.offset >= end:
+            break
+        end = max(end, place.offset + place.bytes)
+    end = -(-end // memory.align) * memory.align
+    ports = [memory.places[name] for name in (*graph.input_ports, *graph.output_ports)]
+    shared = any(port.region is Region.ARENA and port.offset < end for port in ports)
+    return 0 if shared else end
 
 
 def with_own_layouts(graph: Graph) -> Graph:

@@ -19,6 +19,7 @@ from edgeconv.ir.layout import ROW_MAJOR
 from edgeconv.ir.memory import MemoryMap
 from edgeconv.ir.ports import PortFacts, port_facts
 from edgeconv.ir.requantisation import EXACT
+from edgeconv.ir.states import states_apart
 from edgeconv.ir.step import Step
 from edgeconv.kernels.algorithms.no_integers import Reason
 from edgeconv.kernels.float16 import promised_error
@@ -126,7 +127,7 @@ def build_report(
             if graph.states
             else {}
         ),
-        "ram": _ram(memory, sizes.ram),
+        "ram": _ram(memory, sizes.ram, states_apart(graph, memory)),
         "flash": {
             **sizes.flash.parts,
             "code": None,
@@ -234,11 +235,12 @@ def with_times(report: Mapping[str, Any], timing: Timing) -> Report:
     return {**report, "time": time, "layers": layers}
 
 
-def _ram(memory: MemoryMap, use: MemoryUse) -> Report:
+def _ram(memory: MemoryMap, use: MemoryUse, apart: int) -> Report:
     """Bytes of RAM that one instance needs, the caller's buffers included."""
     return {
         "arena": use.parts["arena"],
         "arena_lower_bound": memory.lower_bound,
+        **({"states_apart": apart} if apart else {}),
         "workspace": max((place.bytes for place in memory.workspaces.values()), default=0),
         "io": use.parts["io"],
         "model_struct": use.parts["model_struct"],
@@ -364,7 +366,7 @@ def _state(state: State, graph: Graph, ports: Mapping[str, PortFacts]) -> Report
     tensor = graph[state.input]
     name, output = state.names
     own = {"name": name, "output": output, "bytes": tensor_bytes(tensor)}
-    own |= {"real": True} if state.real else {}
+    own |= {"real": True, "tensor": state.input} if state.real else {}
     values = np.zeros(tensor.shape) if state.initial is None else state.initial
     initial = {"initial": values.reshape(-1).tolist()} if np.any(values) else {}
     return {**_port(tensor, ports[tensor.name]), **own, **initial}

@@ -15,7 +15,7 @@ from edgeconv.app.pipeline import CompileOptions, compile_model
 from edgeconv.run.build.project import Project
 from edgeconv.run.verify.inputs import ensure
 from edgeconv.run.verify.program import run_program
-from tests import onnx_models
+from tests import onnx_models, state_models
 from tests.command import Command
 from tests.compilers import SANITIZERS
 
@@ -50,6 +50,48 @@ int main(void)
     failed |= networks_init_%(first)s(&%(first)s, NULL, sizeof arena) != 1;
     return failed;
 }
+"""
+
+# Two networks that keep states in turn, each beside itself with an arena of its own.
+KEPT = """\
+#include "networks.h"
+#include <stdio.h>
+#include <string.h>
+static _Alignas(NETWORKS_ARENA_ALIGN) unsigned char arena[NETWORKS_ARENA_BYTES];
+%(buffers)s
+int main(void)
+{
+    memset(arena, 0xff, sizeof arena);
+%(start)s
+    for (int round = 0; round < 5; round++) {
+        float x[64], given[64]; /* the self-test makes its own */
+        for (int i = 0; i < 64; i++)
+            x[i] = (float)((round * 31 + i * 17) %% 23) / 16.0f - 0.7f;
+%(round)s
+    }
+    return 0;
+}
+"""
+KEPT_BUFFERS = """\
+static _Alignas(64) unsigned char %(name)s_arena[%(NAME)s_ARENA_BYTES];
+static %(name)s_model %(name)s, %(name)s_alone;
+static float %(name)s_y[2][%(NAME)s_OUTPUT_ELEMENTS];
+"""
+KEPT_START = """\
+    if (networks_init_%(name)s(&%(name)s, arena, sizeof arena) ||
+        %(name)s_init(&%(name)s_alone, %(name)s_weights, %(NAME)s_WEIGHTS_BYTES, %(name)s_arena,
+                      sizeof %(name)s_arena))
+        return 1;
+"""
+KEPT_ROUND = """\
+        float *const %(name)s_out = %(name)s_y[0], *const %(name)s_wanted = %(name)s_y[1];
+        if (round == 3 && (%(name)s_selftest(&%(name)s, given, %(name)s_out) ||
+                           %(name)s_reset(&%(name)s_alone)))
+            return 2;
+        if (%(name)s_run(&%(name)s, x, %(name)s_out) ||
+            %(name)s_run(&%(name)s_alone, x, %(name)s_wanted) ||
+            memcmp(%(name)s_out, %(name)s_wanted, sizeof %(name)s_y[0]))
+            return 3;
 """
 
 
@@ -114,7 +156,12 @@ def linked(edgeconv: Command, found: Networks, folder: Path, *more: str) -> dict
 
 def program(found: Networks, folder: Path, *flags: str) -> None:
     """Compiles all by hand, and runs it."""
-    (folder / "product.c").write_text(driver(found))
+    build(found, folder, driver(found), *flags)
+
+
+def build(found: Networks, folder: Path, text: str, *flags: str) -> None:
+    """Compiles ``text`` as the product, and runs it."""
+    (folder / "product.c").write_text(text)
     includes = [f"-I{project.directory}" for project in found.values()]
     sources = [p.directory / source for p in found.values() for source in p.sources[:2]]
     common = ["cc", "-std=c11", "-ffp-contract=fast", f"-I{folder}", *includes, *flags]
@@ -139,6 +186,41 @@ def test_in_turn(words: list[str], networks: Networks, tmp_path: Path, edgeconv:
     program(networks, tmp_path / "nets", *SANITIZERS)
     header = (tmp_path / "nets" / "networks.h").read_text()
     assert f"NETWORKS_TOGETHER_one_two {int(not shared)}\n" in header
+
+
+@pytest.mark.usefixtures("compiled_lightly")
+def test_states_are_apart_from_what_is_shared(tmp_path: Path, edgeconv: Command) -> None:
+    """Networks in turn with states of their own, integers among them, and each as it is alone:
+    the larger arena and what lies apart is all that they need, but for alignment."""
+    found = {}
+    made = {"cells": state_models.recurrent(), "grid": state_models.quantised(64)}
+    for name, network in made.items():
+        model = network.saved(tmp_path).rename(tmp_path / f"{name}.onnx")
+        asked = CompileOptions(model, BOARD, name=name, states=network.states, selftest=True)
+        found[name] = compile_model(asked, tmp_path / name)[0]
+    document = linked(edgeconv, found, tmp_path / "nets", "--arena")
+    rows = {each["name"]: each["arenas"][0] for each in document["networks"]}
+    assert all("states" in row for row in rows.values())
+    apart = [project.report["ram"]["states_apart"] for project in found.values()]
+    kept = [sum(each["bytes"] for each in p.report["states"]) for p in found.values()]
+    assert all(least <= each for least, each in zip(kept, apart, strict=True))
+    assert apart[0] < kept[0] + 48  # of the other one the window that its state is a part of
+    (common,) = document["arenas"]
+    most = max(map(arena, found.values())) + sum(-(-each // 64) * 64 for each in apart)
+    assert common["bytes"] <= most
+    texts = (KEPT_BUFFERS, KEPT_START, KEPT_ROUND)
+    each = ["".join(t % {"name": n, "NAME": n.upper()} for n in found) for t in texts]
+    text = KEPT % dict(zip(("buffers", "start", "round"), each, strict=True))
+    build(found, tmp_path / "nets", text, *SANITIZERS)
+    # Compiled again, with its states elsewhere.
+    header = found["cells"].directory / "cells.h"
+    said = header.read_text()
+    header.write_text(said.replace(f"STATES_BYTES = {apart[0]}", f"STATES_BYTES = {apart[0] + 16}"))
+    includes = [f"-I{project.directory}" for project in found.values()]
+    words = ["cc", "-fsyntax-only", *includes, "networks.c"]
+    done = subprocess.run(words, cwd=tmp_path / "nets", capture_output=True, text=True, check=False)
+    assert done.returncode
+    assert "cells was compiled again: run edgeconv link again" in done.stderr
 
 
 def test_make_builds_it(networks: Networks, tmp_path: Path, edgeconv: Command) -> None:

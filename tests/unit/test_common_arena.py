@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import combinations
 
 from hypothesis import given
@@ -19,7 +20,10 @@ def tenants(draw: st.DrawFn) -> dict[str, Tenant]:
     for name in "abcd"[: draw(st.integers(2, 4))]:
         size = draw(st.integers(0, 40)) * 8
         edges = sorted(draw(st.sets(st.integers(0, size), max_size=4)))
-        found[name] = Tenant(size, tuple(zip(edges[::2], edges[1::2], strict=False)))
+        kept = tuple(zip(edges[::2], edges[1::2], strict=False))
+        end = max((end for _, end in kept), default=0)
+        apart = draw(st.sampled_from((0, min(size, end + draw(st.integers(0, 20))))))
+        found[name] = Tenant(size, kept, apart)
     return found
 
 
@@ -30,13 +34,21 @@ def test_nothing_is_overwritten(found: dict[str, Tenant], data: st.DataObject) -
     plan = common_arena(found, together, ALIGN)
 
     def of(name: str, ranges: list[Range]) -> set[int]:
-        offset = plan.offsets[name]
-        return {offset + byte for begin, end in ranges for byte in range(begin, end)}
+        every = {byte for begin, end in ranges for byte in range(begin, end)}
+        offset, apart = plan.offsets[name], found[name].apart
+        if name not in plan.states:
+            return {offset + byte for byte in every}
+        return {(plan.states[name] if byte < apart else offset) + byte for byte in every}
 
     whole = {name: of(name, [(0, tenant.bytes)]) for name, tenant in found.items()}
     kept = {name: of(name, [*tenant.kept]) for name, tenant in found.items()}
-    assert all(offset % ALIGN == 0 for offset in plan.offsets.values())
-    assert plan.bytes == max((1 + max(each) for each in whole.values() if each), default=0)
+    assert all(at % ALIGN == 0 for at in (*plan.offsets.values(), *plan.states.values()))
+    assert all(at >= 0 for at in plan.offsets.values())
+    used = max((1 + max(each) for each in whole.values() if each), default=0)
+    assert used <= plan.bytes < used + ALIGN
+    assert plan.states or plan.bytes == used
+    whole_arenas = common_arena({n: replace(t, apart=0) for n, t in found.items()}, together, ALIGN)
+    assert plan.bytes <= whole_arenas.bytes
     for one, other in combinations(found, 2):
         assert not kept[one] & whole[other]
         assert not kept[other] & whole[one]
@@ -54,6 +66,17 @@ def test_what_is_kept_at_either_end_costs_no_more_than_itself() -> None:
     plan = common_arena(found, (), ALIGN)
     assert plan.optimal
     assert plan.bytes == 800 + 32
+
+
+def test_what_may_lie_apart_costs_no_more_than_itself() -> None:
+    """Any number of networks that keep their first bytes: the largest arena, and what is kept."""
+    sizes = {"a": (800, 48), "b": (640, 32), "c": (320, 64)}
+    apart = {name: Tenant(size, ((0, kept),), kept) for name, (size, kept) in sizes.items()}
+    plan = common_arena(apart, (), ALIGN)
+    assert plan.optimal
+    assert plan.bytes == 800 + 32 + 64
+    whole = {name: replace(tenant, apart=0) for name, tenant in apart.items()}
+    assert common_arena(whole, (), ALIGN).bytes > plan.bytes
 
 
 def test_all_at_once_take_the_sum() -> None:

@@ -42,9 +42,9 @@ def rounding_formats() -> tuple[str, ...]:
 
 
 class _Model(ctypes.Structure):
-    """name_model of an emitted header with one bank."""
+    """name_model of an emitted header with one bank; ``states``: where they may lie apart."""
 
-    _fields_ = (("weights", ctypes.c_void_p), ("arena", ctypes.c_void_p))
+    _fields_ = tuple((name, ctypes.c_void_p) for name in ("weights", "arena", "states"))
 
 
 class Library:

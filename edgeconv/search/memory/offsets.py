@@ -7,12 +7,14 @@ stuck out at the top.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from types import MappingProxyType
 
 from edgeconv.search.memory.blocks import Block, Rect, height, live_bytes
 
+NONE: Mapping[int, int] = MappingProxyType({})
 PROMOTIONS = 24  # improvement rounds per start
 _MOST_KNOWN = 1024  # packings that are kept: a search comes to the same blocks again and again
 
@@ -125,9 +127,27 @@ def _promote(
 Fit = Callable[[list[Range]], int]
 
 
-def _place(conflicts: Conflicts, sequence: Sequence[int], fit: Fit) -> Packing:
-    """Place the blocks one after the other, each where ``fit`` says."""
-    bases = [-1] * len(conflicts.blocks)
+def packings_above(blocks: Sequence[Block], fixed: Mapping[int, int]) -> Iterator[Packing]:
+    """Packings with the blocks ``fixed`` at the bases given, and no other one across the highest
+    of their ends."""
+    conflicts = Conflicts(blocks)
+    edge = max(base + conflicts.tops[i] for i, base in fixed.items())
+    for key in _KEYS:
+        sequence = [i for i in _sequence(conflicts, key) if i not in fixed]
+        for fit in (_first_fit, _best_fit):
+            yield _place(conflicts, sequence, fit, fixed, edge)
+
+
+def _place(
+    conflicts: Conflicts,
+    sequence: Sequence[int],
+    fit: Fit,
+    fixed: Mapping[int, int] = NONE,
+    edge: int = 0,
+) -> Packing:
+    """Place the blocks one after the other, each where ``fit`` says; those ``fixed`` are placed.
+    None lies across ``edge``."""
+    bases = [fixed.get(i, -1) for i in range(len(conflicts.blocks))]
     for i in sequence:
         taken = [
             (bases[j] + low, bases[j] + high)
@@ -136,6 +156,8 @@ def _place(conflicts: Conflicts, sequence: Sequence[int], fit: Fit) -> Packing:
             for low, high in ranges
             if bases[j] + high > 0
         ]
+        if edge:
+            taken.append((edge - conflicts.tops[i], edge))
         taken.sort()
         bases[i] = fit(taken)
     return Packing(tuple(bases), height(conflicts.blocks, bases))

@@ -16,6 +16,7 @@ from edgeconv.search.memory.banks import Bank
 from edgeconv.search.memory.blocks import Block, Rect, live_bytes, rectangles
 from edgeconv.search.memory.check import check
 from edgeconv.search.memory.contracted import contracted, expanded
+from edgeconv.search.memory.kept_first import kept_first
 from edgeconv.search.memory.lifetimes import Span, lifetimes
 from edgeconv.search.memory.offsets import Packing, pack
 from edgeconv.search.memory.order import reorder
@@ -83,7 +84,8 @@ def _laid_out(program: Program) -> tuple[_Layout, Packing, bool]:
         apart = _improve(_lay_out(program, range(len(program.reads)), inf))
         if len(_known) >= _MOST_KNOWN:
             _known.pop(next(iter(_known)))
-        _known[key] = _with_overlaps(*apart) if offered else apart
+        layout, packing, optimal = _with_overlaps(*apart) if offered else apart
+        _known[key] = layout, kept_first(layout.blocks, packing, _kept(layout)), optimal
     return _known[key]
 
 
@@ -197,6 +199,13 @@ def _with_one_fewer(layout: _Layout) -> Iterator[_Layout]:
         if program.aliases[i][k].overlaps:
             refused = layout.refused | {(i, k)}
             yield _lay_out(program, layout.order, layout.enough, refused)
+
+
+def _kept(layout: _Layout) -> frozenset[int]:
+    """The blocks that states lie in."""
+    states = {name for pair in layout.program.states for name in pair}
+    owned = [layout.sharing.blocks[i].keys() for i in layout.owned]
+    return frozenset(i for i, names in enumerate(owned) if states & names)
 
 
 def _one(where: BankAssignment) -> bool:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from edgeconv.ir.choice import Choice
 from edgeconv.ir.memory import MemoryMap
+from edgeconv.ir.states import states_apart
 from edgeconv.search.memory.link import data_region, io_region, kept_free, weights_region
 from edgeconv.search.memory.program import caller_bytes
 from edgeconv.target.board import Board, Memory
@@ -141,7 +142,8 @@ def planned_sizes(
     of flash the ``weights``, the bytes of their image."""
     io = caller_bytes(choice)
     banks = sum(1 for bank in memory.banks if bank.bytes)
-    pointers = 1 + max(banks, 1)  # `name_model`: the weights, and every part of the arena
+    # `name_model`: the weights, every part of the arena, and states that may lie apart.
+    pointers = 1 + max(banks, 1) + bool(states_apart(choice.graph, memory))
     word = 8 if "64" in board.arch else 4
     place = -(-_place_bytes(choice) // word) * word
     ram = {
