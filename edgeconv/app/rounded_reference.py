@@ -26,7 +26,7 @@ from edgeconv.ir.candidate import FLOAT, HALF, OPERANDS
 from edgeconv.ir.choice import Choice
 from edgeconv.ir.encoding import kind_of
 from edgeconv.ir.filters import DYNAMIC, WEIGHTED, Filters
-from edgeconv.ir.graph import Graph, Node, State
+from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.grids import encodings_of
 from edgeconv.ir.request import Workspace
 from edgeconv.ir.states import with_integer_states, with_kept_states
@@ -153,7 +153,11 @@ def _with_rounded_inputs(
 
 def _constants(project: Project, graph: Graph) -> dict[str, Filters]:
     image = image_of(project.directory, project.report["program"])
-    states = (State(each.given.name, each.made.name, each.initial) for each in project.states)
+    initial = {each.given.name: each.initial for each in project.states}
+    states = (  # those of integers have their own
+        state if state.real else replace(state, initial=initial[state.input])
+        for state in graph.states
+    )
     graph = replace(graph, states=tuple(states))
     # Layouts may depend on what results were free to be, and so on where the search began.
     for integers in (NO_RESULT, None):

@@ -211,6 +211,7 @@ def _sums(report: Mapping[str, Any]) -> Iterator[Problem]:
     for place, whole, what, part in (
         ("$.ram.total", ram["total"], "the arena", ram["arena"]),
         ("$.ram.arena", ram["arena"], "the workspace", ram["workspace"]),
+        ("$.ram.arena", ram["arena"], "its states", ram.get("states_apart", 0)),
         ("$.flash.total", flash["total"], "the weights", flash["weights"]),
         ("$.flash.weights", flash["weights"], "the weights of one layer", most),
     ):
