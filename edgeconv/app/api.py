@@ -172,10 +172,12 @@ class Program:
         """`run` of many inputs, in one process.  A program with states starts from their initial
         values, and each run reads what the one before has left; so they are frames of one sequence.
 
-        ``ssh``: the board to run it on, as ssh takes it.
+        ``ssh``: the board to run it on, as ssh takes it, in place of that of `load`.
         """
         arrays = [converted(self._by_name(sample), self.inputs) for sample in samples]
-        return pipeline.run_project(self.directory, arrays, ssh=ssh)[0] if arrays else []
+        if not arrays:
+            return []
+        return pipeline.run_project(self.directory, arrays, ssh=ssh or self._project.ssh)[0]
 
     def layers(self) -> tuple[Layer, ...]:
         """Its layers, in the order in which they run."""
@@ -190,10 +192,14 @@ class Program:
         progress: Progress = no_progress,
     ) -> Timing:
         """Times of ``runs`` inferences on this machine or on its board, and of each layer with
-        ``layers``.  Raises EdgeconvError, with ``code`` 2 where programs of the board are
-        emulated."""
+        ``layers``.  ``ssh``: as of `run_all`.  Raises EdgeconvError, with ``code`` 2 where programs
+        of the board are emulated."""
         return pipeline.bench_project(
-            self.directory, runs=runs, layers=layers, ssh=ssh, progress=progress
+            self.directory,
+            runs=runs,
+            layers=layers,
+            ssh=ssh or self._project.ssh,
+            progress=progress,
         )
 
     def verify(
@@ -201,6 +207,7 @@ class Program:
         *,
         model: StrPath | None = None,
         inputs: StrPath | None = None,
+        steps: int | None = None,
         layers: bool = False,
         tolerance: float | None = None,
         ssh: str = "",
@@ -208,16 +215,18 @@ class Program:
     ) -> Verification:
         """Compare the program with its model; ``passed`` of the result is the verdict.
 
-        ``model``: if it has moved; ``inputs``: an .npz file in place of seeded ones; ``tolerance``:
-        largest error over largest output.  Raises EdgeconvError where that cannot be done.
+        ``model``: if it has moved; ``inputs``: an .npz file in place of seeded ones; ``steps``:
+        runs of a program with states that follow each other; ``tolerance``: largest error over
+        largest output; ``ssh``: as of `run_all`.  Raises EdgeconvError where that cannot be done.
         """
         return pipeline.verify_project(
             self.directory,
             model=Path(model) if model else None,
             inputs=Path(inputs) if inputs else None,
+            steps=steps,
             layers=layers,
             tolerance=tolerance,
-            ssh=ssh,
+            ssh=ssh or self._project.ssh,
             progress=progress,
         )
 
@@ -249,7 +258,7 @@ class Program:
 
 def compile(  # noqa: A001 - edgeconv.compile
     model: StrPath,
-    board: str,
+    board: StrPath,
     directory: StrPath | None = None,
     *,
     build: bool = False,
@@ -263,15 +272,12 @@ def compile(  # noqa: A001 - edgeconv.compile
     replaced.  ``build``: compile the C too, and hold the code to the flash budget.  ``options``:
     see `Options`.  Raises EdgeconvError, and then the folder is as it was.
     """
-    words = [os.fspath(model), "--board", board, *_words(options)]
+    words = [os.fspath(model), "--board", os.fspath(board), *_words(options)]
     try:
         given = COMPILE.make_context("edgeconv compile", words).params
     except click.UsageError as error:
         raise usage_error(error) from None
-    beside = {
-        name: given.pop(name)
-        for name in ("require_int8", "selftest", "resumable", "bound_cycles", "max_cycles")
-    }
+    beside = {name: given.pop(name) for name in _OF_COMPILE_ALONE}
     for name in ("directory", "build", "verify", "report", "as_json"):
         given.pop(name)
     model_path.require(given["model"])

@@ -56,7 +56,8 @@ def converted(inputs: Mapping[str, npt.ArrayLike], ports: Sequence[Port]) -> Arr
     """One set of inputs as arrays of the types that the program reads.
 
     A shape has to be the input's.  Numbers are converted where the input's type holds them:
-    floating-point numbers to fewer bits, integers where none is out of range.  Raises
+    floating-point numbers are rounded to fewer bits unless one is beyond its largest, integers
+    where each stays what it is.  Raises
     EdgeconvError (exit status 2) for an input that is missing, unknown or of another shape, and for
     numbers that the type does not hold.
     """
@@ -72,8 +73,11 @@ def converted(inputs: Mapping[str, npt.ArrayLike], ports: Sequence[Port]) -> Arr
 
 
 def _as(given: npt.ArrayLike, port: Port) -> Array:
-    array = np.asarray(given)
     where = f"input {visible(port.name)!r}"
+    try:
+        array = np.asarray(given)
+    except ValueError as error:  # rows of different length
+        raise UsageError("no array", where=where, got=str(error)) from error
     if array.shape != port.shape:
         raise UsageError(
             "another shape than the program takes",
@@ -95,8 +99,14 @@ def _as(given: npt.ArrayLike, port: Port) -> Array:
             if wanted.kind in "iu"
             else "",
         )
-    cast = array.astype(wanted)
-    if exact and not np.array_equal(cast.astype(array.dtype), array):
+    with np.errstate(over="ignore", invalid="ignore"):  # which the comparisons see
+        cast = array.astype(wanted)
+        same = (
+            np.array_equal(cast.astype(array.dtype), array)
+            if exact
+            else np.array_equal(np.isfinite(cast), np.isfinite(array))
+        )
+    if not same:
         raise UsageError(
             "numbers that the program's element type does not hold",
             where=where,

@@ -15,7 +15,7 @@ import onnx
 import pytest
 
 import edgeconv
-from edgeconv.app import api
+from edgeconv.app import api, pipeline
 from edgeconv.app.cli.model_options import model_options
 from edgeconv.app.cli.program import COMPILE
 from edgeconv.run.inference import stacked
@@ -81,6 +81,9 @@ def test_runs_and_equals_the_model(program: api.Program, residual_model: Path) -
         ({}, "no array for input 'image': got nothing"),
         (np.zeros((2, 2)), "another shape than the program takes: input 'image': got 2x2"),
         (np.full(IMAGE, "a"), "another element type than the program reads"),
+        (np.full(IMAGE, 1e39), "numbers that the program's element type does not hold"),
+        (np.full(IMAGE, (1 << 24) + 1), "numbers that the program's element type does not hold"),
+        ([[1.0], [1.0, 2.0]], "no array: input 'image': got setting an array element"),
     ],
 )
 def test_inputs_that_do_not_fit(program: api.Program, inputs: object, words: str) -> None:
@@ -88,6 +91,25 @@ def test_inputs_that_do_not_fit(program: api.Program, inputs: object, words: str
         program.run(inputs)  # type: ignore[arg-type]
     assert words in caught.value.one_line()
     assert caught.value.code == 2
+
+
+def test_a_program_runs_where_it_was_loaded_for(
+    program: api.Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+
+    def noted(*given: object, ssh: str, **more: object) -> tuple[list[object], str]:
+        asked.append(ssh)
+        return [None], ""
+
+    for name in ("run_project", "bench_project", "verify_project"):
+        monkeypatch.setattr(pipeline, name, noted)
+    there = edgeconv.load(program.directory, ssh="pi@board")
+    there.run(noise(IMAGE))
+    there.bench()
+    there.verify(ssh="pi@other")
+    program.verify()
+    assert asked == ["pi@board", "pi@board", "pi@other", ""]
 
 
 @pytest.mark.parametrize(
@@ -230,6 +252,7 @@ def test_module_and_run_all_keep_states(tmp_path: Path) -> None:
         wanted.append(found["y"])
     for found, want in zip(program.run_all([{"x": x} for x in frames]), wanted, strict=True):
         close({"y": found["y"]}, {"y": want})
+    assert program.verify(model=path, steps=2).steps == 2
     model = loaded(folder).Model()
     for _ in range(2):
         for frame, want in zip(frames, wanted, strict=True):
