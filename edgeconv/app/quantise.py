@@ -13,6 +13,7 @@ from edgeconv.base.errors import EdgeconvError, UsageError, refused
 from edgeconv.base.progress import Progress, no_progress
 from edgeconv.ir.filters import WEIGHTED, filters_of
 from edgeconv.ir.graph import Graph
+from edgeconv.kernels.ops import operators
 from edgeconv.model import frontend, passes
 from edgeconv.model.frontend.saving import model_of, saved_by_us
 from edgeconv.report.numbers import finite
@@ -106,7 +107,11 @@ def quantise_model(
     target = boards.load(board).target
     given = dict(storage or {})
     with Quantiser(graph, target, found, given, progress, effort=EFFORTS[effort]) as quantiser:
-        macs = {name: float(_macs(quantiser.graph, name)) for name in quantiser.engine.layers}
+        layers, known = quantiser.engine.layers, operators()
+        macs = {
+            name: float(known[node.op].macs(node, quantiser.engine.graph))
+            for name, node in layers.items()
+        }
         made = quantiser.within(keeps, macs)
         if made is None:
             raise EdgeconvError(
@@ -144,13 +149,6 @@ def _require_real(graph: Graph, model: Path) -> None:
         rule="it is quantised already" if weighted else "it has no convolution or dense layer",
         hint="compile it as it is",
     )
-
-
-def _macs(graph: Graph, name: str) -> int:
-    """Multiply-accumulates of a layer with filters."""
-    node = next(node for node in graph.nodes if node.name == name)
-    filters = graph[node.inputs[1]]
-    return filters.size * (graph[node.output].size // max(filters.shape[0], 1))
 
 
 def _layers(graph: Graph, made: Quantised, macs: Mapping[str, float]) -> tuple[QuantisedLayer, ...]:

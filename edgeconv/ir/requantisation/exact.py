@@ -28,8 +28,8 @@ Integers = npt.NDArray[np.int64]
 Reals = npt.NDArray[np.float64]
 Truths = npt.NDArray[np.bool_]
 _EXACT = 2.0**27  # with 24 bits behind the point a difference of two is exact in float64
-# Beyond so many ulps a float64 quotient cannot have crossed an integer: four roundings make it.
 MOST_RIGHT = 22  # bits: an offset has eight before the point
+# Beyond so many ulps a float64 quotient cannot have crossed an integer: four roundings make it.
 _ULPS = 16 * float(np.finfo(np.float64).eps)
 
 

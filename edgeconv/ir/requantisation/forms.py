@@ -36,9 +36,7 @@ _LARGEST = 2**31 - 1
 _WIDEST = 2**62  # beyond all that points ask for
 # Multipliers tried, beside the nearest one.
 _NEAR = (0, *(sign * 2**bit for bit in range(7) for sign in (1, -1)))
-
-
-_AROUND = 129
+_AROUND = 128  # on either side, where a shift is given: twice as far as the nearest ones reach
 
 
 class Form(Protocol):
@@ -170,7 +168,7 @@ def fixed(sums: Sums) -> Fixed | None:
 def nearby(scale: Reals, right: int) -> Iterator[Integers]:
     """All multipliers around the nearest one."""
     nearest = np.rint(np.ldexp(scale, 32 + right)).astype(np.int64)
-    for near in range(1, _AROUND):
+    for near in range(1, _AROUND + 1):
         for each in (near, -near):
             yield np.clip(nearest + each, 1, _LARGEST)
 

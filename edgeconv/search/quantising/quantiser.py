@@ -91,9 +91,8 @@ class Quantiser(Closing):
         most = effort.most(self.engine.macs)
         period, count = effort.held_back, len(samples)
         back = [i for i in range(count) if i % period == period - 1] or [count - 1]
-        self.learning = samples.chosen(
-            [i for i in range(count) if i not in set(back) or count == 1]
-        ).at_most(most)
+        left = sorted({*range(count)} - {*back}) or back
+        self.learning = samples.chosen(left).at_most(most)
         several = len(self.learning) >= LEAST_SAMPLES
 
         def lots(*numbers: int) -> Samples:
