@@ -107,10 +107,9 @@ def quantise_model(
     target = boards.load(board).target
     given = dict(storage or {})
     with Quantiser(graph, target, found, given, progress, effort=EFFORTS[effort]) as quantiser:
-        layers, known = quantiser.engine.layers, operators()
         macs = {
-            name: float(known[node.op].macs(node, quantiser.engine.graph))
-            for name, node in layers.items()
+            name: float(operators()[node.op].macs(node, quantiser.engine.graph))
+            for name, node in quantiser.engine.layers.items()
         }
         made = quantiser.within(keeps, macs)
         if made is None:
