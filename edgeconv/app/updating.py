@@ -61,18 +61,12 @@ def update_weights(
     """Put the weights of the model of ``options`` into the project, or to ``output`` alone.
 
     ``options`` are those of the project, its model apart.  Raises EdgeconvError, and then nothing
-    is written: the program would be another one (the first layer that differs is named), or
-    ``output`` is a file that is no weight image.
+    is written: the program would be another one (the first layer that differs is named), what was
+    found by the old weights would not hold, or ``output`` is a file that is no weight image.
     """
     project = Project.open(directory)
     image_of(project.directory, project.report["program"])
-    if "int8" in project.report["model"]:
-        raise EdgeconvError(
-            "cannot update the weights",
-            where=str(directory),
-            rule="the network was quantised to int8 by samples: other weights have other scales",
-            hint="compile the new model as this one was",
-        )
+    _require_free_of_weights(project)
     if output:
         _require_image(output)
     decided, tree = _same_program(project, options, progress)
@@ -88,6 +82,22 @@ def update_weights(
     updated = Project.open(directory)
     header = header_of(directory, updated.report["program"])
     return Update(header, directory / tree.image_file, updated.report, notes)
+
+
+def _require_free_of_weights(project: Project) -> None:
+    """The old weights have decided nothing that the program has beside them."""
+    rule = ""
+    if "int8" in project.report["model"]:
+        rule = "the network was quantised to int8 by samples: other weights have other scales"
+    elif project.report["time"].get("cycles_max") is not None:
+        rule = "its bound in cycles is that of the image, the weights included"
+    if rule:
+        raise EdgeconvError(
+            "cannot update the weights",
+            where=str(project.directory),
+            rule=rule,
+            hint="compile the new model as this one was",
+        )
 
 
 def _finish(made: Path, old: Mapping[str, Any]) -> None:

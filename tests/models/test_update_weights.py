@@ -164,6 +164,18 @@ def test_files_that_are_no_images_stay(residual: Path, tmp_path: Path, edgeconv:
     assert precious.read_text() == "mine"
 
 
+def test_a_bound_in_cycles_is_of_the_old_weights(
+    residual: Path, tmp_path: Path, edgeconv: Command
+) -> None:
+    path = tmp_path / "net" / "report.json"
+    report = json.loads(path.read_text())
+    report["time"]["cycles_max"] = 1000
+    path.write_text(json.dumps(report))
+    done = edgeconv("update-weights", tmp_path / "net", residual)
+    assert done.status == 1
+    assert "its bound in cycles is that of the image" in done.stderr
+
+
 def test_a_project_that_does_not_say_its_command(
     residual: Path, tmp_path: Path, edgeconv: Command
 ) -> None:
