@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -100,6 +101,16 @@ def test_no_instruction_is_executed_more_often(name: str, kind: str, tmp_path: P
     total = sum(layer["cycles_max"] or 0 for layer in project.report["layers"])
     assert 0.99 * time["cycles_max"] <= total <= time["cycles_max"]
     assert f"#define NET_CYCLES_MAX {time['cycles_max']}u" in (tmp_path / "net/net.h").read_text()
+
+
+def test_a_run_in_steps_is_bounded_as_a_whole(tmp_path: Path) -> None:
+    asked = replace(options("small", "mps2-an386", tmp_path), resumable=True)
+    project, _ = pipeline.compile_model(asked, tmp_path / "net", build=True)
+    machine, found = followed(project), counted(project, tmp_path)
+    assert not beyond(machine, found)
+    executed = sum(found.values())
+    assert executed <= machine.executed <= MOST_EXECUTED * executed
+    assert machine.executed < project.report["time"]["cycles_max"]
 
 
 @pytest.mark.parametrize(("name", "kind"), [("mps2-an386", "int8")])

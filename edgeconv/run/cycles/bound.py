@@ -27,6 +27,8 @@ from edgeconv.target.cycles import TABLES, CycleTable, table_of
 # Where nothing of the board is: the structure that the caller fills.
 _MODEL = 0xF000_0000
 _POINTER = re.compile(r"^ {4}unsigned char \*(\w+);", re.MULTILINE)
+_PLACE = re.compile(r"^struct \w+_place \{\n {4}int ([^;]+);", re.MULTILINE)
+_INT = re.compile(r"\w+(?:\[(\d+)\])?")
 _FRAME = 64  # bytes of the caller
 
 
@@ -102,6 +104,10 @@ def machine_of(
     pointers = [weights, *(known.get(f"{name}_{each}") for each in _POINTER.findall(header))]
     for position, pointer in enumerate(pointers):
         machine.store(_MODEL + 4 * position, pointer.address if pointer else None, 4)
+    if place := _PLACE.search(header):  # of a run in steps: none has begun
+        words = sum(int(count or 1) for count in _INT.findall(place[1]))
+        for position in range(len(pointers), len(pointers) + words):
+            machine.store(_MODEL + 4 * position, 0, 4)
     call = re.search(rf"\b{name}_run\(model((?:, \w+)*)\);", main)
     if call is None or f"{name}_run" not in known or STACK_TOP not in known:
         raise EdgeconvError(
