@@ -19,6 +19,7 @@ from edgeconv.target import board as boards
 from tests import onnx_models
 from tests.command import Command
 from tests.quantised_models import tiny
+from tests.state_models import Builder, Stateful
 from tests.weight_images import with_flipped
 
 pytestmark = pytest.mark.usefixtures("compiled_lightly")
@@ -190,6 +191,20 @@ def test_no_emulator_no_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         compiled(tmp_path, "jetson-tx1")
     assert caught.value.code is Exit.MISSING_TOOL
     assert not (tmp_path / "net").exists()
+
+
+def test_a_network_of_states_alone_has_no_function_that_nothing_calls(tmp_path: Path) -> None:
+    b = Builder()
+    b("Add", "s0", b.value(np.ones((1, 4), np.float32)), to="s0_next")
+    b("Relu", "s0_next", to="y")
+    net = Stateful(b.model({"s0": (1, 4)}, "y"))
+    options = CompileOptions(
+        net.saved(tmp_path), "generic-c", name="net", states=net.states, selftest=True
+    )
+    project, _ = compile_model(options, tmp_path / "net")
+    text = (project.directory / "net.c").read_text()
+    assert "int net_selftest(" in text
+    assert "net_random" not in text
 
 
 def test_the_generator_is_as_emitted() -> None:
