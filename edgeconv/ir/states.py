@@ -28,7 +28,9 @@ def with_kept_states(graph: Graph) -> Graph:
     It runs behind the node that makes the state and all who read the value of the run before.  The
     data flow does not say the latter: who orders nodes anew has to hold to it.  Where the state is
     a part of another tensor, a window that moves, it runs behind the readers of that, which the
-    planner may then lay over the state.
+    planner may then lay over the state; and it waits for all other windows, the first of which
+    moves last.  The row that a window no longer needs lies in front of it then, where the next
+    window may end: one row of room is enough for all of them.
     """
     writers, readers = graph.producers(), graph.consumers()
     left = [state for state in graph.states if writers[state.output].op != KEEP]
@@ -36,16 +38,20 @@ def with_kept_states(graph: Graph) -> Graph:
         return graph
     at = {node.name: position for position, node in enumerate(graph.nodes)}
     tensors, made = dict(graph.tensors), dict[str, str]()
-    behind: dict[int, list[Node]] = {}
+    behind: dict[int, list[Node]] = {}  # by position: the nodes that follow
+    windows: dict[int, list[Node]] = {}
     for state in left:
         name = made[state.output] = untaken(f"{state.output}/new", tensors)
         tensors[name] = replace(tensors[state.output], name=name)
         node = Node(untaken(f"keep {state.input}", at), KEEP, (name,), (state.output,))
         users = [writers[state.output], *readers[state.input]]
+        found = behind
         while users[0].op in _VIEWS and users[0].inputs[0] in writers:
-            window = users[0].inputs[0]
+            window, found = users[0].inputs[0], windows
             users = [writers[window], *_readers(window, readers), *users]
-        behind.setdefault(max(at[user.name] for user in users), []).append(node)
+        found.setdefault(max(at[user.name] for user in users), []).append(node)
+    for i in sorted(windows, reverse=True):
+        behind.setdefault(max(windows), []).extend(reversed(windows[i]))
     nodes = [
         each
         for i, node in enumerate(graph.nodes)

@@ -74,3 +74,27 @@ def test_samples_of_whole_windows_are_refused(tmp_path: Path) -> None:
     with pytest.raises(EdgeconvError, match="--stream together with --calibration"):
         compile_model(options, tmp_path / "made")
     assert not (tmp_path / "made").exists()
+
+
+def test_windows_share_the_room_that_they_move_in(tmp_path: Path) -> None:
+    """Five windows of two rows of 64 bytes; a row of room for each would take 320 more."""
+    random = np.random.default_rng(3)
+    weights = [
+        numpy_helper.from_array(random.normal(size=(16, 16, 3)).astype(np.float32), f"w{i}")
+        for i in range(5)
+    ]
+    names = ["x", *(f"t{i}" for i in range(4)), "y"]
+    nodes = [
+        helper.make_node("Conv", [names[i], f"w{i}"], [names[i + 1]], pads=[2, 0]) for i in range(5)
+    ]
+    inputs, outputs = (
+        [helper.make_tensor_value_info(name, 1, (1, 16, TIME))] for name in ("x", "y")
+    )
+    made = helper.make_graph(nodes, "chain", inputs, outputs, weights)
+    opsets = [helper.make_opsetid("", 17)]
+    model = save(helper.make_model(made, opset_imports=opsets, ir_version=9), tmp_path / "m.onnx")
+    options = CompileOptions(model, "mps2-an386", streams={"x": (2, 1)}, stream_borders="stream")
+    project, _ = compile_model(options, tmp_path / "made")
+    ram, states = project.report["ram"], sum(each["bytes"] for each in project.report["states"])
+    assert states == 5 * 2 * 64
+    assert ram["arena"] - ram["workspace"] - states < 5 * 64

@@ -33,14 +33,13 @@ def rectangles(
 
     ``offsets``: tensor -> bytes from the block's base.  Bytes are rounded outwards to ``align``,
     which keeps every cache line and vector of the arena within one block; bytes that several
-    tensors share count once.  Those of states are in use throughout.
+    tensors share count once.
     """
-    kept = {before: Span(-1, len(program.reads)) for before, _ in program.states}
     uses = [
         (
             program.round_down(offset),
             program.round_up(offset + program.sizes[name]),
-            kept.get(name, spans[name]),
+            spans[name],
         )
         for name, offset in offsets.items()
         if program.sizes[name]

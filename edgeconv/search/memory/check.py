@@ -39,7 +39,7 @@ def check(choice: Choice, memory_map: MemoryMap) -> MemoryMap:
     _check_granted(choice, memory_map)
     _check_states(choice, memory_map)
     _Replay(choice, memory_map).run()
-    check_sizes(choice, memory_map)
+    check_sizes(memory_map)
     return memory_map
 
 
@@ -157,7 +157,7 @@ def _check_granted(choice: Choice, memory_map: MemoryMap) -> None:
 
 
 def _check_states(choice: Choice, memory_map: MemoryMap) -> None:
-    """Each state has bytes of its own; nobody reads its old value once the new one is there."""
+    """Each state stays where it is; nobody reads its old value once the new one is there."""
     for state in choice.graph.states:
         before, after = (memory_map.places[name] for name in (state.input, state.output))
         where = f"state {state.input!r}"

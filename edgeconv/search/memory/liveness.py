@@ -157,10 +157,9 @@ class LivenessModel:
 
 def _uses(program: Program) -> dict[str, _Use]:
     caller = 1 << len(program.reads)
-    kept = {*program.outputs, *(before for before, _ in program.states)}
     uses = {}
     for name in program.sizes:
         producer = 1 << program.producer[name] if name in program.producer else 0
         readers = sum(1 << layer for layer in program.readers[name])
-        uses[name] = _Use(producer, readers | (caller if name in kept else 0))
+        uses[name] = _Use(producer, readers | (caller if name in program.outputs else 0))
     return uses
