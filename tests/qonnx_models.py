@@ -101,14 +101,14 @@ def _activated(g: Graph, kind: str, x: str) -> str:
 KINDS = ("w4a4", "w2a2", "binary", "ternary", "per_channel", "asymmetric", "trunc")
 
 
-def network(g: Graph, kind: str, x: str) -> str:
+def network(g: Graph, kind: str, x: str, c: int = 8) -> str:
     """Convolutions, a depthwise one among them, a residual, a pool, a dense layer."""
     x = g.quant(x, 0.03, 8.0)
-    bias = g.quant(g.constant(g.weights(8)), np.full(1, 0.0039, np.float32), 16.0)
-    x = _activated(g, kind, g.add("Conv", [x, _filters(g, kind, (8, 3, 3, 3)), bias], pads=[1] * 4))
-    y = g.add("Conv", [x, _filters(g, kind, (8, 1, 3, 3))], group=8, pads=[1] * 4)
+    bias = g.quant(g.constant(g.weights(c)), np.full(1, 0.0039, np.float32), 16.0)
+    x = _activated(g, kind, g.add("Conv", [x, _filters(g, kind, (c, 3, 3, 3)), bias], pads=[1] * 4))
+    y = g.add("Conv", [x, _filters(g, kind, (c, 1, 3, 3))], group=c, pads=[1] * 4)
     y = _activated(g, kind, y)
-    y = g.add("Conv", [y, _filters(g, kind, (8, 8, 1, 1))])
+    y = g.add("Conv", [y, _filters(g, kind, (c, c, 1, 1))])
     y = _activated(g, kind, g.add("Add", [y, x]))
     if kind == "trunc":
         y = g.add("AveragePool", [y], kernel_shape=[4, 4], strides=[4, 4])
@@ -117,16 +117,16 @@ def network(g: Graph, kind: str, x: str) -> str:
         )
     else:
         y = g.add("MaxPool", [y], kernel_shape=[4, 4], strides=[4, 4])
-    flat, w = g.add("Flatten", [y]), _filters(g, kind, (5, 32))
+    flat, w = g.add("Flatten", [y]), _filters(g, kind, (5, 4 * c))
     return g.add("Gemm", [flat, w], transB=1, output=kind)
 
 
-def networks(kinds: Sequence[str] = KINDS) -> onnx.ModelProto:
+def networks(kinds: Sequence[str] = KINDS, channels: int = 8) -> onnx.ModelProto:
     """Networks of ``kinds`` on one input; an output of each, of that name."""
     g = Graph()
     for kind in kinds:
         g.rng = np.random.default_rng(KINDS.index(kind))
-        network(g, kind, "x")
+        network(g, kind, "x", channels)
     return g.model({"x": _SHAPE}, dict.fromkeys(kinds, (1, 5)))
 
 

@@ -47,7 +47,7 @@ def test_single_operators(tmp_path: Path) -> None:
 def test_two_bits_take_a_quarter(tmp_path: Path) -> None:
     """Where flash is short filters lie packed, and results are the same integers."""
     available("mps2-an386")
-    path = onnx_models.save(qonnx_models.networks(["w2a2"]), tmp_path / "net.onnx")
+    path = onnx_models.save(qonnx_models.networks(["w2a2"], 32), tmp_path / "net.onnx")
     options = CompileOptions(path, "mps2-an386")
     plain = {each["name"]: each for each in decide(options).report["layers"] if each["macs"]}
     bytes_of = sum(each["weight_bytes"] for each in plain.values())
