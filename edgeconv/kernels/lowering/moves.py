@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from edgeconv.ir.choice import Alias, Layer, Param
 from edgeconv.ir.element_types import FLOAT32
-from edgeconv.ir.encoding import FLOAT32 as STORED_AS_FLOAT
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.work import Work
 from edgeconv.kernels.lowering.calls import c_type_of, element_bytes, kernel_layer
@@ -89,7 +88,7 @@ def move_layer(node: Node, graph: Graph, target: Target, move: Move) -> Layer:
     if x.dtype != FLOAT32:
         return _move_elements(call, move, call.streams())
     runs = move.in_strides[-1] == move.out_strides[-1] == 1
-    if runs and x.storage == graph[node.output].storage != STORED_AS_FLOAT and x.bits % 8 == 0:
+    if runs and x.storage.affine and x.storage == graph[node.output].storage and x.bits == 8:
         return _move_elements(call, move, call.copies())  # runs of bytes, which nobody decodes
     return kernel_layer(
         call,
