@@ -21,6 +21,20 @@ _VIEWS = frozenset(
 )
 
 
+def moving_states(graph: Graph) -> frozenset[str]:
+    """The inputs of the states of ``graph`` that are parts of windows, which move: their bytes are
+    in use only until the value of the run before is read, and again once the new one is there.
+    Those of others stay their own throughout, and may lie apart."""
+    writers = graph.producers()
+    found = set()
+    for state in graph.states:
+        keep = writers[state.output]
+        made = writers.get(keep.inputs[0]) if keep.op == KEEP else None
+        if made is not None and made.op in _VIEWS and made.inputs[0] in writers:
+            found.add(state.input)
+    return frozenset(found)
+
+
 def with_kept_states(graph: Graph) -> Graph:
     """``graph`` with a Keep node for each state that has none: it writes the state's output, and
     what made that until now writes a tensor of another name, which all others read.

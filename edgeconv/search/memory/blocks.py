@@ -33,13 +33,14 @@ def rectangles(
 
     ``offsets``: tensor -> bytes from the block's base.  Bytes are rounded outwards to ``align``,
     which keeps every cache line and vector of the arena within one block; bytes that several
-    tensors share count once.
+    tensors share count once.  Those of states that stay are in use throughout.
     """
+    kept = dict.fromkeys(program.staying, Span(-1, len(program.reads)))
     uses = [
         (
             program.round_down(offset),
             program.round_up(offset + program.sizes[name]),
-            spans[name],
+            kept.get(name, spans[name]),
         )
         for name, offset in offsets.items()
         if program.sizes[name]

@@ -39,7 +39,7 @@ def check(choice: Choice, memory_map: MemoryMap) -> MemoryMap:
     _check_granted(choice, memory_map)
     _check_states(choice, memory_map)
     _Replay(choice, memory_map).run()
-    check_sizes(memory_map)
+    check_sizes(choice, memory_map)
     return memory_map
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from itertools import pairwise
 
 from edgeconv.search.memory.blocks import Block
 from edgeconv.search.memory.offsets import Packing, packings_above
@@ -32,9 +33,12 @@ def kept_first(blocks: Sequence[Block], packing: Packing, kept: Collection[int])
 
 def _closed_up(packing: Packing, tops: Sequence[int], first: dict[int, int]) -> Packing | None:
     """``packing`` with the blocks ``first`` at the bases given, and what was above one of them as
-    much further down; None where anything lies neither above nor below."""
+    much further down; None where anything lies neither above nor below, another one of ``first``
+    included, which may share bytes that are not in use throughout."""
     below = sum(tops[i] for i in first)
-    ranges = [(packing.bases[i], packing.bases[i] + tops[i]) for i in first]
+    ranges = sorted((packing.bases[i], packing.bases[i] + tops[i]) for i in first)
+    if any(begin < end for (_, end), (begin, _) in pairwise(ranges)):
+        return None
     bases = []
     for i, (base, top) in enumerate(zip(packing.bases, tops, strict=True)):
         if i not in first and any(base < end and begin < base + top for begin, end in ranges):

@@ -157,9 +157,10 @@ class LivenessModel:
 
 def _uses(program: Program) -> dict[str, _Use]:
     caller = 1 << len(program.reads)
+    kept = program.staying.union(program.outputs)
     uses = {}
     for name in program.sizes:
         producer = 1 << program.producer[name] if name in program.producer else 0
         readers = sum(1 << layer for layer in program.readers[name])
-        uses[name] = _Use(producer, readers | (caller if name in program.outputs else 0))
+        uses[name] = _Use(producer, readers | (caller if name in kept else 0))
     return uses

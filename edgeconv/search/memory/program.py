@@ -10,6 +10,7 @@ from edgeconv.ir.check import InvariantError
 from edgeconv.ir.choice import Alias, Choice, element_align, tensor_bytes
 from edgeconv.ir.graph import Graph
 from edgeconv.ir.memory import Region
+from edgeconv.ir.states import moving_states
 from edgeconv.kernels.lowering.splits import pieces_of
 from edgeconv.search.memory.step_check import check_steps
 
@@ -22,7 +23,8 @@ class Program:
     holds a tensor once per time it is read.  ``buffers`` says which tensors are a caller's buffer:
     its region and its index.  ``steps``: the layers of each, in the model's order.  ``passing``:
     of a ring of rows, the bytes that pass through it.  ``states``: input and output of each; both
-    lie in the same bytes, which nothing else takes.  ``apart``: layers that are computed in
+    lie in the same bytes; ``moving``: the inputs of those that are parts of windows, whose bytes
+    others may have while neither is there.  ``apart``: layers that are computed in
     pieces, since a run may be interrupted between, so that results lie over inputs by rows alone.
     """
 
@@ -39,6 +41,7 @@ class Program:
     steps: tuple[tuple[int, ...], ...]
     passing: Mapping[str, int]
     states: tuple[tuple[str, str], ...] = ()
+    moving: frozenset[str] = frozenset()
     apart: frozenset[int] = frozenset()
 
     @cached_property
@@ -47,7 +50,7 @@ class Program:
         ordered = self.reads, self.writes, self.aliases, self.workspaces, self.inputs, self.outputs
         by_name = self.sizes, self.itemsizes, self.buffers, self.passing
         items = tuple(tuple(each.items()) for each in by_name)
-        return *ordered, *items, self.align, self.steps, self.states, self.apart
+        return *ordered, *items, self.align, self.steps, self.states, self.moving, self.apart
 
     def offers(self, layer: int) -> Iterator[tuple[int, Alias]]:
         """The aliases that ``layer`` may be granted, by number."""
@@ -55,6 +58,11 @@ class Program:
             cut = alias.overlaps and layer in self.apart and not alias.rows
             if alias.input in self.sizes and not cut:
                 yield number, alias
+
+    @property
+    def staying(self) -> frozenset[str]:
+        """The inputs of states whose bytes nothing else takes."""
+        return frozenset(before for before, _ in self.states) - self.moving
 
     @cached_property
     def producer(self) -> dict[str, int]:
@@ -106,6 +114,7 @@ def of_choice(choice: Choice) -> Program:
             if name in placed and graph[name].ring
         },
         states=tuple((state.input, state.output) for state in graph.states),
+        moving=moving_states(graph),
         apart=_apart(choice) if choice.resumable else frozenset(),
     )
     check_steps(choice)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from typing import NoReturn
 
 import numpy as np
 
 from edgeconv.ir.check import InvariantError
+from edgeconv.ir.choice import Choice
 from edgeconv.ir.memory import MemoryMap, Region
+from edgeconv.ir.states import moving_states
 
 
 def fail(where: str, rule: str) -> NoReturn:
@@ -22,9 +25,9 @@ def require(condition: bool, where: str, rule: str) -> None:
         fail(where, rule)
 
 
-def check_sizes(memory_map: MemoryMap) -> None:
+def check_sizes(choice: Choice, memory_map: MemoryMap) -> None:
     """The lower bound and the bytes of every bank, counted byte range by byte range."""
-    found = [_size(memory_map, bank) for bank in range(len(memory_map.banks))]
+    found = [_size(choice, memory_map, bank) for bank in range(len(memory_map.banks))]
     together: Counter[int] = Counter()
     for live, _ in found:
         together.update(live)
@@ -41,12 +44,17 @@ def check_sizes(memory_map: MemoryMap) -> None:
     require(memory_map.optimal or not met, "optimal", "an arena of the lower bound is optimal")
 
 
-def _size(memory_map: MemoryMap, bank: int) -> tuple[dict[int, int], int]:
-    """The bytes in use at every step, and the end of the highest ever in use."""
-    align = memory_map.align
+def _size(choice: Choice, memory_map: MemoryMap, bank: int) -> tuple[dict[int, int], int]:
+    """The bytes in use at every step, and the end of the highest ever in use.  States that stay are
+    so throughout."""
+    align, moving = memory_map.align, moving_states(choice.graph)
+    staying = [state.input for state in choice.graph.states if state.input not in moving]
+    states = [
+        replace(memory_map.places[name], first=-1, last=len(memory_map.order)) for name in staying
+    ]
     uses = [
         (place.offset // align * align, -(-(place.offset + place.bytes) // align) * align, place)
-        for place in (*memory_map.places.values(), *memory_map.workspaces.values())
+        for place in (*memory_map.places.values(), *memory_map.workspaces.values(), *states)
         if place.region is Region.ARENA and place.bytes and place.bank == bank
     ]
     cuts = np.array(sorted({cut for low, high, _ in uses for cut in (low, high)}), np.int64)
