@@ -47,7 +47,7 @@ _TRAPPING = (
 _TRIPLES = {"ppc64le": "powerpc64le-linux-gnu", "armv7l": "arm-linux-gnueabihf"}
 _QEMU_NAMES = {"armv7l": "arm"}
 # Architectures that are not compiled for by a GCC of their triple, but by the first of these.
-_COMPILERS = {
+OTHER_COMPILERS = {
     "riscv64": tuple(f"clang-{version}" for version in range(22, 18, -1)),  # GCC 14 has RVV, too
 }
 _SHIMS = {"avx512": Path(__file__).parent / "simde"}  # the folder of a stand-in <immintrin.h>
@@ -96,8 +96,8 @@ def native(target: Target, compiler: str, options: tuple[str, ...] = ()) -> Buil
 def emulated(target: Target, options: tuple[str, ...] = ()) -> Build:
     """Cross-compiled and run under QEMU; skips when either is missing."""
     triple = _TRIPLES.get(target.arch, f"{target.arch}-linux-gnu")
-    names = _COMPILERS.get(target.arch, (f"{triple}-gcc",))
-    chosen = (f"--target={triple}",) if target.arch in _COMPILERS else ()
+    names = OTHER_COMPILERS.get(target.arch, (f"{triple}-gcc",))
+    chosen = (f"--target={triple}",) if target.arch in OTHER_COMPILERS else ()
     name = _QEMU_NAMES.get(target.arch, target.arch)
     qemu = _find(f"qemu-{name}", f"qemu-{name}-static")
     return Build(

@@ -220,7 +220,8 @@ def build(way: tuple[MicroKernel, bool]) -> Build:
     """Runs the row; skipped, by name, where nothing here does."""
     row, constants = way
     # Without optimisation, as programs of shared kernels are compiled, GCC 12 ends at SVE's stores.
-    shared = not constants and not TARGETS[row.isa].scalable
+    by_gcc = TARGETS[row.isa].arch not in builds.OTHER_COMPILERS
+    shared = not constants and not (TARGETS[row.isa].scalable and by_gcc)
     return replace(_build(row), compiled_once=shared)
 
 
