@@ -34,6 +34,7 @@ BOOTING = [name for name in BARE_METAL if boards.load(name).run.kind is RunKind.
 # In 32 KiB the pool of `filling` reads rows of the wide tensor, which is nowhere whole; microbit
 # has the same instructions.
 FILLED = [name for name in BOOTING if name != "generic-mcu-nofpu"]
+WITHOUT_FPU = "mps2-an385"  # takes seconds for megabytes
 
 # As NXP's i.MX RT1060 has its memories: serial flash is mapped far above RAM.
 FLASH_ABOVE_RAM = """\
@@ -169,7 +170,13 @@ def filling(board: Board) -> onnx.ModelProto:
 
 
 @pytest.mark.parametrize("io", ["caller", "arena"])
-@pytest.mark.parametrize("name", booting(FILLED))
+@pytest.mark.parametrize(
+    "name",
+    [
+        *booting(name for name in FILLED if name != WITHOUT_FPU),
+        pytest.param(WITHOUT_FPU, marks=pytest.mark.slow),
+    ],
+)
 def test_a_network_that_fills_the_ram_starts(name: str, io: str, tmp_path: Path) -> None:
     board = available(name)
     model = onnx_models.save(filling(board), tmp_path / "net.onnx")
