@@ -31,7 +31,7 @@ def onnxruntime_median_ms(model: str, runs: int, shapes: Mapping[str, Sequence[i
     import numpy as np  # noqa: PLC0415 - only the child process needs these
     import onnxruntime as ort  # noqa: PLC0415
 
-    from edgeconv.run.verify.inputs import SEED, random  # noqa: PLC0415
+    from edgeconv.run.input_arrays import SEED, random  # noqa: PLC0415
 
     options = ort.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1

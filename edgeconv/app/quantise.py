@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from edgeconv.app.deciding import int8_model
 from edgeconv.base import whole_file
 from edgeconv.base.errors import EdgeconvError, UsageError, refused
 from edgeconv.base.progress import Progress, no_progress
@@ -19,9 +18,9 @@ from edgeconv.model.frontend.saving import model_of, saved_by_us
 from edgeconv.report.numbers import finite
 from edgeconv.search.calibration import samples as calibration_samples
 from edgeconv.search.calibration.sqnr import Accuracy
-from edgeconv.search.fitting import require_labels
 from edgeconv.search.quantising.effort import EFFORTS, FAST
 from edgeconv.search.quantising.gains import gains_note
+from edgeconv.search.quantising.grids import quantisable
 from edgeconv.search.quantising.quantiser import Quantised, Quantiser
 from edgeconv.target import board as boards
 
@@ -98,7 +97,7 @@ def quantise_model(
     graph = passes.optimise(frontend.load(model))
     _require_real(graph, model)
     found = calibration_samples.load(samples, graph)
-    require_labels(found, max_drop)
+    calibration_samples.require_labels(found, max_drop, "--samples")
 
     def keeps(measured: Accuracy) -> bool:
         quiet = min_sqnr is None or measured.keeps(min_sqnr)
@@ -139,7 +138,7 @@ def require_replaceable(path: Path) -> None:
 
 
 def _require_real(graph: Graph, model: Path) -> None:
-    if int8_model.possible(graph):
+    if quantisable(graph):
         return
     weighted = any(node.op in WEIGHTED for node in graph.nodes)
     raise EdgeconvError(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Mapping
 from typing import Any
@@ -12,16 +11,14 @@ from rich.markup import escape
 
 from edgeconv.kernels.storage.base import FLOAT32
 from edgeconv.report.document import Report
+from edgeconv.report.measured_accuracy import document, measured_notes, words
 from edgeconv.report.narrow_tables import plain_table
 from edgeconv.report.numbers import finite
-from edgeconv.search.calibration.confidence import CONFIDENCE, FEWEST
+from edgeconv.search.calibration.confidence import CONFIDENCE
 from edgeconv.search.calibration.sqnr import Accuracy
 from edgeconv.search.choose.storage import OUTPUT
 from edgeconv.search.fitting import FormatChoice
 from edgeconv.search.options import CompileOptions
-
-POOR_DB = 15.0
-FEW = 8  # samples below which accuracy is hardly known
 
 
 def with_found(
@@ -52,7 +49,7 @@ def with_measured(
     ]
     accuracy = {
         "sqnr_db": finite(measured.sqnr_db),
-        **_document(measured),
+        **document(measured),
         "source": source,
         "promised": measured.promised,
         "at_least_db": finite(measured.at_least_db),
@@ -91,19 +88,13 @@ def tried(found: Accuracy, ran: str) -> Group:
     table = plain_table("output", ">SQNR")
     for name, sqnr in found.outputs.items():
         table.add_row(escape(name), f"{sqnr:.1f} dB")
-    return Group(table, f"{_words(found)}, on {found.samples} samples; the program ran {ran}")
+    return Group(table, f"{words(found)}, on {found.samples} samples; the program ran {ran}")
 
 
 def accuracy_json(found: Accuracy, ran: str, *, passed: bool) -> dict[str, Any]:
     """What `verify --samples` prints as one JSON document."""
     sqnr = {name: finite(sqnr) for name, sqnr in found.outputs.items()}
-    return {"passed": passed, "ran": ran, "sqnr_db": sqnr, **_document(found)}
-
-
-def _document(found: Accuracy) -> dict[str, Any]:
-    keys = ("top1_drop", "top1", "agreement", "at_risk", "samples")
-    measured = {key: getattr(found, key) for key in keys}
-    return {"max_abs_error": finite(found.max_abs_error), **measured}
+    return {"passed": passed, "ran": ran, "sqnr_db": sqnr, **document(found)}
 
 
 def notes(found: FormatChoice, source: str, *, alike: bool = False) -> tuple[str, ...]:
@@ -123,50 +114,9 @@ def notes(found: FormatChoice, source: str, *, alike: bool = False) -> tuple[str
     return tuple(lines)
 
 
-def measured_notes(measured: Accuracy, source: str, *, alike: bool = False) -> tuple[str, ...]:
-    """What was ``measured``, and what it is worth."""
-    lines = [f"accuracy: {_words(measured)}, on {measured.samples} of {source}"]
-    if measured.at_least_db is not None and math.isfinite(measured.at_least_db):
-        lines.append(
-            f"at least {measured.at_least_db:.1f} dB on other inputs like these samples, with "
-            f"{CONFIDENCE:.0%} confidence from {measured.samples} of them"
-        )
-    if not measured.promised:
-        lines.append(
-            "without --calibration nothing is promised about accuracy: other inputs than seeded "
-            "ones may fare worse"
-        )
-    elif alike or measured.samples < FEW:
-        count = measured.samples
-        few = f"{count} sample{'s' * (count > 1)} to measure on"
-        few = "all samples are the same" if alike else few
-        lines.append(
-            f"{few}: that says little about other inputs, and filters were rounded by as little; "
-            f"--calibration should have dozens that differ, {2 * FEWEST} at least for any promise"
-        )
-    if measured.sqnr_db < POOR_DB:
-        lines.append(
-            f"that is little: outputs were off by up to {measured.max_abs_error:.2g}; below "
-            f"{POOR_DB:.0f} dB try the program on real inputs before using it; --min-sqnr sets a "
-            "floor, and more memory less error"
-        )
-    return tuple(lines)
-
-
 def _counted(forms: list[str], what: str) -> str:
     coarse = Counter(form for form in forms if form != FLOAT32)
     if not coarse:
         return f"no {what}"
     kinds = ", ".join(f"{count} {form}" for form, count in sorted(coarse.items()))
     return f"{sum(coarse.values())} of {len(forms)} {what} ({kinds})"
-
-
-def _words(measured: Accuracy) -> str:
-    sqnr = measured.sqnr_db
-    words = f"SQNR {sqnr:.1f} dB" if math.isfinite(sqnr) else "SQNR infinite"
-    if measured.top1 is not None and measured.top1_drop is not None:
-        plain = measured.top1 + measured.top1_drop
-        words += f", top-1 {measured.top1:.1%} (float32: {plain:.1%})"
-    elif measured.agreement is not None:
-        words += f", the same top class as float32 for {measured.agreement:.1%}"
-    return words

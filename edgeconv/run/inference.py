@@ -17,7 +17,8 @@ from edgeconv.base.visible import visible
 from edgeconv.ir.array_types import array_type
 from edgeconv.run.build.compile import Binary
 from edgeconv.run.build.project import Port, Project
-from edgeconv.run.verify.inputs import inputs_of, tensor_bytes
+from edgeconv.run.input_arrays import inputs_of
+from edgeconv.run.verify.inputs import tensor_bytes
 from edgeconv.run.verify.program import run_sets
 
 Array = npt.NDArray[np.generic]

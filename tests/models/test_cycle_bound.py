@@ -19,7 +19,7 @@ from edgeconv.run.build.code import Code
 from edgeconv.run.build.project import Project
 from edgeconv.run.cycles.bound import machine_of, require_table
 from edgeconv.run.cycles.execution import Machine
-from edgeconv.run.verify.inputs import random
+from edgeconv.run.input_arrays import random
 from tests import onnx_models, quantised_models
 from tests.tools import available
 

@@ -25,7 +25,8 @@ from edgeconv.app.cli import main as edgeconv
 from edgeconv.app.pipeline import verify_project
 from edgeconv.base.errors import EdgeconvError
 from edgeconv.run.build.project import Project
-from edgeconv.run.verify.inputs import random, tensor_bytes
+from edgeconv.run.input_arrays import random
+from edgeconv.run.verify.inputs import tensor_bytes
 from edgeconv.run.verify.program import run_sets
 from tests import compilers
 from tests.mutants.faults import KINDS, Fault, faults

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from edgeconv.report.accuracy import measured_notes
+from edgeconv.report.measured_accuracy import measured_notes
 from edgeconv.search.calibration.confidence import CONFIDENCE, upper
 from edgeconv.search.calibration.sqnr import Accuracy, Power
 

@@ -8,14 +8,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from edgeconv.app.deciding.planning import Decision
-from edgeconv.ir.filters import WEIGHTED
 from edgeconv.ir.graph import Graph
-from edgeconv.ir.grids import rounded_to
 from edgeconv.ir.states import with_integer_states
 from edgeconv.model import frontend, passes
 from edgeconv.model.frontend.fingerprint import sha256
 from edgeconv.model.frontend.saving import save
 from edgeconv.report import accuracy
+from edgeconv.report.measured_accuracy import measured_notes
 from edgeconv.search.budget.tables import Objective
 from edgeconv.search.calibration.sqnr import Accuracy
 from edgeconv.search.choose.storage import INT8, by_kind
@@ -55,7 +54,7 @@ class Int8Model:
             *decided.notes,
             made,
             *self.gains,
-            *accuracy.measured_notes(self.accuracy, self.source),
+            *measured_notes(self.accuracy, self.source),
         )
         return replace(decided, report=report, notes=notes, files={name: self.data})
 
@@ -63,11 +62,6 @@ class Int8Model:
 def is_requested(options: CompileOptions, graph: Graph) -> bool:
     """Whether the user names results that are to be int8."""
     return INT8 in by_kind(graph, options.storage)[1].values()
-
-
-def possible(graph: Graph) -> bool:
-    """Whether a network has something to quantise to int8, and nothing that is rounded already."""
-    return any(node.op in WEIGHTED for node in graph.nodes) and not rounded_to(graph)
 
 
 def pretended_int8(

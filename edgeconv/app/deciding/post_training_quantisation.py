@@ -22,12 +22,13 @@ from edgeconv.base.progress import Progress, no_progress
 from edgeconv.ir.graph import Graph
 from edgeconv.search.budget.tables import Objective
 from edgeconv.search.calibration import samples
+from edgeconv.search.calibration.samples import require_labels
 from edgeconv.search.calibration.sqnr import Accuracy
 from edgeconv.search.choose.storage import INT8
-from edgeconv.search.fitting import require_labels
 from edgeconv.search.memory.sizes import Overhead
 from edgeconv.search.options import CompileOptions
 from edgeconv.search.quantising.by_price import Costs, border, kept_real
+from edgeconv.search.quantising.grids import quantisable
 from edgeconv.search.quantising.quantiser import Quantiser
 
 
@@ -75,7 +76,7 @@ class PostTrainingQuantisation(Closing):
         ``plain``: kernels and memory for a graph.  ``streaming``: layers may stream rows.
         """
         options, planner = self.options, self.planner
-        possible = int8_model.possible(self.graph) and not options.truncate
+        possible = quantisable(self.graph) and not options.truncate
         if not (options.calibration and possible and (self._is_requested or options.limited)):
             return None
         if not self._tried:

@@ -24,7 +24,7 @@ from edgeconv.ir.layout import CHANNELS_LAST, ROW_MAJOR, Layout
 from edgeconv.run.build import Compiler, InputFile, compile_project, run_binary
 from edgeconv.run.build import times as times_printed
 from edgeconv.run.build.program_files import Argument, PlaceError
-from edgeconv.run.verify.inputs import random
+from edgeconv.run.input_arrays import random
 from edgeconv.search.choose.select import lowered
 from edgeconv.search.measured import kernel_key
 from edgeconv.search.memory import fit

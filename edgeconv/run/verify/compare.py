@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from ml_dtypes import finfo
 
+from edgeconv.base.decibels import sqnr_db
 from edgeconv.ir.layout import Shape
 
 Floats = npt.NDArray[np.float32]
@@ -136,11 +137,3 @@ def _sqnr(reference: npt.NDArray[np.float64], distance: npt.NDArray[np.float64])
     finite = np.isfinite(reference)
     signal = float(np.square(reference[finite]).sum())
     return sqnr_db(signal, float(np.square(distance).sum()))
-
-
-def sqnr_db(signal: float, noise: float) -> float:
-    """10 log10(signal / noise) of two sums of squares; infinite without noise."""
-    if noise == 0.0:
-        return math.inf
-    ratio = signal / noise
-    return 10.0 * math.log10(ratio) if ratio > 0.0 else -math.inf

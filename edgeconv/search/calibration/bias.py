@@ -10,12 +10,12 @@ from __future__ import annotations
 import numpy as np
 
 from edgeconv.search.calibration.codebook import Doubles
-from edgeconv.search.calibration.engine import Floats
-from edgeconv.search.calibration.moments import Moments, Rows
+from edgeconv.search.calibration.inference import Floats
+from edgeconv.search.calibration.moments import Averages, Moments, Rows
 
 
 def corrected(
-    bias: Floats, weights: Doubles, found: Doubles, moments: Moments, rows: Rows
+    bias: Floats, weights: Doubles, found: Doubles, moments: Averages | Moments, rows: Rows
 ) -> Floats:
     """``bias`` plus what rounding ``weights`` to ``found`` (P, rows, k) takes from the mean."""
     moved = np.einsum("pok,pk->po", weights - found, moments.mean)

@@ -19,6 +19,7 @@ Doubles = npt.NDArray[np.float64]
 Real = TypeVar("Real", np.float32, np.float64)
 # Where a unit cuts the largest weights off, the others are counted finer: tried down to a third.
 _CLIPPED = np.linspace(1.0, 0.35, 27)
+_BLOCK = 1 << 14  # numbers that units are sought for at once: L2 holds several times as many
 # Units of a codebook of powers of four, in one period of it.
 _SHIFTED = 4.0 ** (np.arange(16) / 16)
 
@@ -65,16 +66,35 @@ class Codebook:
         """
         if not self.has_units:
             return np.ones(len(rows))
+        found = np.empty(len(rows))
+        at_once = max(_BLOCK // max(rows.shape[1], 1), 1)
+        for start in range(0, len(rows), at_once):
+            own = slice(start, start + at_once)
+            moments = (each if len(each) == 1 else each[own] for each in (variance, mean))
+            found[own] = self._best_units(rows[own], *moments)
+        return found
+
+    def _best_units(self, rows: Doubles, variance: Doubles, mean: Doubles) -> Doubles:
+        """Of as many rows as a cache holds."""
         default = self.default_units(rows)
         best, least = default.copy(), np.full(len(rows), np.inf)
         for factor in _CLIPPED if self.is_even else _SHIFTED:
             units = _single(default * factor)
             error = rows - units[:, None] * self.nearest(rows / units[:, None])
-            found = (np.square(error) * variance).sum(axis=1)
-            found += np.square((error * mean).sum(axis=1))
+            moved = _weighted_sum(error, mean)
+            found = _weighted_sum(np.square(error, out=error), variance) + np.square(moved)
             best = np.where(found < least, units, best)
             least = np.minimum(found, least)
         return best
+
+
+def _weighted_sum(rows: Doubles, weights: Doubles) -> Doubles:
+    """Of each row, by weights of its own or of all rows."""
+    if len(weights) == 1:
+        shared: Doubles = rows @ np.broadcast_to(weights[0], rows.shape[1:])
+        return shared
+    own: Doubles = np.einsum("rk,rk->r", rows, weights)
+    return own
 
 
 def _single(values: Doubles) -> Doubles:

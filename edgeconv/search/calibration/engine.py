@@ -11,7 +11,7 @@ and what changes is a few bytes of its weight image, packed as the layer's kerne
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -32,13 +32,11 @@ from edgeconv.ir.memory import MemoryMap, Region
 from edgeconv.kernels.lowering.activations import evaluate
 from edgeconv.kernels.storage import format_of
 from edgeconv.search import choose
+from edgeconv.search.calibration.inference import Array, Floats, Rounding
 from edgeconv.search.calibration.library import GRID, Library, format_numbers
 from edgeconv.search.calibration.unshared_arena import own_places
 from edgeconv.target import board as boards
 
-Array = npt.NDArray[np.generic]
-Floats = npt.NDArray[np.float32]
-Rounding = str | Activation  # of a tensor: the name of a storage format, or a grid
 BOARDS = ("host", "generic-c")  # the second where the first cannot be built
 
 
@@ -117,6 +115,19 @@ class Engine(Closing):
             elif name not in results:
                 results[name] = self._read(self._written(name))
         return results
+
+    def run_each(
+        self,
+        samples: Iterable[Mapping[str, Array]],
+        *,
+        parameters: Mapping[str, Filters] | None = None,
+        activations: Mapping[str, Rounding] | None = None,
+        capture: Iterable[str] = (),
+    ) -> Iterator[dict[str, Floats]]:
+        """`run` of each sample in turn."""
+        names = tuple(capture)
+        for sample in samples:
+            yield self.run(sample, parameters=parameters, activations=activations, capture=names)
 
     def run_beside(
         self,

@@ -17,8 +17,8 @@ import numpy.typing as npt
 from edgeconv.base.progress import Progress, no_progress
 from edgeconv.ir.filters import Filters
 from edgeconv.ir.graph import Graph, Node
-from edgeconv.search.calibration.engine import Engine, Floats, Rounding
-from edgeconv.search.calibration.moments import Moments, Rows
+from edgeconv.search.calibration.inference import Floats, InferenceEngine, Rounding
+from edgeconv.search.calibration.moments import Averages, Moments, Rows
 from edgeconv.search.calibration.samples import Samples
 
 # Of one second moment: beyond that, a row's weights are seen in pieces that do not know each other.
@@ -40,7 +40,7 @@ def rows_of(node: Node, graph: Graph) -> Rows:
 
 
 def collect(
-    engine: Engine,
+    engine: InferenceEngine,
     samples: Samples,
     layers: Iterable[str],
     *,
@@ -48,22 +48,23 @@ def collect(
     activations: Mapping[str, Rounding] | None = None,
     together: bool = True,
     progress: Progress = no_progress,
-) -> Iterator[tuple[str, Moments]]:
+) -> Iterator[tuple[str, Averages | Moments]]:
     """The moments of the inputs of ``layers``, in that order, as few passes over the samples as
     memory allows.  ``parameters`` and ``activations``: of the network that the inputs come from.
     ``together``: of every two inputs; else squares alone, which are far less work."""
     rows = {name: rows_of(engine.layers[name], engine.graph) for name in layers}
-    sizes = ((name, _moment_bytes(cut)) for name, cut in rows.items())
+    sizes = ((name, _moment_bytes(cut, together)) for name, cut in rows.items())
     for names in batches(sizes, GROUPED_BYTES):
         progress(f"looking at the inputs of {names[0]} and {len(names) - 1} more")
         sums = {
-            name: _Sum(engine.layers[name], engine.graph, len(samples), together) for name in names
+            name: InputSums(engine.layers[name], engine.graph, len(samples), together)
+            for name in names
         }
         wanted = {engine.layers[name].inputs[0] for name in names}
-        for number, sample in enumerate(samples):
-            found = engine.run(
-                sample, parameters=parameters, activations=activations, capture=wanted
-            )
+        runs = engine.run_each(
+            samples, parameters=parameters, activations=activations, capture=wanted
+        )
+        for number, found in enumerate(runs):
             for entry in sums.values():
                 entry.add(found[entry.node.inputs[0]], number)
         for name in names:
@@ -72,8 +73,9 @@ def collect(
             yield name, moments
 
 
-def _moment_bytes(rows: Rows) -> int:
-    return 8 * rows.groups * rows.pieces * rows.length**2
+def _moment_bytes(rows: Rows, together: bool) -> int:
+    own = rows.length**2 if together else rows.length
+    return 8 * rows.groups * rows.pieces * own
 
 
 def batches(sizes: Iterable[tuple[str, int]], most: int) -> Iterator[list[str]]:
@@ -90,20 +92,22 @@ def batches(sizes: Iterable[tuple[str, int]], most: int) -> Iterator[list[str]]:
         yield names
 
 
-class _Sum:
-    """Moments being added up."""
+class InputSums:
+    """Moments of the inputs of the layer ``node`` of ``graph`` being added up, over so many
+    ``samples``.  ``together``: of every two inputs; else squares alone."""
 
     def __init__(self, node: Node, graph: Graph, samples: int, together: bool) -> None:
         self.node, self.rows, self.together = node, rows_of(node, graph), together
         length = self.rows.length
         self.most = pixels_per_sample(self.rows, samples)
         count = self.rows.groups * self.rows.pieces
-        self.second = np.zeros((count, length, length))
+        self.second = np.zeros((count, length, length) if together else (count, length))
         self.mean = np.zeros((count, length))
         self.pixels = 0
         self._waiting: list[Floats] = []
 
     def add(self, x: Floats, number: int) -> None:
+        """The inputs of another sample, by whose ``number`` pixels are drawn."""
         self._waiting.append(columns_of(self.node, x, self.most, number))
         if sum(columns.shape[1] for columns in self._waiting) >= PIXELS_AT_ONCE:
             self._flush()
@@ -119,16 +123,18 @@ class _Sum:
                 if self.together:
                     second += piece.T @ piece
                 else:
-                    np.einsum("kk->k", second)[:] += np.einsum("ik,ik->k", piece, piece)
+                    second += np.einsum("ik,ik->k", piece, piece)
             mean += piece.sum(axis=0, dtype=np.float64)
         self.pixels += pieces.shape[1]
 
-    def moments(self) -> Moments:
+    def moments(self) -> Averages | Moments:
+        """The averages over all that was added."""
         self._flush()
         count = max(self.pixels, 1)
         self.second /= count
         self.mean /= count
-        return Moments(self.second, self.mean, self.pixels)
+        made = Moments if self.together else Averages
+        return made(self.second, self.mean, self.pixels)
 
 
 def pixels_per_sample(rows: Rows, samples: int) -> int:

@@ -63,16 +63,35 @@ class Prepared:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Moments:
-    """Averages over ``pixels`` columns.  ``second``: (P, k, k) of x x^T, ``mean``: (P, k) of x.
+class Averages:
+    """Averages over ``pixels`` columns.  ``squares``: (P, k) of x^2, ``mean``: (P, k) of x.
 
     P counts the groups of the convolution, or pieces of a row too long for one matrix.
     """
+
+    squares: Doubles
+    mean: Doubles
+    pixels: int
+
+    def require_finite(self, layer: str) -> None:
+        """Raises EdgeconvError where an average is not finite: nothing can be rounded by it."""
+        _require_finite(layer, self.squares, self.mean)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Moments:
+    """`Averages` with those of the product of every two inputs.  ``second``: (P, k, k) of x x^T."""
 
     second: Doubles
     mean: Doubles
     pixels: int
     _prepared: dict[bool, Prepared] = field(default_factory=dict)
+
+    @property
+    def squares(self) -> Doubles:
+        """(P, k): of x^2."""
+        diagonal: Doubles = np.einsum("pkk->pk", self.second)
+        return diagonal
 
     def centred(self) -> Doubles:
         """(P, k, k): the covariance, which is what matters once a bias makes up for the mean."""
@@ -80,14 +99,7 @@ class Moments:
 
     def require_finite(self, layer: str) -> None:
         """Raises EdgeconvError where an average is not finite: nothing can be rounded by it."""
-        if not (np.isfinite(self.second).all() and np.isfinite(self.mean).all()):
-            raise EdgeconvError(
-                "cannot round by these samples",
-                where=layer,
-                got="inputs that are not finite, or whose squares are beyond float32",
-                rule="filters are rounded by averages over the inputs that they meet",
-                hint="scale the samples as in training",
-            )
+        _require_finite(layer, self.second, self.mean)
 
     def prepared(self, *, centred: bool) -> Prepared:
         """For compensated rounding, with the ``centred`` moments or those about zero; made once,
@@ -95,6 +107,17 @@ class Moments:
         if centred not in self._prepared:
             self._prepared[centred] = _prepare(self.centred() if centred else self.second)
         return self._prepared[centred]
+
+
+def _require_finite(layer: str, *averages: Doubles) -> None:
+    if not all(np.isfinite(each).all() for each in averages):
+        raise EdgeconvError(
+            "cannot round by these samples",
+            where=layer,
+            got="inputs that are not finite, or whose squares are beyond float32",
+            rule="filters are rounded by averages over the inputs that they meet",
+            hint="scale the samples as in training",
+        )
 
 
 def _prepare(second: Doubles) -> Prepared:

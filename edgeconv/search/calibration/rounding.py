@@ -18,10 +18,10 @@ from edgeconv.ir.graph import Graph
 from edgeconv.kernels.storage import formats
 from edgeconv.search.calibration.bias import corrected
 from edgeconv.search.calibration.codebook import Codebook, Doubles
-from edgeconv.search.calibration.engine import Engine
 from edgeconv.search.calibration.error_feedback import compensated
+from edgeconv.search.calibration.inference import InferenceEngine
 from edgeconv.search.calibration.inputs import collect, rows_of
-from edgeconv.search.calibration.moments import Moments, Rows
+from edgeconv.search.calibration.moments import Averages, Moments, Rows
 from edgeconv.search.calibration.samples import Samples
 
 _LEAST_VARIANCE = 1e-3  # of the mean one: inputs that samples leave at zero count a little
@@ -68,17 +68,18 @@ class Rounded:
 
 
 def round_layer(
-    own: Filters, rows: Rows, form: str, moments: Moments | None, recipe: Recipe = BEST
+    own: Filters, rows: Rows, form: str, moments: Averages | Moments | None, recipe: Recipe = BEST
 ) -> Rounded:
     """``own`` parameters in the format called ``form``.
 
-    Without ``moments`` every input counts as much, and neither bias nor compensation is possible.
+    Without ``moments`` every input counts as much, and neither bias nor compensation is possible;
+    the latter not without those of every two inputs either.
     """
     codebook = Codebook(formats()[form], recipe.truncate)
     flat = own.weights.reshape(len(own.weights), -1).astype(np.float64)
     weights = rows.split(flat)
     units = rows.per_row(_units(codebook, flat, rows, moments, recipe))
-    if recipe.compensated and moments:
+    if recipe.compensated and isinstance(moments, Moments):
         prepared = moments.prepared(centred=recipe.bias)
         found, units = compensated(weights, units, prepared, codebook, rows)
     else:
@@ -93,14 +94,18 @@ def round_layer(
 
 
 def _units(
-    codebook: Codebook, flat: Doubles, rows: Rows, moments: Moments | None, recipe: Recipe
+    codebook: Codebook,
+    flat: Doubles,
+    rows: Rows,
+    moments: Averages | Moments | None,
+    recipe: Recipe,
 ) -> Doubles:
     """One per output channel."""
     if not recipe.units:
         return codebook.tensor_units(flat)
     if moments is None:
         return codebook.best_units(flat, np.ones((1, 1)), np.zeros((1, 1)))
-    variance = np.einsum("pkk->pk", moments.second) - np.square(moments.mean)
+    variance = moments.squares - np.square(moments.mean)
     variance = np.maximum(variance, 0.0) + _LEAST_VARIANCE * variance.mean()
     mean = np.zeros_like(moments.mean) if recipe.bias else moments.mean
     return codebook.best_units(
@@ -115,7 +120,7 @@ def _per_weight(values: Doubles, flat: Doubles, rows: Rows) -> Doubles:
 
 
 def round_layers(
-    engine: Engine,
+    engine: InferenceEngine,
     samples: Samples,
     wanted: Mapping[str, str],
     recipe: Recipe = BEST,
@@ -132,12 +137,12 @@ def round_layers(
 
 
 def moments_of(
-    engine: Engine,
+    engine: InferenceEngine,
     samples: Samples,
     layers: Mapping[str, object],
     recipe: Recipe,
     progress: Progress = no_progress,
-) -> Iterator[tuple[str, Moments | None]]:
+) -> Iterator[tuple[str, Averages | Moments | None]]:
     """The moments of each layer's inputs, None where the recipe has no use for them."""
     if recipe == NEAREST:
         yield from ((name, None) for name in layers)

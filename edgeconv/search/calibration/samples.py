@@ -19,9 +19,10 @@ import numpy.typing as npt
 
 from edgeconv.base import array_file
 from edgeconv.base.array_file import Arrays, Stated
+from edgeconv.base.errors import UsageError
 from edgeconv.base.names import did_you_mean
 from edgeconv.ir.graph import Graph, Tensor
-from edgeconv.run.verify.inputs import SEED, inputs_of, random
+from edgeconv.run.input_arrays import SEED, inputs_of, random
 
 Array = npt.NDArray[Any]
 LABEL = "label"
@@ -170,3 +171,15 @@ def images_of(graph: Graph) -> int:
 
 def _dims(shape: Sequence[int]) -> str:
     return "x".join(map(str, shape)) or "scalar"
+
+
+def require_labels(samples: Samples, max_drop: float | None, option: str = "--calibration") -> None:
+    """Raises EdgeconvError (exit status 2) where a share of labels is to be kept, and there are
+    none.  ``option``: by which samples are given."""
+    if max_drop is not None and samples.labels is None:
+        raise UsageError(
+            "--max-drop needs labels",
+            got=samples.source,
+            rule="the share of right answers is measured on labelled samples",
+            hint=f"{option} X.npz with an array `{LABEL}`",
+        )

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from edgeconv.base.progress import Progress, Share, no_progress
-from edgeconv.search.calibration.engine import Engine
+from edgeconv.search.calibration.inference import InferenceEngine
 from edgeconv.search.calibration.inputs import rows_of
 from edgeconv.search.calibration.rounding import BEST, Recipe, Rounded, moments_of, round_layer
 from edgeconv.search.calibration.samples import Samples
@@ -33,7 +33,7 @@ class Sensitivities:
     samples: int
 
 
-def affordable(engine: Engine, variants: int) -> int:
+def affordable(engine: InferenceEngine, variants: int) -> int:
     """Samples on which ``variants`` of the network can be measured within the budget; at least 1.
 
     By multiply-adds rather than by the clock: the same on every machine.
@@ -44,7 +44,7 @@ def affordable(engine: Engine, variants: int) -> int:
 
 
 def sensitivities(
-    engine: Engine,
+    engine: InferenceEngine,
     samples: Samples,
     weights: Mapping[str, Sequence[str]],
     activations: Mapping[str, Sequence[str]],

@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from edgeconv.base.progress import Progress, Share, no_progress
 from edgeconv.ir.filters import Filters
-from edgeconv.search.calibration.engine import Engine, Floats, Rounding
+from edgeconv.search.calibration.inference import Floats, InferenceEngine, Rounding
 from edgeconv.search.calibration.inputs import batches, columns_of, pixels_per_sample, rows_of
 from edgeconv.search.calibration.moments import Doubles, Moments, Rows
 from edgeconv.search.calibration.rounding import BEST, SAMPLES, Rounded, round_layer
@@ -35,7 +35,7 @@ HELD_BYTES = 1 << 29  # inputs of the float32 network that are kept from one pas
 
 
 def round_sequentially(
-    engine: Engine,
+    engine: InferenceEngine,
     samples: Samples,
     wanted: Mapping[str, str],
     *,
@@ -108,7 +108,7 @@ def _product(one: Floats, other: Floats) -> Doubles:
 
 
 def _plain_columns(
-    engine: Engine, samples: Samples, layers: Sequence[str]
+    engine: InferenceEngine, samples: Samples, layers: Sequence[str]
 ) -> Iterator[tuple[str, Floats]]:
     """The inputs of each layer in the float32 network, in few passes over the samples."""
     sizes = ((name, _column_bytes(engine, name, len(samples))) for name in layers)
@@ -116,7 +116,7 @@ def _plain_columns(
         yield from _columns(engine, samples, names, {}, None).items()
 
 
-def _column_bytes(engine: Engine, name: str, samples: int) -> int:
+def _column_bytes(engine: InferenceEngine, name: str, samples: int) -> int:
     node, graph = engine.layers[name], engine.graph
     rows = rows_of(node, graph)
     pixels = graph[node.output].size // max(graph[node.inputs[1]].shape[0], 1)
@@ -125,7 +125,7 @@ def _column_bytes(engine: Engine, name: str, samples: int) -> int:
 
 
 def _columns(
-    engine: Engine,
+    engine: InferenceEngine,
     samples: Samples,
     layers: Sequence[str],
     parameters: Mapping[str, Filters],

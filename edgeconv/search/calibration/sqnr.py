@@ -13,13 +13,13 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import numpy.typing as npt
 
+from edgeconv.base.decibels import sqnr_db
 from edgeconv.base.errors import EdgeconvError, UsageError
 from edgeconv.base.progress import Progress, Share, no_progress
 from edgeconv.ir.filters import Filters
 from edgeconv.ir.graph import Graph
-from edgeconv.run.verify.compare import sqnr_db
 from edgeconv.search.calibration.confidence import upper
-from edgeconv.search.calibration.engine import Engine, Floats, Rounding
+from edgeconv.search.calibration.inference import Floats, InferenceEngine, Rounding
 from edgeconv.search.calibration.samples import Samples, images_of
 
 # Samples that a network was tuned on are further from the borders of classes than others are: the
@@ -120,20 +120,20 @@ class Baseline:
     is rounded itself; tensors of both have the same names.
     """
 
-    engine: Engine
+    engine: InferenceEngine
     samples: Samples
     progress: Progress = no_progress
-    real: Engine | None = None
+    real: InferenceEngine | None = None
     _outputs: list[dict[str, Floats]] = field(init=False)
 
     def __post_init__(self) -> None:
         check_labels(self.samples, self.engine.graph)
         self._outputs = []
-        for number, sample in enumerate(self.samples):
+        for number, found in enumerate(self._plain.run_each(self.samples)):
             text = f"running the model in float32: sample {number + 1} of {len(self.samples)}"
             self.progress(Share(text, number, len(self.samples)))
-            self._outputs.append(self._plain.run(sample))
-            for name, values in self._outputs[-1].items():
+            self._outputs.append(found)
+            for name, values in found.items():
                 if not np.isfinite(values).all():
                     raise EdgeconvError(
                         "the network's outputs are not finite",
@@ -144,7 +144,7 @@ class Baseline:
                     )
 
     @property
-    def _plain(self) -> Engine:
+    def _plain(self) -> InferenceEngine:
         """The network that variants are held to."""
         return self.real or self.engine
 
@@ -172,8 +172,8 @@ class Baseline:
     ) -> list[Power]:
         """The powers of every output."""
         powers = {name: Power() for name in self.engine.graph.outputs}
-        for sample, wanted in zip(self.samples, self._outputs, strict=True):
-            got = self.engine.run(sample, parameters=parameters, activations=activations)
+        runs = self.engine.run_each(self.samples, parameters=parameters, activations=activations)
+        for got, wanted in zip(runs, self._outputs, strict=True):
             for name, power in powers.items():
                 power.add(got[name], wanted[name])
         return [*powers.values()]
@@ -199,11 +199,12 @@ class Baseline:
         inner = {name: Power() for name in engine.tensors if name in known - fixed}
 
         def outputs() -> Iterator[dict[str, Floats]]:
-            for sample in self.samples:
-                got = engine.run(
-                    sample, parameters=parameters, activations=activations, capture=inner
-                )
-                plain = self._plain.run(sample, capture=inner) if inner else {}
+            runs = engine.run_each(
+                self.samples, parameters=parameters, activations=activations, capture=inner
+            )
+            beside = self._plain.run_each(self.samples, capture=inner) if inner else None
+            for got in runs:
+                plain = next(beside) if beside else {}
                 for name, power in inner.items():
                     power.add(got[name], plain[name])
                 yield got
@@ -292,8 +293,6 @@ def _at_risk(found: list[dict[str, Floats]], plain: list[dict[str, Floats]], nam
     The error of one score is as large as an image's are, root mean square around their mean; the
     difference of two is larger by the square root of two.
     """
-    from scipy.special import erfc  # noqa: PLC0415 - as in milp
-
     risks = []
     for got, wanted in zip(found, plain, strict=True):
         scores = wanted[name].reshape(len(wanted[name]), -1).astype(np.float64)
@@ -302,7 +301,8 @@ def _at_risk(found: list[dict[str, Floats]], plain: list[dict[str, Floats]], nam
         margin = best[:, -1] - best[:, -2]
         with np.errstate(divide="ignore", invalid="ignore"):
             ratio = np.where(spread > 0, margin / (2 * spread), np.inf)
-        risks.append(0.5 * erfc(np.nan_to_num(ratio, nan=0.0, posinf=np.inf)))
+        usable = np.nan_to_num(ratio, nan=0.0, posinf=np.inf)
+        risks.append(0.5 * np.array([math.erfc(each) for each in usable]))
     risk = float(np.mean(risks)) if risks else 0.0
     return risk if risk > _NO_RISK else 0.0
 

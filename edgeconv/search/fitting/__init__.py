@@ -8,7 +8,6 @@ from edgeconv.search.fitting.search import (
     MissedError,
     Search,
     UnfitError,
-    require_labels,
 )
 
 __all__ = [
@@ -22,5 +21,4 @@ __all__ = [
     "Search",
     "UnfitError",
     "offered",
-    "require_labels",
 ]

@@ -12,7 +12,7 @@ from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from edgeconv.base.errors import EdgeconvError, UsageError
+from edgeconv.base.errors import EdgeconvError
 from edgeconv.base.progress import Progress, no_progress
 from edgeconv.ir.graph import Graph
 from edgeconv.kernels.storage.base import FLOAT32
@@ -21,10 +21,9 @@ from edgeconv.search.budget.frontier import Point, frontier, undominated
 from edgeconv.search.budget.infeasible import Smallest, smallest
 from edgeconv.search.budget.program import UnfinishedError, least_excess, optimise
 from edgeconv.search.budget.tables import Limits, Objective, Tables, noise_of
-from edgeconv.search.calibration import samples as calibration_samples
 from edgeconv.search.calibration.engine import Engine
 from edgeconv.search.calibration.rounding import stored
-from edgeconv.search.calibration.samples import Samples
+from edgeconv.search.calibration.samples import Samples, require_labels
 from edgeconv.search.calibration.sqnr import Accuracy
 from edgeconv.search.choose.storage import storable
 from edgeconv.search.fitting.measured import Measured
@@ -88,18 +87,6 @@ class FormatChoice:
     storage: Mapping[str, str]
     fitted: FormatAssignment
     accuracy: Accuracy
-
-
-def require_labels(samples: Samples, max_drop: float | None) -> None:
-    """Raises EdgeconvError (exit status 2) where a share of labels is to be kept, and there are
-    none."""
-    if max_drop is not None and samples.labels is None:
-        raise UsageError(
-            "--max-drop needs labels",
-            got=samples.source,
-            rule="the share of right answers is measured on labelled samples",
-            hint=f"--calibration X.npz with an array `{calibration_samples.LABEL}`",
-        )
 
 
 class Search:

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from edgeconv.base.progress import Progress, Share, no_progress
 from edgeconv.ir.filters import Filters
-from edgeconv.search.calibration.engine import Engine, Rounding
+from edgeconv.search.calibration.inference import InferenceEngine, Rounding
 from edgeconv.search.calibration.inputs import rows_of
 from edgeconv.search.calibration.rounding import RECIPES, round_layer
 from edgeconv.search.calibration.samples import Samples
@@ -23,7 +23,7 @@ _GAIN = 0.98  # of the noise, above which a pair stays as it is
 
 
 def equalised(
-    engine: Engine,
+    engine: InferenceEngine,
     samples: Samples,
     baseline: Baseline,
     layers: Collection[str],
@@ -51,7 +51,7 @@ def equalised(
 def _best(
     pair: Pair,
     ranges: Mapping[str, tuple[Doubles, Doubles]],
-    engine: Engine,
+    engine: InferenceEngine,
     baseline: Baseline,
     given: Mapping[str, Filters],
     tensors: Collection[str],
@@ -84,7 +84,7 @@ def _best(
 
 
 def _ranges(
-    engine: Engine, samples: Samples, found: list[Pair], progress: Progress
+    engine: InferenceEngine, samples: Samples, found: list[Pair], progress: Progress
 ) -> dict[str, tuple[Doubles, Doubles]]:
     """By the first layer of each pair: the lowest and the highest number of every channel, 0
     included."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from edgeconv.ir.filters import WEIGHTED
 from edgeconv.ir.graph import Graph, Node
-from edgeconv.ir.grids import moved, moves
+from edgeconv.ir.grids import moved, moves, rounded_to
 from edgeconv.kernels.lowering.options import Stored
 from edgeconv.kernels.ops import operators
 from edgeconv.kernels.storage.base import FLOAT32
@@ -81,6 +81,11 @@ class RequestedFormats:
                 if form == INT8 and (inside or (self.everything and not tensors & self.kept)):
                     names.append(node.name)
         return tuple(names)
+
+
+def quantisable(graph: Graph) -> bool:
+    """Whether a network has something to quantise to int8, and nothing that is rounded already."""
+    return any(node.op in WEIGHTED for node in graph.nodes) and not rounded_to(graph)
 
 
 def places(graph: Graph, target: Target, wanted: RequestedFormats) -> Places:

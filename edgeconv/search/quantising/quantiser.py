@@ -19,8 +19,9 @@ from edgeconv.base.progress import Progress, Share, no_progress
 from edgeconv.ir.activation import Activation
 from edgeconv.ir.filters import replace_filters
 from edgeconv.ir.graph import Graph
-from edgeconv.search.calibration.engine import Engine
-from edgeconv.search.calibration.rounding import Rounded, parameters_of
+from edgeconv.search.calibration.inference import InferenceEngine
+from edgeconv.search.calibration.interpreter import Interpreter, interprets
+from edgeconv.search.calibration.rounding import RECIPES, Rounded, parameters_of
 from edgeconv.search.calibration.samples import Samples
 from edgeconv.search.calibration.sensitivity import affordable
 from edgeconv.search.calibration.sqnr import Accuracy, Baseline
@@ -28,14 +29,8 @@ from edgeconv.search.quantising.effort import EFFORTS, THOROUGH, Effort
 from edgeconv.search.quantising.equalise import equalised
 from edgeconv.search.quantising.gains import Gain, of_way
 from edgeconv.search.quantising.grids import RequestedFormats, places
-from edgeconv.search.quantising.ranges import (
-    ALIKE,
-    RANGES,
-    ObservedRange,
-    Range,
-    see,
-    together,
-)
+from edgeconv.search.quantising.observed import Observed, alike_grids, observe
+from edgeconv.search.quantising.ranges import RANGES, ObservedRange, Range, see, together
 from edgeconv.search.quantising.recipes import LEAST_SAMPLES, SURE, TRIED, WAYS
 from edgeconv.search.quantising.rewrite import FORM, quantised
 from edgeconv.search.quantising.selection import Noises, select
@@ -71,8 +66,8 @@ class Quantiser(Closing):
     ``graph``: as ``model.passes.optimise`` leaves it.  ``samples``: the user's, which rounding fits
     itself to; two at least.  ``storage``: formats that the user gives, by the keys of
     ``search.choose.select``; what is to be something else than int8 is left alone, and so are the
-    tensors ``kept``.  ``effort``: a row of `EFFORTS`.  Raises EdgeconvError: no compiler (exit
-    status 3), outputs that are not finite.
+    tensors ``kept``.  ``effort``: a row of `EFFORTS`.  Raises EdgeconvError: outputs that are not
+    finite, no compiler (exit status 3) where it compiles the network.
     """
 
     def __init__(
@@ -87,7 +82,8 @@ class Quantiser(Closing):
     ) -> None:
         self.graph, self.samples, self.progress = unfused(graph), samples, progress
         self.effort = effort
-        self.engine = Engine(self.graph, progress)
+        self.engine = _engine(self.graph, effort, progress)
+        self._observed: Observed | None = None
         most = effort.most(self.engine.macs)
         period, count = effort.held_back, len(samples)
         back = [i for i in range(count) if i % period == period - 1] or [count - 1]
@@ -129,7 +125,7 @@ class Quantiser(Closing):
             grids = self.grids()
             self.way = self.best_way(grids)
         else:
-            grids, self.way = self.alike_grids(), SURE
+            grids, self.way = self._alike_grids(), SURE
         whole = self._made(grids, self.wanted)
         if keeps(whole.accuracy):
             return whole
@@ -190,12 +186,26 @@ class Quantiser(Closing):
     def _made(self, grids: Mapping[str, Activation], layers: Iterable[str]) -> Quantised:
         """The network with these grids, and the filters of ``layers`` in int8."""
         wanted = dict.fromkeys(layers, FORM)
-        found = WAYS[self.way](self.engine, self.learning, wanted, grids, self.progress)
+        if self._observed is None:
+            found = WAYS[self.way](self.engine, self.learning, wanted, grids, self.progress)
+        else:  # by what layers are given in float32, whatever the grids
+            found = {name: self._observed.rounded[name] for name in wanted}
         filters = self.in_integers(found, grids)
+        self.progress("measuring what int8 does to the network")
         accuracy = self._judging.accuracy(parameters_of(filters), grids, layers=True)
         self.progress(f"int8 in {len(filters)} layers: {accuracy.sqnr_db:.1f} dB")
         graph = quantised(self.graph, grids, filters)
         return Quantised(graph, grids, filters, accuracy)
+
+    def _alike_grids(self) -> dict[str, Activation]:
+        """One kind of range for all tensors, after one pass over the samples."""
+        recipe, kept = RECIPES[SURE], self.effort.values
+        names = self.places.tensors
+        self._observed = observe(
+            self.engine, self.learning, names, self.wanted, recipe, kept, self.progress
+        )
+        telling = Baseline(self.engine, self._telling.at_most(_ALIKE_SAMPLES))
+        return alike_grids(self._observed.ranges, self.places, telling, self.progress)
 
     def equalise(self) -> None:
         """Bring channels to like ranges where the outputs gain by it, of every pair of layers and
@@ -289,26 +299,6 @@ class Quantiser(Closing):
             chosen = chosen if taken else {}
         return ranges(EVERY, chosen)
 
-    def alike_grids(self) -> dict[str, Activation]:
-        """The grid of every tensor that is rounded, by the range of RANGES that disturbs the
-        outputs least where it is that of all tensors, among those that cost little to find."""
-        seen = see(
-            self.engine,
-            self.learning,
-            self.places.tensors,
-            kept_values=self.effort.values,
-            progress=self.progress,
-        )
-        baseline = Baseline(self.engine, self._telling.at_most(_ALIKE_SAMPLES))
-        groups = self.places.groups
-        together_of = [together(seen[name] for name in group) for group in groups]
-        found = []
-        for choose in ALIKE:
-            each = zip(groups, together_of, strict=True)
-            grids = {name: own for group, all_ in each for own in [choose(all_)] for name in group}
-            found.append((baseline.noise(activations=grids), grids))
-        return min(found, key=lambda each: each[0])[1]
-
     def best_way(self, grids: Mapping[str, Activation]) -> str:
         """How filters are rounded: of TRIED the first, unless one behind it has less noise on
         samples that chose nothing; in turn where samples are too few to tell."""
@@ -345,3 +335,14 @@ class Quantiser(Closing):
                 entry = settled(entry, x.alpha, y.alpha) if y else entry
                 found[name] = whole_bias(entry, x.alpha)
         return found
+
+
+def _engine(graph: Graph, effort: Effort, progress: Progress) -> InferenceEngine:
+    """What runs ``graph``: a program where there are many runs, or operators that are not
+    interpreted."""
+    if not effort.searches and interprets(graph):
+        return Interpreter(graph)
+    # Imported late, with all that compiles networks.
+    from edgeconv.search.calibration.engine import Engine  # noqa: PLC0415
+
+    return Engine(graph, progress)

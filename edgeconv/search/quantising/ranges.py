@@ -21,7 +21,7 @@ from edgeconv.ir.activation import Activation, grid
 from edgeconv.ir.encoding import INT8
 from edgeconv.ir.filters import Filters
 from edgeconv.kernels.lowering.activations import evaluate
-from edgeconv.search.calibration.engine import Engine
+from edgeconv.search.calibration.inference import InferenceEngine
 from edgeconv.search.calibration.samples import Samples
 
 Floats = npt.NDArray[np.float32]
@@ -46,7 +46,7 @@ class ObservedRange:
 
 
 def see(
-    engine: Engine,
+    engine: InferenceEngine,
     samples: Samples,
     names: Sequence[str],
     *,
@@ -56,19 +56,38 @@ def see(
 ) -> dict[str, ObservedRange]:
     """What the tensors ``names`` are in float32, with other filters than the network's own where
     ``parameters`` has some.  ``kept_values``: numbers of each that are kept."""
-    kept: dict[str, list[Floats]] = {name: [] for name in names}
-    ends = dict.fromkeys(names, (0.0, 0.0))
-    each = -(-kept_values // max(len(samples), 1))
-    for number, sample in enumerate(samples):
+    sums = RangeSums(names, len(samples), kept_values)
+    for number, found in enumerate(engine.run_each(samples, parameters=parameters, capture=names)):
         progress(Share("looking at the range of every tensor", number, len(samples)))
-        found = engine.run(sample, parameters=parameters, capture=names)
+        sums.add(found, number)
+    return sums.ranges()
+
+
+class RangeSums:
+    """The numbers that the tensors ``names`` take on so many ``samples``, being collected;
+    ``kept_values`` of each are kept."""
+
+    def __init__(self, names: Sequence[str], samples: int, kept_values: int = KEPT) -> None:
+        self._kept: dict[str, list[Floats]] = {name: [] for name in names}
+        self._ends = dict.fromkeys(names, (0.0, 0.0))
+        self._each = -(-kept_values // max(samples, 1))
+
+    def add(self, found: Mapping[str, Floats], number: int) -> None:
+        """The tensors of another sample, by whose ``number`` those kept are drawn."""
         rng = np.random.default_rng(number)
-        for name in names:
+        for name, kept in self._kept.items():
             values = found[name].reshape(-1)
-            low, high = ends[name]
-            ends[name] = min(low, float(values.min())), max(high, float(values.max()))
-            kept[name].append(rng.choice(values, each) if values.size > each else values)
-    return {name: ObservedRange(*ends[name], np.concatenate(kept[name])) for name in names}
+            low, high = self._ends[name]
+            self._ends[name] = min(low, float(values.min())), max(high, float(values.max()))
+            some = values.size > self._each
+            kept.append(values[rng.integers(0, values.size, self._each)] if some else values.copy())
+
+    def ranges(self) -> dict[str, ObservedRange]:
+        """What was seen."""
+        return {
+            name: ObservedRange(*self._ends[name], np.concatenate(kept))
+            for name, kept in self._kept.items()
+        }
 
 
 def together(seen: Iterable[ObservedRange]) -> ObservedRange:
@@ -103,8 +122,18 @@ def nearest(seen: ObservedRange) -> Activation:
 
 def common(seen: ObservedRange) -> Activation:
     """The grid of all but one number in ten thousand on either side."""
-    low, high = np.quantile(seen.values, (_RARE, 1.0 - _RARE)) if seen.values.size else (0.0, 0.0)
-    return between(float(low), float(high))
+    return between(_quantile(seen.values, _RARE), _quantile(seen.values, 1.0 - _RARE))
+
+
+def _quantile(values: Floats, share: float) -> float:
+    """What a ``share`` of ``values`` is below, as numpy's, which imports masked arrays."""
+    if not values.size:
+        return 0.0
+    place = share * (values.size - 1)
+    low = int(place)
+    high = min(low + 1, values.size - 1)
+    found = np.partition(values, (low, high))
+    return float(found[low] + (found[high] - found[low]) * (place - low))
 
 
 def informative(seen: ObservedRange) -> Activation:

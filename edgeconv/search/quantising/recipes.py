@@ -7,7 +7,7 @@ from functools import partial
 
 from edgeconv.base.progress import Progress, no_progress
 from edgeconv.ir.activation import Activation
-from edgeconv.search.calibration.engine import Engine
+from edgeconv.search.calibration.inference import InferenceEngine
 from edgeconv.search.calibration.rounding import (
     RECIPES,
     Recipe,
@@ -18,12 +18,12 @@ from edgeconv.search.calibration.samples import Samples
 from edgeconv.search.calibration.sequential import round_sequentially
 
 Grids = Mapping[str, Activation]
-Way = Callable[[Engine, Samples, Mapping[str, str], Grids, Progress], dict[str, Rounded]]
+Way = Callable[[InferenceEngine, Samples, Mapping[str, str], Grids, Progress], dict[str, Rounded]]
 
 
 def _alone(
     recipe: Recipe,
-    engine: Engine,
+    engine: InferenceEngine,
     samples: Samples,
     wanted: Mapping[str, str],
     grids: Grids,
@@ -35,7 +35,7 @@ def _alone(
 
 
 def _sequential(
-    engine: Engine,
+    engine: InferenceEngine,
     samples: Samples,
     wanted: Mapping[str, str],
     grids: Grids,

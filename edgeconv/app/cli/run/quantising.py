@@ -12,7 +12,7 @@ from edgeconv.app.quantise import ANY_BOARD, QuantisedModel, quantise_model
 from edgeconv.app.terminal import ProgressDisplay, say, show
 from edgeconv.base.errors import Exit
 from edgeconv.codegen.c_names import prefix
-from edgeconv.report import accuracy
+from edgeconv.report.measured_accuracy import measured_notes
 from edgeconv.report.narrow_tables import plain_table
 
 
@@ -31,7 +31,10 @@ def run(
         made = quantise_model(
             model, samples, output, board=board or ANY_BOARD, progress=progress, **limits
         )
-    for note in (*made.notes, *accuracy.measured_notes(made.accuracy, made.source)):
+    for note in (
+        *made.notes,
+        *measured_notes(made.accuracy, made.source, option="--samples"),
+    ):
         say(f"note: {note}")
     show(_shown(made), made.to_json(), as_json=as_json)
     return Exit.OK
