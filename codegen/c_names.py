@@ -9,6 +9,7 @@ import unicodedata
 from collections.abc import Callable, Iterable, Sequence
 from textwrap import wrap
 
+from edgeconv.base.errors import UsageError
 from edgeconv.base.names import untaken
 from edgeconv.codegen.reserved_names import KEYWORDS, is_reserved
 
@@ -42,6 +43,18 @@ def prefix(name: str) -> str:
     nothing else where they go (``reserved_names``)."""
     text = identifier(name)
     return f"{text}_" if is_reserved(text) else text
+
+
+def require_prefix(name: str) -> str:
+    """``name`` where it is a prefix as it is.  Raises EdgeconvError (exit status 2) otherwise."""
+    if prefix(name) != name:
+        raise UsageError(
+            "--name",
+            got=repr(name),
+            rule="a prefix is a lower-case C identifier, and no header or target of others",
+            hint=f"{prefix(name)!r} would do",
+        )
+    return name
 
 
 def unique_identifiers(

@@ -16,7 +16,7 @@ from edgeconv.base.output_folder.folder import Contents, check_target, put_proje
 from edgeconv.base.output_folder.manifest import Manifest
 from edgeconv.base.real_path import real_path
 from edgeconv.base.visible import json_text
-from edgeconv.codegen.c_names import prefix
+from edgeconv.codegen.c_names import require_prefix
 from edgeconv.codegen.linked import LinkedBank, LinkedNetwork, LinkedPlace, linked_files
 from edgeconv.run.build.compile import optimisation
 from edgeconv.run.build.project import REPORT, Project
@@ -100,13 +100,7 @@ def link(
 
 
 def _opened(directories: Sequence[Path], name: str) -> list[Project]:
-    if prefix(name) != name:
-        raise UsageError(
-            "--name",
-            got=repr(name),
-            rule="a prefix is a lower-case C identifier, and no header or target of others",
-            hint=f"{prefix(name)!r} would do",
-        )
+    require_prefix(name)
     if not 2 <= len(directories) <= _MOST:
         raise UsageError(
             "cannot link",

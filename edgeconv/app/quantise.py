@@ -92,7 +92,7 @@ def quantise_model(
     keep it.  Raises EdgeconvError: a model or samples that cannot be used, a file in the way that
     edgeconv has not written (exit status 2), limits that no layer keeps (1), no C compiler (3).
     """
-    require_replaceable(output)
+    whole_file.require_replaceable(output, saved_by_us)
     progress("reading the model")
     graph = passes.optimise(frontend.load(model))
     _require_real(graph, model)
@@ -124,17 +124,6 @@ def quantise_model(
         whole_file.replace(output, model_of(made.graph).SerializeToString(deterministic=True))
     layers = _layers(graph, made, macs)
     return QuantisedModel(output, layers, made.accuracy, found.source, notes)
-
-
-def require_replaceable(path: Path) -> None:
-    """Raise EdgeconvError (exit status 2) where a file is there that edgeconv has not written."""
-    if path.is_symlink() or (path.exists() and not saved_by_us(path)):
-        raise UsageError(
-            "will not replace",
-            where=str(path),
-            rule="it was not written by edgeconv",
-            hint="move it away, or give another place with -o",
-        )
 
 
 def _require_real(graph: Graph, model: Path) -> None:

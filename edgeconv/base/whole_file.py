@@ -1,10 +1,13 @@
-"""Write a file so that nobody ever sees half of it."""
+"""Write a file so that nobody ever sees half of it, and nobody loses one of their own."""
 
 from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
+
+from edgeconv.base.errors import UsageError
 
 
 def umask() -> int:
@@ -30,3 +33,17 @@ def replace(path: Path, text: str | bytes) -> None:
         staged.replace(path)
     finally:
         staged.unlink(missing_ok=True)
+
+
+def require_replaceable(path: Path, is_ours: Callable[[Path], bool]) -> None:
+    """Raise EdgeconvError (exit status 2) where a file is there, or a link, that edgeconv has not
+    written; ``is_ours``: whether it has."""
+    if path.is_symlink() or (path.exists() and not is_ours(path)):
+        raise not_ours(path)
+
+
+def not_ours(path: Path, rule: str = "it was not written by edgeconv") -> UsageError:
+    """The error about a file that stays as it is."""
+    return UsageError(
+        "will not replace", where=str(path), rule=rule, hint="move it away, or give another place"
+    )

@@ -83,11 +83,11 @@ def check(directory: Path, report: Mapping[str, Any] | None = None) -> None:
     same = report is not None and _same(path, to_json(report))
     if _there(path) and not same:
         if _there(directory / MANIFEST):
-            raise _not_ours(path, "it is that of a project")
+            raise whole_file.not_ours(path, "it is that of a project")
         try:
             report_file.read(path)
         except EdgeconvError as error:
-            raise _not_ours(path, "it is no report of edgeconv's") from error
+            raise whole_file.not_ours(path, "it is no report of edgeconv's") from error
     for name, sign in ((TEXT, TITLE.encode()), (PAGE, _GENERATOR)):
         _check_sign(directory / name, sign)
 
@@ -104,9 +104,9 @@ def _check_sign(path: Path, sign: bytes) -> None:
         with regular_file.opened(path) as stream:
             begins = stream.read(_BEGINNING)
     except OSError as error:
-        raise _not_ours(path, str(error.strerror)) from error
+        raise whole_file.not_ours(path, str(error.strerror)) from error
     if begins and sign not in begins:
-        raise _not_ours(path, "it was not written by edgeconv")
+        raise whole_file.not_ours(path)
 
 
 def _there(path: Path) -> bool:
@@ -122,9 +122,3 @@ def _same(path: Path, text: str) -> bool:
         return path.read_text(encoding="utf-8") == text
     except (OSError, UnicodeDecodeError):
         return False
-
-
-def _not_ours(path: Path, rule: str) -> EdgeconvError:
-    return UsageError(
-        "will not replace", where=str(path), rule=rule, hint="move it away, or give another place"
-    )

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from edgeconv.base import limits
 from edgeconv.base.arguments import NEAREST, OF_WINDOW, SIZE, SPEED, TRUNCATE, shape_word
-from edgeconv.base.errors import UsageError
 from edgeconv.codegen.c_names import prefix as c_prefix
+from edgeconv.codegen.c_names import require_prefix
 from edgeconv.ir.layout import Shape
 from edgeconv.ir.requantisation import EXACT
 from edgeconv.model.frontend.cut import WHOLE, Cut
@@ -114,16 +114,7 @@ class CompileOptions:
     @property
     def prefix(self) -> str:
         """The prefix in use.  Raises EdgeconvError (exit status 2) when it is no C prefix."""
-        if not self.name:
-            return c_prefix(self.model.stem)
-        if c_prefix(self.name) != self.name:
-            raise UsageError(
-                "--name",
-                got=repr(self.name),
-                rule="a prefix is a lower-case C identifier, and no header or target of others",
-                hint=f"{c_prefix(self.name)!r} would do",
-            )
-        return self.name
+        return require_prefix(self.name) if self.name else c_prefix(self.model.stem)
 
     def command(self) -> str:
         """The command line that says the same from any directory: what the banner quotes."""

@@ -23,7 +23,7 @@ def run(*, directory: Path, inputs: Path, output: Path | None, ssh: str, as_json
     """The outputs of the program for the user's inputs."""
     project = Project.open(directory)
     if output:
-        _require_replaceable(output)
+        whole_file.require_replaceable(output, _is_ours)
     samples, along = from_file(inputs, project.inputs)
     with ProgressDisplay() as progress:
         found, how = pipeline.run_project(directory, samples, ssh=ssh, progress=progress)
@@ -50,17 +50,6 @@ def _lines(outputs: Arrays, how: str, sets: int, output: Path | None) -> Iterato
             yield from np.array2string(values, threshold=64, precision=6).splitlines()
     if output:
         yield f"outputs: {output}"
-
-
-def _require_replaceable(path: Path) -> None:
-    """Only outputs that this command wrote are written over: they are signed."""
-    if path.is_symlink() or (path.exists() and not _is_ours(path)):
-        raise UsageError(
-            "will not replace",
-            where=str(path),
-            rule="it was not written by edgeconv",
-            hint="move it away, or give another place with -o",
-        )
 
 
 def _is_ours(path: Path) -> bool:
