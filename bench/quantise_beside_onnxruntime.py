@@ -25,6 +25,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import onnx
+import onnx.version_converter
 import onnxruntime
 from seeded_networks import NETWORKS
 
@@ -42,6 +43,7 @@ OWN = {
 }
 _SEEDED = "normal:64"  # of those that are made
 _RUNS = 2
+_PER_CHANNEL = 13  # the opset of DequantizeLinear's axis
 MOST = 3.0  # times the other tool's processor time
 _THEIRS = """
 import sys
@@ -76,6 +78,16 @@ def samples_of(model: Path, given: str) -> tuple[str, Array]:
         count = int(given.partition(":")[2])
         return port.name, np.random.default_rng(3).standard_normal((count, *shape), np.float32)
     return port.name, np.load(given)[port.name].reshape(-1, *shape)
+
+
+def modern(model: Path, folder: Path) -> Path:
+    """``model``, in the opset from which on scales per channel are valid, for both tools."""
+    proto = onnx.load(model)
+    if proto.opset_import[0].version >= _PER_CHANNEL:
+        return model
+    path = folder / model.name
+    onnx.save(onnx.version_converter.convert_version(proto, _PER_CHANNEL), path)
+    return path
 
 
 def seconds(command: list[str], bytecode: Path) -> float:
@@ -118,6 +130,7 @@ def sqnr(found: list[list[Array]], wanted: list[list[Array]]) -> float:
 def row(model: Path, given: str, effort: str, bytecode: Path) -> tuple[int, list[float]]:
     """How many samples both see; seconds that theirs and ours take, SQNR of theirs and ours."""
     name, samples = samples_of(model, given)
+    model = modern(model, bytecode.parent)
     seen, unseen = samples[::2], samples[1::2]
     with tempfile.TemporaryDirectory() as made:
         folder = Path(made)

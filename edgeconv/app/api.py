@@ -79,6 +79,7 @@ class Options(TypedDict, total=False):
     ram: int | str
     flash: int | str
     calibration: StrPath
+    int8: StrPath
     min_sqnr: float
     max_drop: float
     objective: str

@@ -8,38 +8,21 @@ from pathlib import Path
 from typing import Any
 
 from edgeconv.base import whole_file
-from edgeconv.base.errors import EdgeconvError, UsageError, refused
-from edgeconv.base.progress import Progress, no_progress
-from edgeconv.ir.filters import WEIGHTED, filters_of
-from edgeconv.ir.graph import Graph
-from edgeconv.kernels.ops import operators
+from edgeconv.base.errors import UsageError, refused
+from edgeconv.base.progress import Progress, Share, no_progress
 from edgeconv.model import frontend, passes
 from edgeconv.model.frontend.saving import model_of, saved_by_us
 from edgeconv.report.numbers import finite
 from edgeconv.search.calibration import samples as calibration_samples
 from edgeconv.search.calibration.sqnr import Accuracy
+from edgeconv.search.quantising.accepted import Limits, require_quantisable
 from edgeconv.search.quantising.effort import EFFORTS, FAST
 from edgeconv.search.quantising.gains import gains_note
-from edgeconv.search.quantising.grids import quantisable
-from edgeconv.search.quantising.quantiser import Quantised, Quantiser
+from edgeconv.search.quantising.layers import QuantisedLayer, layers_of
+from edgeconv.search.quantising.quantiser import Quantiser
 from edgeconv.target import board as boards
 
 ANY_BOARD = "mps2-an500"  # whose kernels read and write int8 wherever any do
-
-
-@dataclass(frozen=True, slots=True)
-class QuantisedLayer:
-    """A layer with filters.  ``int8``: whether it is quantised.  ``sqnr_db``: of its result against
-    float32, None where that was not measured.  ``bytes`` of its filters and bias now, in float32
-    ``bytes_before``."""
-
-    name: str
-    op: str
-    macs_share: float
-    int8: bool
-    sqnr_db: float | None
-    bytes: int
-    bytes_before: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +38,6 @@ class QuantisedModel:
 
     def to_json(self) -> dict[str, Any]:
         """The document of ``--json``."""
-        of_layer = ("name", "op", "int8", "sqnr_db", "bytes", "bytes_before")
         measured = self.accuracy
         return {
             "model": str(self.path),
@@ -66,7 +48,7 @@ class QuantisedModel:
             "top1_drop": measured.top1_drop,
             "samples": measured.samples,
             "source": self.source,
-            "layers": [{key: getattr(each, key) for key in of_layer} for each in self.layers],
+            "layers": [each.to_json() for each in self.layers],
             "notes": list(self.notes),
         }
 
@@ -89,68 +71,28 @@ def quantise_model(
     decide which results can be int8.  ``storage``: layers that are to stay as they are
     (``{"conv1": "float32"}``), as ``--storage`` takes them.  ``min_sqnr`` in dB and ``max_drop``, a
     share of the labels: where all layers lose more, those with the most multiply-accumulates that
-    keep it.  Raises EdgeconvError: a model or samples that cannot be used, a file in the way that
-    edgeconv has not written (exit status 2), limits that no layer keeps (1), no C compiler (3).
+    keep it (`Limits`, whose own holds where neither is given).  Raises EdgeconvError: a model or
+    samples that cannot be used, a file in the way that edgeconv has not written (exit status 2),
+    limits that no layer keeps (1), no C compiler where one is needed (3).
     """
     whole_file.require_replaceable(output, saved_by_us)
-    progress("reading the model")
+    progress(Share("reading the model", 0))
     graph = passes.optimise(frontend.load(model))
-    _require_real(graph, model)
+    require_quantisable(graph, str(model))
     found = calibration_samples.load(samples, graph)
     calibration_samples.require_labels(found, max_drop, "--samples")
 
-    def keeps(measured: Accuracy) -> bool:
-        quiet = min_sqnr is None or measured.keeps(min_sqnr)
-        return quiet and (max_drop is None or measured.loses_at_most(max_drop))
-
+    limits = Limits(min_sqnr, max_drop)
     target = boards.load(board).target
     given = dict(storage or {})
     with Quantiser(graph, target, found, given, progress, effort=EFFORTS[effort]) as quantiser:
-        macs = {
-            name: float(operators()[node.op].macs(node, quantiser.engine.graph))
-            for name, node in quantiser.engine.layers.items()
-        }
-        made = quantiser.within(keeps, macs)
+        macs = quantiser.macs()
+        made = quantiser.within(limits.keep, macs)
         if made is None:
-            raise EdgeconvError(
-                "no layer can be int8 within these limits",
-                where=str(model),
-                rule=f"on {found.source}",
-                hint="allow more with --min-sqnr or --max-drop, or give samples as in training",
-            )
+            raise limits.missed(str(model), found.source)
         notes = gains_note(quantiser.gains)
-    progress("writing the model")
+    progress(Share("writing the model", 1))
     with refused("cannot write the model", output, kind=UsageError):
         whole_file.replace(output, model_of(made.graph).SerializeToString(deterministic=True))
-    layers = _layers(graph, made, macs)
+    layers = layers_of(graph, made, macs)
     return QuantisedModel(output, layers, made.accuracy, found.source, notes)
-
-
-def _require_real(graph: Graph, model: Path) -> None:
-    if quantisable(graph):
-        return
-    weighted = any(node.op in WEIGHTED for node in graph.nodes)
-    raise EdgeconvError(
-        "nothing to quantise",
-        where=str(model),
-        rule="it is quantised already" if weighted else "it has no convolution or dense layer",
-        hint="compile it as it is",
-    )
-
-
-def _layers(graph: Graph, made: Quantised, macs: Mapping[str, float]) -> tuple[QuantisedLayer, ...]:
-    total = max(sum(macs.values()), 1.0)
-    found = []
-    for node in graph.nodes:
-        if node.op not in WEIGHTED:
-            continue
-        own = filters_of(node, graph)
-        bias = 0 if own.bias is None else own.bias.size
-        before = 4 * (own.weights.size + bias)
-        int8 = node.name in made.filters
-        units = len(made.filters[node.name].units or ()) if int8 else 0
-        now = own.weights.size + 4 * (bias + units) if int8 else before
-        sqnr = finite(made.accuracy.per_layer.get(node.output))
-        share = macs.get(node.name, 0.0) / total
-        found.append(QuantisedLayer(node.name, node.op, share, int8, sqnr, now, before))
-    return tuple(found)

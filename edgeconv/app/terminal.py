@@ -17,7 +17,8 @@ from edgeconv.base.progress import Progress, Share
 from edgeconv.base.visible import VisibleConsole, json_text, visible
 
 EVERY = 15.0  # seconds between lines about what is going on, where there is no terminal
-_WHAT_WIDTH = 80
+_WHAT_WIDTH = 60  # beside the bar
+_BAR, _BAR_WIDTH = "\N{BOX DRAWINGS HEAVY HORIZONTAL}", 20
 WIDTH = 100  # of what is printed; a narrower terminal's own
 
 
@@ -49,12 +50,20 @@ class ProgressDisplay:
     def _begin(self, what: str) -> None:
         self._what = f"{_share(what)}{shortened(str(what), _WHAT_WIDTH)}"
         if self._status:
-            self._status.update(escape(visible(self._what)))
+            self._status.update(f"{_bar(what)}{escape(visible(self._what))}")
 
     def _show_progress(self) -> None:
         """A line each time that ``EVERY`` seconds have passed."""
         while not self._over.wait(EVERY):
             say(f"{self._what} ({time.monotonic() - self._begun:.0f} s)")
+
+
+def _bar(what: str) -> str:
+    """How much is done, as a bar; nothing of what has no share."""
+    if not isinstance(what, Share):
+        return ""
+    done = round(_BAR_WIDTH * min(max(what.done, 0.0), 1.0))
+    return f"[green]{_BAR * done}[/][dim]{_BAR * (_BAR_WIDTH - done)}[/]"
 
 
 def _share(what: str) -> str:

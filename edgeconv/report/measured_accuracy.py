@@ -7,9 +7,8 @@ from typing import Any
 
 from edgeconv.report.numbers import finite
 from edgeconv.search.calibration.confidence import CONFIDENCE, FEWEST
-from edgeconv.search.calibration.sqnr import Accuracy
+from edgeconv.search.calibration.sqnr import LEAST_DB, Accuracy
 
-POOR_DB = 15.0
 FEW = 8  # samples below which accuracy is hardly known
 
 
@@ -44,10 +43,10 @@ def measured_notes(
             f"{few}: that says little about other inputs, and filters were rounded by as little; "
             f"{option} should have dozens that differ, {2 * FEWEST} at least for any promise"
         )
-    if measured.sqnr_db < POOR_DB:
+    if measured.sqnr_db < LEAST_DB:
         lines.append(
             f"that is little: outputs were off by up to {measured.max_abs_error:.2g}; below "
-            f"{POOR_DB:.0f} dB try the program on real inputs before using it; --min-sqnr sets a "
+            f"{LEAST_DB:.0f} dB try the program on real inputs before using it; --min-sqnr sets a "
             "floor, and more memory less error"
         )
     return tuple(lines)

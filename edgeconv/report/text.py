@@ -28,6 +28,7 @@ from edgeconv.report.advice import suggestions
 from edgeconv.report.integers import integers_lines
 from edgeconv.report.narrow_tables import ByRoom, plain_table
 from edgeconv.report.network import Network
+from edgeconv.report.quantised_layers import quantised_layers
 from edgeconv.report.resumable import resumable_lines
 from edgeconv.report.stored_advice import faster_ways
 from edgeconv.search.memory.sizes import Excess, Sizes
@@ -88,6 +89,7 @@ def summary(report: Mapping[str, Any]) -> Group:
         *resumable_lines(report),
         *winograd(report),
         *_verified(report),
+        *quantised_layers(model.get("int8", {}).get("layers", ())),
     )
 
 

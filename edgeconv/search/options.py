@@ -17,6 +17,7 @@ from edgeconv.model.frontend.cut import WHOLE, Cut
 from edgeconv.search.budget.tables import Objective
 
 MODEL_LAYOUT, ANY_LAYOUT = "model", "any"
+ALL_INT8 = {"*:output": "int8"}  # the storage of a network that is quantised whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +29,8 @@ class CompileOptions:
     (of its filters; of its result with ``:output`` behind the name), ``*`` for all layers.
     ``winograd_error``: of the outputs, in parts of their largest, within which layers may be
     computed by Winograd's algorithm; None for the default (`deciding.WinogradDecision`).
-    ``calibration``: samples to measure accuracy on.  ``min_sqnr`` in dB and ``max_drop``, a share
+    ``calibration``: samples to measure accuracy on.  ``int8``: a float32 network is quantised to
+    int8 by them, all of it that can be.  ``min_sqnr`` in dB and ``max_drop``, a share
     of the labels: what may be lost of it; ``objective``: what to make smallest within
     that, "" for latency where the board predicts it, else memory.
     ``io``: who keeps inputs and outputs, "caller" or "arena"; "" for the caller, or
@@ -68,6 +70,7 @@ class CompileOptions:
     input_layout: str = MODEL_LAYOUT
     weights_as_c: bool = False
     calibration: Path | None = None
+    int8: bool = False
     winograd_error: float | None = None
     min_sqnr: float | None = None
     max_drop: float | None = None
@@ -144,7 +147,7 @@ class CompileOptions:
             ("--input-value", dict(self.cut.values)),
             ("--max-size", self.max_sizes),
             ("--algorithm", self.algorithms),
-            ("--storage", self.storage),
+            ("--storage", self._storage_beside()),
         )
         for option, given in by_name:
             for name, word in sorted(given.items()):
@@ -174,9 +177,19 @@ class CompileOptions:
         for name, value in limits.in_force().items():
             yield from (limits.OPTION, f"{name}={value}")
 
+    def _storage_beside(self) -> dict[str, str]:
+        """``storage`` but for what ``int8`` says already."""
+        said = ALL_INT8 if self.int8 else {}
+        return {key: form for key, form in self.storage.items() if said.get(key) != form}
+
+    @property
+    def samples_option(self) -> str:
+        """The option by which samples are given."""
+        return "--int8" if self.int8 else "--calibration"
+
     def _accuracy(self) -> Iterator[str]:
         if self.calibration:
-            yield from ("--calibration", self.calibration.name)
+            yield from (self.samples_option, self.calibration.name)
         for option, limit in (
             ("--winograd-error", self.winograd_error),
             ("--min-sqnr", self.min_sqnr),

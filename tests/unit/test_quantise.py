@@ -59,6 +59,7 @@ def test_every_layer_says_what_it_lost_and_gained(made: api.QuantisedModel) -> N
     assert document["layers"][0].keys() == {
         "name",
         "op",
+        "macs_share",
         "int8",
         "sqnr_db",
         "bytes",

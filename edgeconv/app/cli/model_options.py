@@ -164,6 +164,12 @@ def model_options() -> tuple[click.Parameter, ...]:
             "X.npz",
             "what to measure accuracy on: an array per input, and optionally `label`",
         ),
+        option(
+            "--int8",
+            FILE,
+            "X.npz",
+            "quantise a float32 model to int8 by these samples, as `edgeconv quantise` does",
+        ),
         *limits_of_accuracy(),
         option(
             "--objective",

@@ -17,7 +17,7 @@ from edgeconv.ir.filters import WEIGHTED
 from edgeconv.ir.graph import Graph
 from edgeconv.kernels.storage import formats
 from edgeconv.report import accuracy
-from edgeconv.search.calibration.engine import Engine
+from edgeconv.search.calibration.inference import InferenceEngine
 from edgeconv.search.calibration.samples import Samples
 from edgeconv.search.fitting import AtBest, FormatChoice, FormatOptions, Search, UnfitError, offered
 
@@ -39,7 +39,7 @@ def in_fewer_bits(
     planner: Planner,
     model: Int8Model,
     draft: NetworkPlan,
-    real: Engine,
+    real: InferenceEngine,
     samples: Samples,
     folder: Path,
     progress: Progress,

@@ -21,6 +21,7 @@ from edgeconv.search.choose.storage import INT8, by_kind
 from edgeconv.search.options import CompileOptions
 from edgeconv.search.quantising import pretended
 from edgeconv.search.quantising.gains import gains_note
+from edgeconv.search.quantising.layers import QuantisedLayer, layers_of
 from edgeconv.search.quantising.quantiser import Quantiser
 from edgeconv.target.targets import Target
 
@@ -32,7 +33,8 @@ class Int8Model:
     """A float32 network quantised to int8.  ``graph``: with the name and the hash of the float32
     model.  ``data``: the file of the network with QuantizeLinear and DequantizeLinear, of hash
     ``sha256``.  ``accuracy``: against float32.  ``source``: words for the samples.  ``gains``: a
-    note of what made it so accurate."""
+    note of what made it so accurate.  ``layers``: what each lost and gained,
+    where that is known."""
 
     graph: Graph
     data: bytes
@@ -40,12 +42,15 @@ class Int8Model:
     accuracy: Accuracy
     source: str
     gains: tuple[str, ...] = ()
+    layers: tuple[QuantisedLayer, ...] = ()
 
     def into(self, decided: Decision, objective: str) -> Decision:
         """The decisions, saying which model its layers are held to, and what that costs."""
         options = replace(decided.options, objective=objective)
         name = f"{decided.options.prefix}{ENDING}"
-        model = {**decided.report["model"], "int8": {"file": name, "sha256": self.sha256}}
+        layers = [each.to_json() for each in self.layers]
+        about = {"file": name, "sha256": self.sha256, "layers": layers}
+        model = {**decided.report["model"], "int8": about}
         report = accuracy.with_measured(
             {**decided.report, "model": model}, self.accuracy, options, self.source
         )
@@ -54,7 +59,7 @@ class Int8Model:
             *decided.notes,
             made,
             *self.gains,
-            *measured_notes(self.accuracy, self.source),
+            *measured_notes(self.accuracy, self.source, option=decided.options.samples_option),
         )
         return replace(decided, report=report, notes=notes, files={name: self.data})
 
@@ -102,7 +107,8 @@ def make(
     if found is None:
         return None
     source, gains = quantiser.samples.source, gains_note(quantiser.gains)
-    return as_file(found.graph, folder / "int8.onnx", graph, found.accuracy, source, gains)
+    made = as_file(found.graph, folder / "int8.onnx", graph, found.accuracy, source, gains)
+    return replace(made, layers=layers_of(quantiser.graph, found, quantiser.macs()))
 
 
 def as_file(

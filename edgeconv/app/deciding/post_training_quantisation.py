@@ -18,6 +18,7 @@ from edgeconv.app.deciding.less_ram import with_streaming
 from edgeconv.app.deciding.objective import better, require_prediction
 from edgeconv.app.deciding.planning import Allowed, Decision, NetworkPlan, Planner
 from edgeconv.base.closing import Closing
+from edgeconv.base.errors import UsageError
 from edgeconv.base.progress import Progress, no_progress
 from edgeconv.ir.graph import Graph
 from edgeconv.search.budget.tables import Objective
@@ -26,8 +27,9 @@ from edgeconv.search.calibration.samples import require_labels
 from edgeconv.search.calibration.sqnr import Accuracy
 from edgeconv.search.choose.storage import INT8
 from edgeconv.search.memory.sizes import Overhead
-from edgeconv.search.options import CompileOptions
+from edgeconv.search.quantising.accepted import Limits, require_quantisable
 from edgeconv.search.quantising.by_price import Costs, border, kept_real
+from edgeconv.search.quantising.effort import EFFORTS, FAST, THOROUGH
 from edgeconv.search.quantising.grids import quantisable
 from edgeconv.search.quantising.quantiser import Quantiser
 
@@ -76,6 +78,8 @@ class PostTrainingQuantisation(Closing):
         ``plain``: kernels and memory for a graph.  ``streaming``: layers may stream rows.
         """
         options, planner = self.options, self.planner
+        if options.int8:
+            self._require_possible()
         possible = quantisable(self.graph) and not options.truncate
         if not (options.calibration and possible and (self._is_requested or options.limited)):
             return None
@@ -98,6 +102,16 @@ class PostTrainingQuantisation(Closing):
             if best is None or self._improves(decided, best[1]):
                 best = model, decided
         return best[0].into(best[1], self.objective.value) if best else None
+
+    def _require_possible(self) -> None:
+        """Raises EdgeconvError where the user asks for an int8 network, and there can be none."""
+        require_quantisable(self.graph, self.options.model.name)
+        if self.options.truncate:
+            raise UsageError(
+                "--int8 together with --rounding truncate",
+                rule="what a network is quantised to is rounded to nearest",
+                hint="leave --rounding out",
+            )
 
     def _stands(self, decided: Decision) -> bool:
         """It fits, and is better than float32."""
@@ -204,16 +218,20 @@ class PostTrainingQuantisation(Closing):
         options, graph = self.options, self.graph
         found = samples.load(path, graph)
         require_labels(found, options.max_drop)
-        quantiser = Quantiser(graph, self.board.target, found, options.storage, self.progress, kept)
-        self._quantiser, self._folder = quantiser, TemporaryDirectory(prefix="edgeconv-int8-")
-        folder = Path(self._folder.name)
-        return int8_model.make(
-            quantiser, graph, folder, lambda measured: _within(measured, options), saved
+        effort = EFFORTS[FAST if options.int8 else THOROUGH]
+        quantiser = Quantiser(
+            graph, self.board.target, found, options.storage, self.progress, kept, effort
         )
+        self._quantiser, self._folder = quantiser, TemporaryDirectory(prefix="edgeconv-int8-")
+        limits = Limits(options.min_sqnr, options.max_drop)
+        keeps = limits.keep if options.int8 or options.limited else _whatever
+        made = int8_model.make(quantiser, graph, Path(self._folder.name), keeps, saved)
+        if made is None and options.int8:
+            raise limits.missed(options.model.name, found.source)
+        return made
 
 
-def _within(measured: Accuracy, options: CompileOptions) -> bool:
-    """Whether the limits of accuracy are kept."""
-    least, most = options.min_sqnr, options.max_drop
-    loud = least is not None and not measured.keeps(least)
-    return not loud and (most is None or measured.loses_at_most(most))
+def _whatever(measured: Accuracy) -> bool:
+    """No limit of accuracy."""
+    del measured
+    return True

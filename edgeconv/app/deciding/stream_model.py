@@ -54,10 +54,10 @@ def require_plain(options: CompileOptions) -> None:
     is measured on whole inputs."""
     if options.streams and options.calibration:
         raise UsageError(
-            "--stream together with --calibration",
+            f"--stream together with {options.samples_option}",
             rule="samples are of whole windows, and the network takes new rows",
-            hint="compile the window with --calibration first, then --stream the NAME_int8.onnx "
-            "that lies in its project",
+            hint=f"compile the window with {options.samples_option} first, then --stream the "
+            "NAME_int8.onnx that lies in its project",
         )
 
 

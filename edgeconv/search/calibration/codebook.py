@@ -75,7 +75,7 @@ class Codebook:
         return found
 
     def _best_units(self, rows: Doubles, variance: Doubles, mean: Doubles) -> Doubles:
-        """Of as many rows as a cache holds."""
+        """`best_units` of as many rows as a cache holds."""
         default = self.default_units(rows)
         best, least = default.copy(), np.full(len(rows), np.inf)
         for factor in _CLIPPED if self.is_even else _SHIFTED:
@@ -89,7 +89,7 @@ class Codebook:
 
 
 def _weighted_sum(rows: Doubles, weights: Doubles) -> Doubles:
-    """Of each row, by weights of its own or of all rows."""
+    """The sums of the rows, by weights of their own or of all rows."""
     if len(weights) == 1:
         shared: Doubles = rows @ np.broadcast_to(weights[0], rows.shape[1:])
         return shared

@@ -25,6 +25,7 @@ from edgeconv.search.calibration.samples import Samples, images_of
 # Samples that a network was tuned on are further from the borders of classes than others are: the
 # share that is at risk may be half of what may be lost.
 RESERVE = 2.0
+LEAST_DB = 15.0  # below, what a network computes is of little use
 _NO_RISK = 1e-12  # of an image: smaller ones say nothing, and may be no numbers of a report
 
 
@@ -203,7 +204,9 @@ class Baseline:
                 self.samples, parameters=parameters, activations=activations, capture=inner
             )
             beside = self._plain.run_each(self.samples, capture=inner) if inner else None
-            for got in runs:
+            for number, got in enumerate(runs):
+                text = f"comparing with float32: sample {number + 1} of {len(self.samples)}"
+                self.progress(Share(text, number, len(self.samples)))
                 plain = next(beside) if beside else {}
                 for name, power in inner.items():
                     power.add(got[name], plain[name])

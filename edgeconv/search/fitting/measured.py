@@ -12,7 +12,7 @@ from edgeconv.ir.filters import Filters
 from edgeconv.ir.graph import Graph
 from edgeconv.kernels.storage.base import FLOAT32
 from edgeconv.search.budget.derive import Noises
-from edgeconv.search.calibration.engine import Engine
+from edgeconv.search.calibration.inference import InferenceEngine
 from edgeconv.search.calibration.rounding import BEST, SAMPLES, Recipe, Rounded, parameters_of
 from edgeconv.search.calibration.samples import Samples
 from edgeconv.search.calibration.sensitivity import affordable, sensitivities
@@ -42,14 +42,14 @@ class Measured:
 
     def __init__(
         self,
-        engine: Engine,
+        engine: InferenceEngine,
         samples: Samples,
         weights: Mapping[str, Sequence[str]],
         activations: Mapping[str, Sequence[str]],
         progress: Progress,
         *,
         truncate: bool = False,
-        real: Engine | None = None,
+        real: InferenceEngine | None = None,
     ) -> None:
         self.engine, self.graph, self.progress, self._real = engine, engine.graph, progress, real
         fits = samples.promised and len(samples) > 1

@@ -22,6 +22,7 @@ from edgeconv.search.budget.infeasible import Smallest, smallest
 from edgeconv.search.budget.program import UnfinishedError, least_excess, optimise
 from edgeconv.search.budget.tables import Limits, Objective, Tables, noise_of
 from edgeconv.search.calibration.engine import Engine
+from edgeconv.search.calibration.inference import InferenceEngine
 from edgeconv.search.calibration.rounding import stored
 from edgeconv.search.calibration.samples import Samples, require_labels
 from edgeconv.search.calibration.sqnr import Accuracy
@@ -109,7 +110,7 @@ class Search:
         progress: Progress = no_progress,
         *,
         kept: frozenset[str] = frozenset(),
-        real: Engine | None = None,
+        real: InferenceEngine | None = None,
         among: Collection[str] | None = None,
     ) -> None:
         self.graph, self.board = graph, board

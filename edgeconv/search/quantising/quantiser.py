@@ -19,6 +19,7 @@ from edgeconv.base.progress import Progress, Share, no_progress
 from edgeconv.ir.activation import Activation
 from edgeconv.ir.filters import replace_filters
 from edgeconv.ir.graph import Graph
+from edgeconv.kernels.ops import operators
 from edgeconv.search.calibration.inference import InferenceEngine
 from edgeconv.search.calibration.interpreter import Interpreter, interprets
 from edgeconv.search.calibration.rounding import RECIPES, Rounded, parameters_of
@@ -104,13 +105,21 @@ class Quantiser(Closing):
         self.wanted = asked.filters(self.graph, self.places)
         most = min(most, affordable(self.engine, _VARIANTS))
         self.judging = samples.chosen(back).at_most(most)
-        self._judging = Baseline(self.engine, self.judging)
+        self._judging = Baseline(self.engine, self.judging, progress)
         self.way = ""
         self.gains: list[Gain] = []
 
     def close(self) -> None:
         """Let go of the network that was measured."""
         self.engine.close()
+
+    def macs(self) -> dict[str, float]:
+        """The multiply-accumulates of each layer with filters."""
+        known, graph = operators(), self.engine.graph
+        return {
+            name: float(known[node.op].macs(node, graph))
+            for name, node in self.engine.layers.items()
+        }
 
     def within(
         self, keeps: Callable[[Accuracy], bool], saved: Mapping[str, float]
@@ -191,9 +200,8 @@ class Quantiser(Closing):
         else:  # by what layers are given in float32, whatever the grids
             found = {name: self._observed.rounded[name] for name in wanted}
         filters = self.in_integers(found, grids)
-        self.progress("measuring what int8 does to the network")
         accuracy = self._judging.accuracy(parameters_of(filters), grids, layers=True)
-        self.progress(f"int8 in {len(filters)} layers: {accuracy.sqnr_db:.1f} dB")
+        self.progress(Share(f"int8 in {len(filters)} layers: {accuracy.sqnr_db:.1f} dB", 1))
         graph = quantised(self.graph, grids, filters)
         return Quantised(graph, grids, filters, accuracy)
 

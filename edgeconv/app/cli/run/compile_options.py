@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
+from edgeconv.base.errors import UsageError
 from edgeconv.model.frontend.cut import Cut
-from edgeconv.search.options import CompileOptions
+from edgeconv.search.options import ALL_INT8, CompileOptions
 
 
 def compile_options(
@@ -18,14 +20,29 @@ def compile_options(
     objective: str | None,
     io: str | None,
     code: str | None,
+    calibration: Path | None,
+    int8: Path | None,
+    storage: Mapping[str, str],
     **others: Any,
 ) -> CompileOptions:
-    """What `model_options` were given.  ``others`` are fields of `CompileOptions` as they are."""
+    """What `model_options` were given.  ``others`` are fields of `CompileOptions` as they are.
+
+    Raises EdgeconvError (exit status 2): samples both to quantise by and to choose formats by.
+    """
+    if int8 and calibration:
+        raise UsageError(
+            "--int8 together with --calibration",
+            rule="one file of samples is what the network is quantised and measured by",
+            hint="leave --calibration out",
+        )
     return CompileOptions(
         cut=Cut(tuple(input), tuple(output), tuple(sorted(input_values.items()))),
         weights_as_c=weights == "c",
         objective=objective or "",
         io=io or "",
         code=code or "",
+        calibration=int8 or calibration,
+        int8=int8 is not None,
+        storage={**ALL_INT8, **storage} if int8 else storage,
         **others,
     )

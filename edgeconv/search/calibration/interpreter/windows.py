@@ -36,7 +36,7 @@ class Windows:
     def of(
         cls, x: Floats, attrs: Mapping[str, Any], out: Sequence[int], around: float = 0.0
     ) -> Windows:
-        """Of a node's attributes, ``x`` padded with ``around``."""
+        """The windows of a node's attributes, ``x`` padded with ``around``."""
         kernel, strides, dilations = (
             tuple(map(int, attrs[key])) for key in ("kernel", "strides", "dilations")
         )
