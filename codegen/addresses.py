@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from edgeconv.codegen.c_names import unique_identifiers
+from edgeconv.codegen.image_parts import named_parts
 from edgeconv.codegen.port_names import port_names
 from edgeconv.codegen.ports import Port
 from edgeconv.codegen.states import Free, KeptState, without_states
@@ -58,7 +59,8 @@ class Addresses:
         self.name, self.upper = name, name.upper()
         self.any_layout = any_layout
         self.idents = unique_identifiers(memory.places)
-        self.weights = WeightTable(self.upper, choice, image, self.idents)
+        self.parts = named_parts(name, image.parts)
+        self.weights = WeightTable(self.upper, choice, image, self.parts, self.idents)
         self.banks = self._banks()
         self.arenas = list(self.banks.values()) or [self._bank(0, "")]
         self.apart = states_apart(choice.graph, memory)
@@ -99,7 +101,7 @@ class Addresses:
             const = "const " if place.region is Region.INPUT else ""
             same = arg.c_type == self._port_of(place).c_type
             return address if same else f"({const}{arg.c_type} *)({address})"
-        return f"{self.name}_weights_at(model, {self.weights.enumerators[index, arg.ref]})"
+        return self.weights.address(index, arg.ref)
 
     def described(self, tensor: Tensor) -> str:
         """Shape, layout, type and place of a tensor, for a comment."""

@@ -252,7 +252,7 @@ class _Emitter:
             "cpus": self.options.cpus,
             "init_parameters": [
                 f"{self.name}_model *model",
-                "const void *weights, size_t weights_bytes",
+                *(f"const void *{p.pointer}, size_t {p.pointer}_bytes" for p in self.at.parts),
                 *arenas,
             ],
             "inputs": self.inputs,
@@ -265,6 +265,7 @@ class _Emitter:
             **self._linking(),
             "resumed": self._resumed(steps),
             "image": self.image,
+            "parts": self.at.parts,
             "image_magic": int.from_bytes(MAGIC, "little"),
             "image_version": VERSION,
             "image_crc": CRC_AT,
@@ -298,6 +299,7 @@ class _Emitter:
         return {
             "link": link,
             "unloaded": link.unloaded(banks, io=self.choice.io != "arena"),
+            "copied": [part for part in self.at.parts if link.copied(part.memory)],
             "vector_align": vector_align(link.interrupts),
         }
 
@@ -391,8 +393,9 @@ class _Emitter:
             texts,
             self.image,
             f"{self.name}_weights.{'c' if as_c else 'bin'}",
-            f"{self.name}_weights",
+            self.at.parts,
             as_c,
+            placed=self.options.link is not None,
             bill=Bill(self.name, self.choice.graph.name, self.choice.graph.sha256),
             once=frozenset({"app.c", ".clang-format"}.intersection(files)),
         )

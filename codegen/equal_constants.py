@@ -41,17 +41,19 @@ def _cut(values: Array) -> Iterable[Array]:
 def originals(choice: Choice, order: Sequence[int]) -> dict[Key, Key]:
     """Blobs that repeat an earlier one, in execution order -> the first that is equal.
 
-    Equal are the bytes of the image, and the largest constant that the nodes read; of nodes that
-    read none (their blobs are tables), the operator.  Bytes alone would not do: two layers of an
-    untrained model may have equal biases, which will differ in the trained one, whose image is to
-    fit the program.  For the same reason a constant of one value throughout equals itself alone.
+    Equal are the bytes of the image, the memory that they are to lie in, and the largest constant
+    that the nodes read; of nodes that read none (their blobs are tables), the operator.  Bytes
+    alone would not do: two layers of an untrained model may have equal biases, which will differ in
+    the trained one, whose image is to fit the program.  For the same reason a constant of one value
+    throughout equals itself alone.
     """
     alike: dict[tuple[object, ...], list[int]] = defaultdict(list)
     for index in order:
         layer = choice.layers[index]
         source = _source(layer, choice.graph) if layer.blobs else None
+        memory = choice.placement.of_layer(layer.node.name)
         for blob in layer.blobs:
-            alike[blob.name, blob.elements, str(blob.format), source].append(index)
+            alike[blob.name, blob.elements, str(blob.format), source, memory].append(index)
     found: dict[Key, Key] = {}
     for (name, *_), layers in alike.items():
         assert isinstance(name, str)

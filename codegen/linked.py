@@ -40,15 +40,15 @@ class LinkedPlace:
 class LinkedNetwork:
     """A network of the folder.  ``folder``: of its project, from this one.  ``others``: those that
     may be in use at the same time.  ``kept``: bytes that it keeps between two runs.  ``weights``:
-    bytes of its image, a C array with ``as_c``.  ``optimise``: the compiler's option.
-    ``parameters``: of its init function."""
+    bytes of every part of its image by symbol, C arrays with ``as_c``.  ``optimise``: the
+    compiler's option.  ``parameters``: of its init function."""
 
     name: str
     folder: str
     others: tuple[str, ...]
     places: tuple[LinkedPlace, ...]
     kept: int
-    weights: int
+    weights: Mapping[str, int]
     as_c: bool
     optimise: str
     threads: int

@@ -8,8 +8,10 @@ from pathlib import Path
 
 from edgeconv.base.output_folder.folder import Contents, put_project
 from edgeconv.base.output_folder.manifest import digest
+from edgeconv.codegen.image_parts import NamedPart
 from edgeconv.codegen.sbom import Bill
 from edgeconv.codegen.weights import WeightImage, write
+from edgeconv.codegen.weights_as_c import write_c
 
 REPORT = "report.json"
 
@@ -19,7 +21,8 @@ class SourceTree:
     """Text files by name, and the weight image by the name it is written under; ``others``: what
     is written as it is.
 
-    ``image_as_c``: write the image as a C array (``--weights c``) called ``image_symbol``.
+    ``image_as_c``: write the image as C arrays (``--weights c``), one for each of its ``parts``;
+    ``placed``: into sections that a linker script of ours knows.
     ``bill``: a bill of materials that is written beside.
     ``once``: files for the user's own code, which are written where there are none and never again.
     """
@@ -28,8 +31,9 @@ class SourceTree:
     texts: Mapping[str, str]
     image: WeightImage
     image_file: str
-    image_symbol: str
+    parts: tuple[NamedPart, ...]
     image_as_c: bool = False
+    placed: bool = False
     once: frozenset[str] = frozenset()
     bill: Bill | None = None
     others: Mapping[str, bytes] = field(default_factory=dict)
@@ -79,18 +83,8 @@ class SourceTree:
             write(self.image, out)
 
     def _write_c(self, path: Path) -> None:
-        """Writes the bytes of the image as a C array; staged as binary first, since the header
-        comes last."""
+        """Writes the image as C; staged as binary first, since the header comes last."""
         binary = path.with_suffix(".staged")
         self._write_binary(binary)
-        with binary.open("rb") as source, path.open("w", encoding="ascii", newline="\n") as out:
-            out.write(
-                "/* The weight image; generated together with the program that reads it. */\n"
-                f"extern const unsigned char {self.image_symbol}[];\n"
-                f"_Alignas(64) const unsigned char {self.image_symbol}[{self.image.bytes}] = {{\n"
-            )
-            while data := source.read(1 << 16):
-                for at in range(0, len(data), 24):
-                    out.write(",".join(map(str, data[at : at + 24])) + ",\n")
-            out.write("};\n")
+        write_c(binary, path, self.parts, placed=self.placed)
         binary.unlink()

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from edgeconv.base.names import shortened, untaken
 from edgeconv.codegen.c_names import identifier
+from edgeconv.codegen.image_parts import NamedPart
 from edgeconv.codegen.weights import PlacedBlob, WeightImage
 from edgeconv.ir.choice import Choice, Layer
 
 
 @dataclass(frozen=True, slots=True)
 class WeightRow:
-    """One constant: ``offset`` in the image and size in bytes, storage format, shape in the model,
-    what it is in words."""
+    """One constant: ``offset`` in its part of the image and size in bytes, storage format, shape in
+    the model, what it is in words; the ``memory`` of the part."""
 
     enumerator: str
     offset: int
@@ -22,6 +23,7 @@ class WeightRow:
     format: str
     shape: str
     what: str
+    memory: str
 
 
 class WeightTable:
@@ -29,9 +31,14 @@ class WeightTable:
     layer and blob; ``idents``: tensors' names in C."""
 
     def __init__(
-        self, prefix: str, choice: Choice, image: WeightImage, idents: Mapping[str, str]
+        self,
+        prefix: str,
+        choice: Choice,
+        image: WeightImage,
+        parts: Sequence[NamedPart],
+        idents: Mapping[str, str],
     ) -> None:
-        self._choice, self._image = choice, image
+        self._choice, self._image, self._parts = choice, image, parts
         self.enumerators: dict[tuple[int, str], str] = {}
         taken: set[str] = set()
         for index, blob in image.places:
@@ -45,6 +52,14 @@ class WeightTable:
         """In the order of the image."""
         return [self._row(*key, placed) for key, placed in self._image.places.items()]
 
+    def address(self, index: int, blob: str) -> str:
+        """C expression for the address of a layer's blob at run time."""
+        part = self._part(self._image.places[index, blob])
+        return f"{part.function}(model, {self.enumerators[index, blob]})"
+
+    def _part(self, placed: PlacedBlob) -> NamedPart:
+        return self._parts[self._image.part_of(placed.offset)]
+
     def _row(self, index: int, blob: str, placed: PlacedBlob) -> WeightRow:
         layer = self._choice.layers[index]
         node = layer.node
@@ -52,11 +67,12 @@ class WeightTable:
         shape = self._shape(layer, blob) or (placed.blob.elements,)
         return WeightRow(
             self.enumerators[index, blob],
-            placed.offset,
+            placed.offset - self._part(placed).start,
             placed.blob.bytes,
             str(placed.blob.format),
             "x".join(map(str, shape)),
             f'{shortened(blob)} of {node.op} "{shortened(origin)}"',
+            self._part(placed).memory,
         )
 
     def _shape(self, layer: Layer, blob: str) -> tuple[int, ...]:

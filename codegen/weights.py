@@ -84,14 +84,34 @@ class PlacedBlob:
 
 
 @dataclass(frozen=True, slots=True)
+class ImagePart:
+    """The bytes of the image from ``start`` on that lie in one memory of the board, by its name, ""
+    where that is for the plan to choose."""
+
+    memory: str
+    start: int
+    bytes: int
+
+    @property
+    def end(self) -> int:
+        return self.start + self.bytes
+
+
+@dataclass(frozen=True, slots=True)
 class WeightImage:
     """Where every blob lies.  ``places`` is keyed by (layer index, blob name); ``maps``: the files
-    that blobs are made of, as far as those are mapped."""
+    that blobs are made of, as far as those are mapped.  ``parts``: what of it lies together; the
+    first has the header."""
 
     places: dict[tuple[int, str], PlacedBlob]
     bytes: int
     layout_hash: int
+    parts: tuple[ImagePart, ...]
     maps: tuple[mmap.mmap, ...] = field(default=(), compare=False, repr=False)
+
+    def part_of(self, offset: int) -> int:
+        """The number of the part that has the byte at ``offset``."""
+        return next(number for number, part in enumerate(self.parts) if offset < part.end)
 
     def unique(self) -> list[PlacedBlob]:
         """The blobs in image order, each once."""
@@ -100,16 +120,25 @@ class WeightImage:
 
 
 def layout(choice: Choice, order: Sequence[int], *, apart: bool = False) -> WeightImage:
-    """Place the blobs of the layers in execution order, equal ones once (`equal_constants`).
+    """Place the blobs of the layers in execution order, equal ones once (`equal_constants`): first
+    those that lie where the image does, then by memory those that the user has placed elsewhere.
 
     ``apart``: each for itself, for constants of one layer that are to be replaced in place.
     """
     places: dict[tuple[int, str], PlacedBlob] = {}
     repeated = {} if apart else originals(choice, order)
+    memories = [choice.placement.of_layer(choice.layers[index].node.name) for index in order]
+    rank = {
+        memory: n for n, memory in enumerate(dict.fromkeys((choice.placement.weights, *memories)))
+    }
+    starts = {choice.placement.weights: 0}
     offset = HEADER.size
     digest = hashlib.sha256(choice.isa.encode())
-    for index in order:
+    for memory, index in sorted(zip(memories, order, strict=True), key=lambda each: rank[each[0]]):
         layer = choice.layers[index]
+        if layer.blobs and memory not in starts:
+            starts[memory] = offset = -(-offset // ALIGN) * ALIGN
+            digest.update(f"part {memory} {offset}".encode())
         digest.update(repr((layer.algorithm, sorted(layer.params.items()))).encode())
         for blob in layer.blobs:
             key = index, blob.name
@@ -123,7 +152,12 @@ def layout(choice: Choice, order: Sequence[int], *, apart: bool = False) -> Weig
     total = -(-offset // ALIGN) * ALIGN
     constants = (each.data for each in choice.graph.tensors.values() if each.data is not None)
     layout_hash = int.from_bytes(digest.digest()[:8], "little")
-    return WeightImage(places, total, layout_hash, maps_behind(constants))
+    ends = (*list(starts.values())[1:], total)
+    parts = tuple(
+        ImagePart(memory, start, end - start)
+        for (memory, start), end in zip(starts.items(), ends, strict=True)
+    )
+    return WeightImage(places, total, layout_hash, parts, maps_behind(constants))
 
 
 def _payload(image: WeightImage) -> Iterator[bytes]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -16,6 +17,7 @@ from edgeconv.ir.array_types import array_type
 from edgeconv.ir.element_types import element_type
 from edgeconv.ir.encoding import FLOAT32
 from edgeconv.ir.grids import spacings_of
+from edgeconv.ir.placement import ANYWHERE
 from edgeconv.run.build import InputFile, OutputFile, compile_project, find_emulator, run_binary
 from edgeconv.run.build.program_files import Argument
 from edgeconv.target import board as boards
@@ -58,7 +60,8 @@ def _run(decided: Decision, board: Board, folder: Path, inputs: list[Array]) -> 
     name = decided.options.prefix
     options = EmitOptions(name, board.name, "", board.flags, truncate=decided.options.truncate)
     project = folder / name
-    emit(decided.choice.on_one_thread(), decided.memory, options, "{}").write(project)
+    choice = replace(decided.choice.on_one_thread(), placement=ANYWHERE)
+    emit(choice, decided.memory, options, "{}").write(project)
     binary = compile_project(
         project, board, sources=(f"{name}.c", f"{name}_weights.S", "main.c"), out=folder / "program"
     )

@@ -228,13 +228,15 @@ def _network(
         for memory, tenant in held.items()
     ]
     arenas = [f"void *{each}, size_t {each}_bytes" for each in pointers.values()]
+    whole = {"symbol": f"{own}_weights", "bytes": report["flash"]["weights"]}
+    parts = report.get("placement", {}).get("parts", [whole])
     return LinkedNetwork(
         name=own,
         folder=Path(os.path.relpath(real_path(project.directory), target)).as_posix(),
         others=tuple(sorted(other for pair in pairs if own in pair for other in pair - {own})),
         places=tuple(places),
         kept=sum(end - begin for tenant in held.values() for begin, end in tenant.kept),
-        weights=report["flash"]["weights"],
+        weights={part["symbol"]: part["bytes"] for part in parts},
         as_c=report["program"]["weights"] == "c",
         optimise=optimisation(report["program"]),
         threads=report["threads"],

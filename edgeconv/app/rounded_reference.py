@@ -28,6 +28,7 @@ from edgeconv.ir.encoding import kind_of
 from edgeconv.ir.filters import DYNAMIC, WEIGHTED, Filters
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.grids import encodings_of
+from edgeconv.ir.placement import placement_of
 from edgeconv.ir.request import Workspace
 from edgeconv.ir.states import with_integer_states, with_kept_states
 from edgeconv.kernels.algorithms.packing import rounded_weights
@@ -291,7 +292,8 @@ def _choice_of(
         },
         float16=half,
     )
-    return _streamed(project, choice, target)
+    placement = placement_of(project.report.get("placement", {}))
+    return _streamed(project, replace(choice, placement=placement), target)
 
 
 def _streamed(project: Project, choice: Choice, target: Target) -> Choice:

@@ -15,7 +15,7 @@ from edgeconv.base.arguments import DEFAULT_TOLERANCE, SIZE, SPEED
 from edgeconv.base.errors import EdgeconvError
 from edgeconv.base.progress import Progress
 from edgeconv.base.real_path import real_path
-from edgeconv.codegen.emit import EmitOptions, emit
+from edgeconv.codegen.emit import EmitOptions, emit, weight_image
 from edgeconv.codegen.source_tree import SourceTree
 from edgeconv.ir.link import LinkPlan
 from edgeconv.report import document
@@ -208,7 +208,8 @@ def _built(decided: Decision, progress: Progress) -> Report:
 def source_tree(decided: Decision, progress: Progress) -> SourceTree:
     """The project of what was decided."""
     options = decided.options
-    link = link_plan(decided.board, decided.memory, decided.report["flash"]["weights"])
+    image = weight_image(decided.choice, decided.memory)
+    link = link_plan(decided.board, decided.memory, image.parts)
     emit_options = EmitOptions(
         name=options.prefix,
         board=decided.board.name,

@@ -13,6 +13,7 @@ from edgeconv.ir.activation import NONE, Activation
 from edgeconv.ir.candidate import FLOAT, Candidate
 from edgeconv.ir.encoding import FLOAT16, FLOAT32, FLOAT64, Encoding, integers
 from edgeconv.ir.graph import Graph, Node, Tensor
+from edgeconv.ir.placement import ANYWHERE, Placement
 from edgeconv.ir.step import Divides, Step, alone
 from edgeconv.ir.straight_line import Routine
 from edgeconv.ir.work import CacheTraffic, Work
@@ -247,6 +248,7 @@ class Choice:
     ``line_bytes``: of the data cache whose lines kernels prefetch, 0 where the core has none.
     ``resumable``: a run may be interrupted between pieces of a layer (`ir.resumable`).
     ``in_order``: register tiles are those of cores that execute in order.
+    ``placement``: where the user has parts of it lie.
     """
 
     graph: Graph
@@ -259,6 +261,7 @@ class Choice:
     line_bytes: int = 0
     resumable: bool = False
     in_order: bool = False
+    placement: Placement = ANYWHERE
 
     def __post_init__(self) -> None:
         if not self.steps:

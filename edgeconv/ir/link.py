@@ -45,8 +45,9 @@ class FixedWords:
 @dataclass(frozen=True, slots=True)
 class LinkPlan:
     """By name of a ``Section``: where ``code`` (vectors, machine code, constants and the initial
-    values of variables), ``weights``, ``data`` (stack and variables), ``io`` (the caller's inputs
-    and outputs) and every bank of the arena lie.
+    values of variables), ``data`` (stack and variables), ``io`` (the caller's inputs and outputs)
+    and every bank of the arena lie, and, by the memory that the user names, every part of the
+    ``weights``.  Those in RAM are loaded from beside the code.
 
     ``stack``: bytes that the linker reserves unless told otherwise; ``guard``: those below it that
     nothing may touch.  ``interrupts``: external ones
@@ -59,7 +60,7 @@ class LinkPlan:
 
     regions: tuple[Section, ...]
     code: str
-    weights: str
+    weights: Mapping[str, str]
     data: str
     io: str
     banks: Mapping[str, str]
@@ -72,6 +73,11 @@ class LinkPlan:
     stack_align: int = 8
     offset: int = 0
     fixed: tuple[FixedWords, ...] = ()
+
+    def copied(self, memory: str) -> bool:
+        """Whether start-up code copies a part of the weights to RAM."""
+        place = self.weights[memory]
+        return not next(each for each in self.regions if each.name == place).is_flash
 
     def unloaded(self, banks: Iterable[str], *, io: bool) -> frozenset[str]:
         """The regions that hold something without contents at start: stack and variables,

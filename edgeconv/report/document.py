@@ -244,6 +244,7 @@ def _ram(memory: MemoryMap, use: MemoryUse, apart: int) -> Report:
         "workspace": max((place.bytes for place in memory.workspaces.values()), default=0),
         "io": use.parts["io"],
         "model_struct": use.parts["model_struct"],
+        **({"weights": use.parts["weights"]} if "weights" in use.parts else {}),
         "data": None,
         "stack_bound": None,
         "stack_source": None,

@@ -59,7 +59,8 @@ def placed(
     """The rows as the linker filled the regions: bytes by region and kind of ``parts``."""
     found = []
     for row in rows:
-        sizes = {kind: parts[row["name"]].get(kind, 0) for kind in kinds}
+        own = parts[row["name"]]
+        sizes = {kind: own.get(kind, 0) for kind in kinds if kind in row or own.get(kind)}
         known = {"kept_free": 0} if "kept_free" in row else {}
         found.append({**row, **sizes, "used": sum(sizes.values()), **known})
     return found

@@ -43,6 +43,7 @@ class CompileOptions:
     ``streams``: inputs that are windows which slide, by name the axis and by how many rows.
     ``stream_borders``: what layers that pad them read at their ends, one of `BORDERS`.
     ``renames``: what the C API is to call inputs and outputs, by name (``codegen.port_names``).
+    ``places``: memories of the board by part (weights, arena, io) or pattern of layers' names.
     ``selftest``: the library has a function that compares an inference with its known outputs.
     ``tuned``: files of measured times, which replace predicted ones when kernels are chosen.
     ``max_sizes``: the most that is kept of what nodes find at run time, by the names of results.
@@ -82,6 +83,7 @@ class CompileOptions:
     streams: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     stream_borders: str = OF_WINDOW
     renames: Mapping[str, str] = field(default_factory=dict)
+    places: Mapping[str, str] = field(default_factory=dict)
     selftest: bool = False
     threads: int = 1
     tuned: tuple[Path, ...] = ()
@@ -148,6 +150,7 @@ class CompileOptions:
             ("--max-size", self.max_sizes),
             ("--algorithm", self.algorithms),
             ("--storage", self._storage_beside()),
+            ("--place", self.places),
         )
         for option, given in by_name:
             for name, word in sorted(given.items()):

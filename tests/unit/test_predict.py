@@ -18,6 +18,7 @@ from onnx import helper
 
 from edgeconv.app import pipeline
 from edgeconv.app.pipeline import CompileOptions
+from edgeconv.codegen.weights import ImagePart
 from edgeconv.ir.choice import ArgKind, Choice
 from edgeconv.ir.memory import MemoryMap
 from edgeconv.kernels import headers
@@ -156,7 +157,7 @@ def test_the_clock_is_named(tmp_path: Path) -> None:
     assert predict(choice, plan, machine).time_source == (
         "predicted at 480 MHz from macs_per_cycle and bandwidths of board stm32h743"
     )
-    link = link_plan(machine, plan, 1 << 10)
+    link = link_plan(machine, plan, [ImagePart("", 0, 1 << 10)])
     assert link is not None
     assert link.clock_hz == 480_000_000
 

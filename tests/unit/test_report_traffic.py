@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from edgeconv.app import pipeline
 from edgeconv.app.pipeline import CompileOptions
+from edgeconv.codegen.emit import weight_image
 from edgeconv.ir.encoding import Encoding
 from edgeconv.ir.layout import CHANNELS_LAST, ROW_MAJOR, Layout, blocked
 from edgeconv.ir.work import CacheTraffic
@@ -143,7 +144,7 @@ def test_bytes_come_from_the_levels_that_there_are(
     board = replace(boards.load(BOARD), caches=caches)
     choice = choose.select(passes.optimise(frontend.load(residual_model)), board.target)
     plan = memory.plan(choice)
-    sizes = planned_sizes(choice, plan, board, 0, Budgets())
+    sizes = planned_sizes(choice, plan, board, weight_image(choice, plan), Budgets())
     predicted = predict(choice, plan, board)
     report = document.build_report(choice, plan, board, sizes, predicted, FACTS)
     for layer in report["layers"]:

@@ -25,7 +25,7 @@ PLAN = LinkPlan(
         Section("ITCM", "ITCM, tcm", 0x40, 4096, False),
     ),
     code="FLASH",
-    weights="FLASH",
+    weights={"": "FLASH"},
     data="DTCM",
     io="OCRAM",
     banks={"arena": "OCRAM"},

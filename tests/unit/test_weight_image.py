@@ -14,6 +14,7 @@ import pytest
 
 from edgeconv.base.errors import EdgeconvError
 from edgeconv.codegen import weights
+from edgeconv.codegen.image_parts import named_parts
 from edgeconv.codegen.source_tree import SourceTree
 from edgeconv.ir.choice import Blob, Choice, Layer
 from edgeconv.ir.graph import Graph, Node, Tensor
@@ -144,14 +145,15 @@ def test_wrong_size_is_refused() -> None:
 def a_tree(as_c: bool = False) -> SourceTree:
     image = weights.layout(a_choice(*VALUES), (0, 1, 2))
     name = "w.c" if as_c else "w.bin"
-    return SourceTree("t", {"report.json": "{}", "a/b.txt": "x\n"}, image, name, "w", as_c)
+    texts, parts = {"report.json": "{}", "a/b.txt": "x\n"}, named_parts("t", image.parts)
+    return SourceTree("t", texts, image, name, parts, as_c)
 
 
 def test_c_image_has_the_same_bytes(tmp_path: Path) -> None:
     a_tree().write(tmp_path / "bin")
     a_tree(as_c=True).write(tmp_path / "c")
     text = (tmp_path / "c" / "w.c").read_text()
-    numbers = text.partition("= {")[2].partition("}")[0]
+    numbers = text.rpartition("= {")[2].partition("}")[0]
     listed = bytes(int(n) for n in numbers.replace("\n", "").split(",") if n)
     assert listed == (tmp_path / "bin" / "w.bin").read_bytes()
 

@@ -149,6 +149,13 @@ def model_options() -> tuple[click.Parameter, ...]:
             "LAYER[:output]=FMT",
             "format of a layer's filters, or of its result; '*' for all layers",
         ),
+        _by_name(
+            "--place places",
+            Word(pair),
+            "WHAT=MEMORY",
+            "memory of the board for weights, arena, io (inputs and outputs), or for constants of "
+            "layers, by name or pattern",
+        ),
         option(
             "--tuned",
             FILE,

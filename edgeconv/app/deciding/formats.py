@@ -52,6 +52,7 @@ from edgeconv.search.fitting import (
     UnfitError,
     offered,
 )
+from edgeconv.search.memory.placement import require_room
 from edgeconv.search.memory.sizes import Budgets, Overhead
 
 
@@ -148,6 +149,8 @@ class Formats(Closing):
             decided = with_faster(planner, self.graph, planner.decided(plain))
             decided = with_filtering(planner, self.graph, decided)
             return Attempt(plain, with_float16_hint(planner, self.graph, decided))
+        if not (wished or calibrated):  # nobody has said what may be lost for the sake of a place
+            require_room(plain.sizes, planner.places, self.board)
         if not (wished or calibrated or self._choices(plain)):
             return Attempt(plain, planner.decided(plain))
         try:

@@ -33,6 +33,7 @@ from edgeconv.ir.resumable import MOST_WORK, Resumption
 from edgeconv.kernels.storage.base import FLOAT32
 from edgeconv.report import document
 from edgeconv.report.document import Facts, Report
+from edgeconv.report.placement import placement_document, placement_notes
 from edgeconv.report.resumable import resumable
 from edgeconv.search import choose, memory
 from edgeconv.search.budget.tables import Objective
@@ -45,9 +46,11 @@ from edgeconv.search.choose.storage import EVERY_LAYER, NO_RESULT, OUTPUT, ROUND
 from edgeconv.search.fitting import FormatChoice, FormatPlan, Lower
 from edgeconv.search.measured import load
 from edgeconv.search.memory.link import unusable
+from edgeconv.search.memory.placement import WEIGHTS, require_memories, with_placement
 from edgeconv.search.memory.sizes import Budgets, Overhead, Sizes, planned_sizes
 from edgeconv.search.options import ANY_LAYOUT, CompileOptions
 from edgeconv.search.predict import Prediction, predict
+from edgeconv.search.predict.rates import with_constants_in
 from edgeconv.search.predict.resumption import resumption
 from edgeconv.target.board import Board
 from edgeconv.target.board.team import team_of
@@ -127,6 +130,7 @@ class Planner:
         self._times = load(options.tuned, board) if options.tuned else None
         self.measured = measured or self._times
         self.team = team_of(board, options.threads)
+        self.places = require_memories(options.places, board)
         if options.resumable and options.threads > 1:
             raise UsageError(
                 "--resumable",
@@ -179,6 +183,8 @@ class Planner:
         decides anyhow."""
         board = self.board
         known = machine_of(board.target)
+        if WEIGHTS in self.places:
+            known = with_constants_in(known, board, self.places[WEIGHTS])
         machine = replace(known, team=self.team, measured=self.measured)
         energy = usable(board) if self.options.objective == Objective.ENERGY.value else None
         if not energy or not energy.idle:
@@ -237,9 +243,10 @@ class Planner:
     def placed(self, choice: Choice, allowed: Allowed, storage: Mapping[str, str]) -> NetworkPlan:
         """``choice``, made for ``storage``, in memory."""
         board = self.board
+        choice = with_placement(choice, self.places, board)
         plan = memory.fit(choice, board, self.options.ram)
-        weights = weight_image(choice, plan).bytes
-        memory.check_objects(board, arena=plan.arena_bytes, weights=weights)
+        image = weight_image(choice, plan)
+        memory.check_objects(board, arena=plan.arena_bytes, weights=image.bytes)
         notes = (
             *computing_notes(choice),
             *winograd_notes(choice, self.filtering.promised),
@@ -249,13 +256,14 @@ class Planner:
             *left_notes(choice, storage),
             *port_notes(choice, self.options.io),
             *thread_notes(choice, self.options.threads),
+            *placement_notes(choice, plan, board, image),
             *tuned_notes(choice, self._times, timed=board.macs_per_cycle is not None),
         )
         return NetworkPlan(
             allowed=allowed,
             choice=choice,
             memory=plan,
-            sizes=planned_sizes(choice, plan, board, weights, self.budgets),
+            sizes=planned_sizes(choice, plan, board, image, self.budgets),
             notes=(*choice.graph.notes, *notes),
         )
 
@@ -305,6 +313,7 @@ class Planner:
         report = self.filtering.into(report, choice)
         resumed = self._resumption(draft, predicted)
         report |= resumable(choice, plan, resumed) if resumed else {}
+        report |= placement_document(facts.name, choice, board, weight_image(choice, plan))
         own = {each.name: getattr(draft, each.name) for each in fields(NetworkPlan)}
         own["notes"] = (*draft.notes, *float32_notes(choice, whys))
         files: dict[str, bytes] = {}

@@ -74,7 +74,7 @@ def ticking_image(
     """Firmware that prints the ticks of every layer, built in ``folder``; ``NAME_run`` and
     ``NAME_trace``, called behind every layer, are among its symbols.  ``code``: what the compiler
     optimises for."""
-    link = link_plan(board, memory, weight_image(choice, memory).bytes)
+    link = link_plan(board, memory, weight_image(choice, memory).parts)
     project = folder / NAME
     emit(choice, memory, EmitOptions(NAME, board.name, "", board.flags, link=link), "{}").write(
         project

@@ -92,8 +92,8 @@ def parts_by_region(path: Path, board: Board, name: str) -> Mapping[str, Mapping
     """Bytes by region and part of the firmware of network ``name``.
 
     Parts of flash: code, weights, rodata (constants and the initial values of variables); of RAM:
-    stack, arena, io, data (variables).  ``padding``: what alignment leaves empty between the start
-    of the region and the end of what lies there last.
+    stack, arena, io, weights that are copied there, data (variables).  ``padding``: what alignment
+    leaves empty between the start of the region and the end of what lies there last.
     """
     found: dict[str, dict[str, int]] = {region.name: {} for region in board.memory}
     ends = {region.name: region.base or 0 for region in board.memory}
@@ -119,7 +119,7 @@ def parts_by_region(path: Path, board: Board, name: str) -> Mapping[str, Mapping
 def _part_of_flash(section: Allocated) -> str:
     if section.executable:
         return "code"
-    return "weights" if section.name == ".weights" else "rodata"
+    return "weights" if _is_weights(section.name) else "rodata"
 
 
 def _part_of_ram(section: str, name: str) -> str:
@@ -127,4 +127,10 @@ def _part_of_ram(section: str, name: str) -> str:
         return "stack"
     if section == f".{name}_io":
         return "io"
+    if _is_weights(section):
+        return "weights"
     return "arena" if section.startswith(f".{name}_arena") else "data"
+
+
+def _is_weights(section: str) -> bool:
+    return section == ".weights" or section.startswith(".weights_")

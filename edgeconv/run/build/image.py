@@ -28,7 +28,7 @@ _OF_THE_COMPILER = "__aeabi_"
 _ATOMICS = "__aarch64_"
 _PARTS = {
     "flash": ("weights", "code", "rodata", "padding"),
-    "ram": ("arena", "io", "data", "stack", "padding"),
+    "ram": ("arena", "io", "weights", "data", "stack", "padding"),
 }
 
 Report = Mapping[str, Any]
@@ -125,6 +125,10 @@ def _within(what: str, address: int, size: int, region: Memory | None) -> Iterat
 
 
 def _weights(known: Mapping[str, Symbol], board: Board, name: str, report: Report) -> Iterator[str]:
+    if parts := report.get("placement", {}).get("parts"):
+        for part in parts:
+            yield from _placed(known, board, part["symbol"], part["bytes"], part["memory"])
+        return
     rows = [row for row in report["flash"]["regions"] if row["weights"]]
     if rows:
         yield from _placed(

@@ -17,6 +17,7 @@ Bytes = npt.NDArray[np.uint8]
 # In the report's "program": what the image states of itself.
 CHECKSUM = "weights_crc32"
 LAYOUT = "weights_layout"
+_BEFORE = 4096  # characters of C that stand in front of the numbers, at most
 _NUMBERS = re.compile(rb"\{([0-9,\s]*)\}")
 
 
@@ -45,7 +46,7 @@ def header_of(directory: Path, program: Mapping[str, Any]) -> Header:
     with path.open("rb") as stream:
         if path.suffix == ".bin":
             return Header.of(stream.read(HEADER.size))
-        text = stream.read(HEADER.size * 8)
+        text = stream.read(_BEFORE + HEADER.size * 8)
     return Header.of(_numbers(text[: text.rindex(b",")] + b"}").tobytes())
 
 
@@ -77,7 +78,7 @@ def _read(path: Path) -> Bytes:
 
 
 def _numbers(source: bytes) -> Bytes:
-    """The elements of the first array of numbers below 256; none where there is no such array."""
-    found = _NUMBERS.search(source)
-    values = [int(number) for number in found[1].split(b",") if number.strip()] if found else []
+    """The elements of all arrays, numbers below 256; none where there is no such array."""
+    found = (array[1].split(b",") for array in _NUMBERS.finditer(source))
+    values = [int(number) for array in found for number in array if number.strip()]
     return np.array(values if max(values, default=0) < 256 else [], np.uint8)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from edgeconv.codegen.weights import layout
 from edgeconv.ir.choice import Choice
-from edgeconv.ir.memory import MemoryMap
+from edgeconv.ir.memory import BankUse, MemoryMap, Region
 from edgeconv.search.memory.banks import Bank, largest_only, of_board, within
-from edgeconv.search.memory.link import VARIABLES, io_regions, reserved
+from edgeconv.search.memory.link import VARIABLES, io_regions, reserved, weights_by_region
 from edgeconv.search.memory.plan import plan
 from edgeconv.search.memory.program import caller_bytes
 from edgeconv.target.board import Board
@@ -19,19 +20,46 @@ def fit(choice: Choice, board: Board, ram: int | None) -> MemoryMap:
 
     Under an operating system there is one arena.  Without one, the caller's tensors are tried in
     every region, best first; when nothing fits, the result is the attempt with the least excess.
+    What the user has placed lies nowhere else.
     """
     if not board.bare_metal:
         return plan(choice)
-    io_bytes = caller_bytes(choice)
+    io_bytes, placement = caller_bytes(choice), choice.placement
+    # Their sizes by memory do not depend on the order of execution.
+    parts = layout(choice, range(len(choice.layers))).parts if placement.weights else ()
+    copied = sum(
+        size for each, size in weights_by_region(board, parts).items() if not each.is_flash
+    )
     attempts: list[MemoryMap] = []
     for region in io_regions(board):
-        banks = of_board(board, reserved(board, io_bytes, region))
-        for allowed in _allowed(banks, None if ram is None else ram - io_bytes - VARIABLES):
-            found = replace(plan(choice, allowed), caller_bank=board.ram.index(region))
+        if placement.io not in ("", region.name):
+            continue
+        banks = of_board(board, reserved(board, io_bytes, region, parts))
+        rest = None if ram is None else ram - io_bytes - copied - VARIABLES
+        for allowed in _allowed(banks, rest):
+            planned = _planned(choice, allowed, board)
+            found = replace(planned, caller_bank=board.ram.index(region))
             if not _excess(found):
                 return found
             attempts.append(found)
     return min(attempts, key=_excess)
+
+
+def _planned(choice: Choice, banks: Sequence[Bank], board: Board) -> MemoryMap:
+    """The plan in ``banks``; all in that which the user names, whether it fits or not."""
+    names = [each.name for each in board.ram]
+    if not choice.placement.arena:
+        return plan(choice, banks)
+    number = names.index(choice.placement.arena)
+    alone = plan(choice, (banks[number],))
+    places = {
+        name: replace(place, bank=number) if place.region is Region.ARENA else place
+        for name, place in alone.places.items()
+    }
+    spaces = {index: replace(place, bank=number) for index, place in alone.workspaces.items()}
+    unused = [BankUse(bank.name, 0, 0, bank.capacity) for bank in banks]
+    uses = (*unused[:number], *alone.banks, *unused[number + 1 :])
+    return replace(alone, places=places, workspaces=spaces, banks=uses)
 
 
 def _allowed(banks: tuple[Bank, ...], total: int | None) -> Iterator[tuple[Bank, ...]]:

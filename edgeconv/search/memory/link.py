@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
+from edgeconv.codegen.weights import ImagePart
 from edgeconv.ir.link import GUARD_BYTES, FixedWords, LinkPlan, Section
 from edgeconv.ir.memory import MemoryMap
 from edgeconv.search.memory.banks import identifiers
@@ -12,11 +15,17 @@ VARIABLES = 512
 NULL_BYTES = 64
 
 
-def reserved(board: Board, io_bytes: int, io_region: Memory) -> dict[str, int]:
-    """Bytes by region that the arena must leave: stack and variables, the caller's tensors."""
+def reserved(
+    board: Board, io_bytes: int, io_region: Memory, parts: Sequence[ImagePart] = ()
+) -> dict[str, int]:
+    """Bytes by region that the arena must leave: stack and variables, the caller's tensors, and
+    those ``parts`` of the weight image that lie in RAM."""
     if board.firmware is None:
         return {}
     taken = {region.name: unusable(region) for region in board.ram}
+    for region, size in weights_by_region(board, parts).items():
+        if not region.is_flash:
+            taken[region.name] += size
     taken[data_region(board).name] += kept_free(board)
     taken[io_region.name] += io_bytes
     return taken
@@ -56,8 +65,25 @@ def weights_region(board: Board, weights_bytes: int) -> Memory:
     return max(board.flash, key=lambda region: region.size)
 
 
-def link_plan(board: Board, memory: MemoryMap, weights_bytes: int) -> LinkPlan | None:
-    """Where everything lies; None for a board with an operating system.
+def part_region(board: Board, part: ImagePart) -> Memory:
+    """Where a part of the weight image lies: in the memory that the user names, else as
+    `weights_region` has it."""
+    named = (region for region in board.memory if part.memory == region.name)
+    return next(named, None) or weights_region(board, part.bytes)
+
+
+def weights_by_region(board: Board, parts: Sequence[ImagePart]) -> Mapping[Memory, int]:
+    """Bytes of the weight image by the region that they are read from."""
+    found: dict[Memory, int] = {}
+    for part in parts:
+        region = part_region(board, part)
+        found[region] = found.get(region, 0) + part.bytes
+    return found
+
+
+def link_plan(board: Board, memory: MemoryMap, parts: Sequence[ImagePart]) -> LinkPlan | None:
+    """Where everything lies, the ``parts`` of the weight image too; None for a board with an
+    operating system.
 
     Whether it all fits is for the linker to say.
     """
@@ -77,7 +103,7 @@ def link_plan(board: Board, memory: MemoryMap, weights_bytes: int) -> LinkPlan |
             for r in board.memory
         ),
         code=names[board.flash[0].name],
-        weights=names[weights_region(board, weights_bytes).name],
+        weights={part.memory: names[part_region(board, part).name] for part in parts},
         data=names[data_region(board).name],
         io=names[io_region(board, memory).name],
         banks={

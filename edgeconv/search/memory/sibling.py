@@ -30,7 +30,7 @@ def sibling_plan(plan: LinkPlan, needs: Mapping[str, int], sibling: Board) -> Li
         False: [_Free(region) for region in sibling.ram],
     }
     code = next(section for section in plan.regions if section.name == plan.code)
-    used = {plan.weights, plan.data, plan.io, *plan.banks.values()}
+    used = {*plan.weights.values(), plan.data, plan.io, *plan.banks.values()}
     others = [each for each in plan.regions if each.name in used and each is not code]
     placed = []
     for section in (code, *others):

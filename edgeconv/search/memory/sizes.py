@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from edgeconv.codegen.weights import WeightImage
 from edgeconv.ir.choice import Choice
 from edgeconv.ir.memory import MemoryMap
 from edgeconv.ir.states import states_apart
-from edgeconv.search.memory.link import data_region, io_region, kept_free, weights_region
+from edgeconv.search.memory.link import data_region, io_region, kept_free, weights_by_region
 from edgeconv.search.memory.program import caller_bytes
 from edgeconv.target.board import Board, Memory
 
-RAM_PARTS = ("arena", "io", "data", "stack", "padding")
+RAM_PARTS = ("arena", "io", "weights", "data", "stack", "padding")
 FLASH_PARTS = ("weights", "code", "rodata", "padding")
 
 
@@ -136,14 +137,14 @@ class Sizes:
 
 
 def planned_sizes(
-    choice: Choice, memory: MemoryMap, board: Board, weights: int, budgets: Budgets
+    choice: Choice, memory: MemoryMap, board: Board, image: WeightImage, budgets: Budgets
 ) -> Sizes:
     """Before anything is built: of RAM what one instance needs, the caller's buffers included, and
-    of flash the ``weights``, the bytes of their image."""
+    of flash the bytes of the weight ``image``, of which the user may have some copied to RAM."""
     io = caller_bytes(choice)
     banks = sum(1 for bank in memory.banks if bank.bytes)
-    # `name_model`: the weights, every part of the arena, and states that may lie apart.
-    pointers = 1 + max(banks, 1) + bool(states_apart(choice.graph, memory))
+    # `name_model`: every part of the weights and of the arena, and states that may lie apart.
+    pointers = len(image.parts) + max(banks, 1) + bool(states_apart(choice.graph, memory))
     word = 8 if "64" in board.arch else 4
     place = -(-_place_bytes(choice) // word) * word
     ram = {
@@ -151,9 +152,12 @@ def planned_sizes(
         "io": io,
         "model_struct": pointers * word + place,
     }
+    by_region = weights_by_region(board, image.parts) if board.firmware else {}
+    copied = sum(size for region, size in by_region.items() if not region.is_flash)
+    ram |= {"weights": copied} if copied else {}
     return Sizes(
-        MemoryUse(ram, budgets.ram, _ram_regions(board, memory, io)),
-        MemoryUse({"weights": weights}, budgets.flash, _flash_regions(board, weights)),
+        MemoryUse(ram, budgets.ram, _ram_regions(board, memory, io, by_region)),
+        MemoryUse({"weights": image.bytes}, budgets.flash, _flash_regions(board, by_region)),
     )
 
 
@@ -166,7 +170,9 @@ def _place_bytes(choice: Choice) -> int:
     return 4 * (1 + patch + max((len(step.layers) for step in choice.steps), default=1))
 
 
-def _ram_regions(board: Board, memory: MemoryMap, io: int) -> tuple[RegionUse, ...]:
+def _ram_regions(
+    board: Board, memory: MemoryMap, io: int, weights: Mapping[Memory, int]
+) -> tuple[RegionUse, ...]:
     """Neither variables nor the stack are known yet, for which bytes are kept free.
 
     None for a board with an operating system, which decides where things lie.
@@ -179,6 +185,7 @@ def _ram_regions(board: Board, memory: MemoryMap, io: int) -> tuple[RegionUse, .
         taken = {
             "arena": bank.bytes,
             "io": io if region == io_region(board, memory) else 0,
+            **({"weights": weights[region]} if region in weights else {}),
             **dict.fromkeys(("data", "stack"), None if home else 0),
             "padding": None,
         }
@@ -186,15 +193,16 @@ def _ram_regions(board: Board, memory: MemoryMap, io: int) -> tuple[RegionUse, .
     return tuple(found)
 
 
-def _flash_regions(board: Board, weights: int) -> tuple[RegionUse, ...]:
-    """Code and constants are not known yet."""
+def _flash_regions(board: Board, weights: Mapping[Memory, int]) -> tuple[RegionUse, ...]:
+    """Code and constants are not known yet.  Weights in RAM are loaded from beside the code."""
     if board.firmware is None:
         return ()
+    loaded = sum(size for region, size in weights.items() if not region.is_flash)
     return tuple(
         _region(
             region,
             {
-                "weights": weights if region == weights_region(board, weights) else 0,
+                "weights": weights.get(region, 0) + (loaded if region == board.flash[0] else 0),
                 **dict.fromkeys(("code", "rodata"), None if region == board.flash[0] else 0),
                 "padding": None,
             },

@@ -10,7 +10,7 @@ from edgeconv.ir.memory import MemoryMap
 from edgeconv.ir.step import Share
 from edgeconv.kernels.lowering.splits import splits_of
 from edgeconv.search.choose.streaming_prices import streamed_prices
-from edgeconv.search.predict.rates import machine_with, missing, unstated
+from edgeconv.search.predict.rates import machine_with, missing, unstated, with_constants_in
 from edgeconv.search.predict.residency import uses
 from edgeconv.search.predict.traffic import Traffic, traffic
 from edgeconv.target.board import Board
@@ -71,7 +71,8 @@ def predict(choice: Choice, memory: MemoryMap, board: Board) -> Prediction:
     """One inference on those cores of ``board`` that share it, caches as the one before has left
     them."""
     constants = sum(blob.bytes for layer in choice.layers for blob in layer.blobs)
-    machine = machine_with(board, memory, constants)
+    placement = choice.placement
+    machine = machine_with(board, memory, constants, placement)
     operands = uses(choice, memory)
     if machine.others:  # of the time that layers take without them
         called = (choice.layers[index] for index in memory.order)
@@ -88,11 +89,18 @@ def predict(choice: Choice, memory: MemoryMap, board: Board) -> Prediction:
         step.layers[0]: step.shares for step in choice.steps if step.shares and not step.stream_rows
     }
     machine = replace(machine, team=team)
+
+    def of(layer: Layer) -> Machine:
+        named = placement.layers.get(layer.node.name, "")
+        return with_constants_in(machine, board, named) if named else machine
+
     streamed = streamed_prices(
         choice, dict(zip(memory.order, operands, strict=True)), machine, board.target
     )
     layers = tuple(
-        _layer(choice.layers[index], choice, board, machine, own, streamed.get(index))
+        _layer(
+            choice.layers[index], choice, board, of(choice.layers[index]), own, streamed.get(index)
+        )
         if index not in shares or not own or team is None
         else _shared(choice.layers[index], choice, board, machine, own, shares[index], team)
         for index, own in zip(memory.order, operands, strict=True)
@@ -101,7 +109,9 @@ def predict(choice: Choice, memory: MemoryMap, board: Board) -> Prediction:
         layers=layers,
         ms=_sum(layer.ms for layer in layers),
         mj=_sum(layer.mj for layer in layers),
-        time_source=_time_source(board, unstated(board, memory, constants), choice.threads),
+        time_source=_time_source(
+            board, unstated(board, memory, constants, placement), choice.threads
+        ),
         energy_source=_energy_source(board),
         roofline=_roofline(board),
     )
