@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from edgeconv.codegen.c_names import unique_identifiers
+from edgeconv.codegen.c_names import identifier, unique_identifiers
 from edgeconv.codegen.image_parts import named_parts
 from edgeconv.codegen.port_names import port_names
 from edgeconv.codegen.ports import Port
 from edgeconv.codegen.states import Free, KeptState, without_states
+from edgeconv.codegen.tensorflow_names import without_tensorflow
 from edgeconv.codegen.weight_table import WeightTable
 from edgeconv.codegen.weights import WeightImage
 from edgeconv.ir.choice import Arg, ArgKind, Choice
@@ -38,6 +39,10 @@ class Bank:
     free: tuple[Free, ...]
 
 
+def _identifier(name: str) -> str:
+    return identifier(without_tensorflow(name))
+
+
 class Addresses:
     """C addresses of the tensors of a project whose symbols begin with ``name``.
 
@@ -58,7 +63,7 @@ class Addresses:
         self.choice, self.memory = choice, memory
         self.name, self.upper = name, name.upper()
         self.any_layout = any_layout
-        self.idents = unique_identifiers(memory.places)
+        self.idents = unique_identifiers(memory.places, identify=_identifier)
         self.parts = named_parts(name, image.parts)
         self.weights = WeightTable(self.upper, choice, image, self.parts, self.idents)
         self.banks = self._banks()
@@ -66,7 +71,9 @@ class Addresses:
         self.apart = states_apart(choice.graph, memory)
         self.facts = port_facts(choice.graph)
         graph = choice.graph
-        inputs, outputs = port_names(graph.input_ports, graph.output_ports, renames)
+        inputs, outputs = port_names(
+            graph.input_ports, graph.output_ports, renames, graph.signature
+        )
         self.inputs = self._ports(inputs, "INPUT")
         self.outputs = self._ports(outputs, "OUTPUT")
         self.states = self._kept_states()

@@ -17,6 +17,7 @@ from edgeconv.codegen.comments import comment, of_streaming, of_trace
 from edgeconv.codegen.cross import Cross
 from edgeconv.codegen.functions import MANY, Function, FunctionTable, environment
 from edgeconv.codegen.instances import headers_on_float16
+from edgeconv.codegen.port_names import is_awkward
 from edgeconv.codegen.ports import run_parameters
 from edgeconv.codegen.pruning import pruned
 from edgeconv.codegen.python_module import python_module
@@ -62,7 +63,7 @@ class EmitOptions:
     ``cpus``: the cores that threads are bound to; none where they may run on any.  ``sibling``: the
     board that firmware boots on where the board itself is not at hand, and its plan; see
     `search.memory.sibling`.  ``resumption``: of a run that may be interrupted, None
-    where it may not.
+    where it may not.  ``model_version``: as the user calls it.
     """
 
     name: str
@@ -82,6 +83,7 @@ class EmitOptions:
     constants_apart: bool = False
     sibling: tuple[str, LinkPlan] | None = None
     resumption: Resumption | None = None
+    model_version: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,6 +257,7 @@ class _Emitter:
                 *(f"const void *{p.pointer}, size_t {p.pointer}_bytes" for p in self.at.parts),
                 *arenas,
             ],
+            "awkward": [p.ident for p in (*self.inputs, *self.outputs) if is_awkward(p.ident)],
             "inputs": self.inputs,
             "outputs": self.outputs,
             "module": python_module(self.inputs, self.outputs),
@@ -396,7 +399,12 @@ class _Emitter:
             self.at.parts,
             as_c,
             placed=self.options.link is not None,
-            bill=Bill(self.name, self.choice.graph.name, self.choice.graph.sha256),
+            bill=Bill(
+                self.name,
+                self.choice.graph.name,
+                self.choice.graph.sha256,
+                self.options.model_version,
+            ),
             once=frozenset({"app.c", ".clang-format"}.intersection(files)),
         )
 

@@ -3,31 +3,42 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from types import MappingProxyType
 
 from edgeconv.base.errors import UsageError
 from edgeconv.base.names import did_you_mean
 from edgeconv.codegen.c_names import identifier, unique_identifiers
+from edgeconv.codegen.tensorflow_names import without_tensorflow
 
 Names = dict[str, str]  # of tensors, to identifiers
 _OPTION = "--rename"
-# TensorFlow names a tensor after the signature that a SavedModel is served by and the operation
-# that makes it, and counts that one's results: "serving_default_image:0" is the input "image".
-_OF_TENSORFLOW = re.compile(r"(?:serving_default_)?(?P<name>.+?)(?::0)?", re.DOTALL)
+_LONG = 24  # characters
+# Numbers, and what converters call what nobody has named.
+_UNSAID = re.compile(
+    r"(?:stateful)?partitionedcall.*|n?[0-9_]+|.*_output_[0-9]+|[xy](?:_[0-9]+)?|args_[0-9]+|keras_tensor.*"
+)
+_NO_NAMES: Mapping[str, str] = MappingProxyType({})
 
 
 def port_names(
-    inputs: Sequence[str], outputs: Sequence[str], renames: Mapping[str, str]
+    inputs: Sequence[str],
+    outputs: Sequence[str],
+    renames: Mapping[str, str],
+    signature: Mapping[str, str] = _NO_NAMES,
 ) -> tuple[Names, Names]:
     """The identifiers of inputs and outputs; each kind has a space of names of its own.
 
     ``renames``: tensor, or the identifier that it would have otherwise, to the identifier that it
-    is to have.  Raises EdgeconvError (exit status 2): no input or output is called so, the new name
+    is to have.  ``signature``: what the model's own signature calls some of them, which then is
+    their name.  Raises EdgeconvError (exit status 2): no input or output is called so, the new name
     is no lower-case identifier, or two inputs or two outputs would have it.
     """
     kinds = (inputs, outputs)
+    identify = partial(_identifier, signature)
     given: tuple[Names, Names] = ({}, {})
-    plain = tuple(_identifiers(names) for names in kinds)
+    plain = tuple(unique_identifiers(names, (), identify) for names in kinds)
     for old, new in renames.items():
         _check_identifier(new)
         exact = any(old in names for names in kinds)
@@ -35,7 +46,8 @@ def port_names(
             (kind, name)
             for kind, names in enumerate(kinds)
             for name in names
-            if old in ((name,) if exact else (plain[kind][name], identifier(name)))
+            if old
+            in ((name,) if exact else (plain[kind][name], identifier(name), signature.get(name)))
         ]
         if not found:
             known = [*inputs, *outputs, *(text for each in plain for text in each.values())]
@@ -48,24 +60,24 @@ def port_names(
         for kind, name in found:
             _check_free(new, name, given[kind])
             given[kind][name] = new
-    return _completed(inputs, given[0]), _completed(outputs, given[1])
+    return _completed(inputs, given[0], identify), _completed(outputs, given[1], identify)
 
 
-def _completed(names: Sequence[str], given: Names) -> Names:
+def is_awkward(name: str) -> bool:
+    """Whether the C name of an input or output says little, or takes long to write."""
+    return len(name) > _LONG or bool(_UNSAID.fullmatch(name))
+
+
+def _completed(names: Sequence[str], given: Names, identify: Callable[[str], str]) -> Names:
     """``given``, and for the others of ``names`` identifiers that are still free."""
-    others = _identifiers((name for name in names if name not in given), taken=given.values())
+    free = (name for name in names if name not in given)
+    others = unique_identifiers(free, given.values(), identify)
     return {name: given[name] if name in given else others[name] for name in names}
 
 
-def _identifiers(names: Iterable[str], taken: Iterable[str] = ()) -> Names:
-    """C identifiers of tensors, each of its own."""
-    return unique_identifiers(names, taken, identify=_identifier)
-
-
-def _identifier(name: str) -> str:
-    """Without what TensorFlow adds to every name."""
-    found = _OF_TENSORFLOW.fullmatch(name)
-    return identifier(found["name"] if found else name)
+def _identifier(signature: Mapping[str, str], name: str) -> str:
+    """The signature's name, else without what TensorFlow adds to every name."""
+    return identifier(signature.get(name) or without_tensorflow(name))
 
 
 def _check_identifier(new: str) -> None:

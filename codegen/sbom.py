@@ -21,11 +21,13 @@ _MODEL, _RUNTIME = "model", "edgeconv-runtime"
 
 @dataclass(frozen=True, slots=True)
 class Bill:
-    """Whose: prefix of the program, name and SHA-256 of its model."""
+    """Whose: prefix of the program, name and SHA-256 of its model, and what the user calls its
+    version."""
 
     program: str
     model: str
     sha256: str
+    version: str = ""
 
     @property
     def file(self) -> str:
@@ -69,6 +71,7 @@ class Bill:
             "type": "machine-learning-model",
             "bom-ref": _MODEL,
             "name": self.model or self.program,
+            **({"version": self.version} if self.version else {}),
             "hashes": [{"alg": "SHA-256", "content": self.sha256}],
         }
 

@@ -225,19 +225,39 @@ class Writer:
             (4, "@", self.builder.CreateString("main")),
         )
 
-    def model(self, graphs: Sequence[Graph]) -> bytes:
+    def signature(self, *named: dict[str, int]) -> int:
+        """``named``: tensors of the first graph by what the signature calls them, its inputs and
+        its outputs."""
+        maps = [
+            [
+                self.table((0, "@", self.builder.CreateString(name)), (1, "I", index))
+                for name, index in each.items()
+            ]
+            for each in named
+        ]
+        key = self.builder.CreateString("serving_default")
+        fields = [(i, "@", self.offsets(each)) for i, each in enumerate(maps)]
+        return self.table(*fields, (2, "@", key))
+
+    def model(
+        self,
+        graphs: Sequence[Graph],
+        signature: tuple[dict[str, int], dict[str, int]] | None = None,
+    ) -> bytes:
         sketches = [sketch for sketch, _, _ in graphs]
         codes = list(dict.fromkeys(each["kind"] for of in sketches for each in of.operators))
         contents = [b"", *(each["data"] for of in sketches for each in of.tensors)]
         buffers = [self.table((0, "@", self.data(d))) if d else self.table() for d in contents]
         firsts = [sum(len(of.tensors) for of in sketches[:i]) for i in range(len(sketches))]
         written = [self.graph(of, codes, first) for of, first in zip(graphs, firsts, strict=True)]
+        called = [self.offsets([self.signature(*signature)])] if signature else []
         root = self.table(
             (0, "I", 3),
             (1, "@", self.offsets([self.code(kind) for kind in codes])),
             (2, "@", self.offsets(written)),
             (3, "@", self.builder.CreateString("edgeconv's tests")),
             (4, "@", self.offsets(buffers)),
+            *((7, "@", each) for each in called),
         )
         self.builder.Finish(root, file_identifier=IDENTIFIER)
         return bytes(self.builder.Output())

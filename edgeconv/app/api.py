@@ -57,7 +57,9 @@ __all__ = [
 
 Array = npt.NDArray[np.generic]
 StrPath = str | os.PathLike[str]
-_OF_COMPILE_ALONE = ("require_int8", "selftest", "resumable", "bound_cycles", "max_cycles")
+_OF_COMPILE_ALONE = (
+    *("require_int8", "selftest", "resumable", "bound_cycles", "max_cycles", "model_version"),
+)
 
 
 class Options(TypedDict, total=False):
@@ -92,6 +94,8 @@ class Options(TypedDict, total=False):
     code: str
     threads: int
     require_int8: bool
+    model_version: str
+    place: Mapping[str, str]
     selftest: bool
     resumable: bool
     bound_cycles: bool
@@ -278,7 +282,8 @@ def compile(  # noqa: A001 - edgeconv.compile
         given = COMPILE.make_context("edgeconv compile", words).params
     except click.UsageError as error:
         raise usage_error(error) from None
-    beside = {name: given.pop(name) for name in _OF_COMPILE_ALONE}
+    alone = {name: given.pop(name) for name in _OF_COMPILE_ALONE}
+    beside = {name: value for name, value in alone.items() if value is not None}
     for name in ("directory", "build", "verify", "report", "as_json"):
         given.pop(name)
     model_path.require(given["model"])

@@ -227,6 +227,7 @@ def source_tree(decided: Decision, progress: Progress) -> SourceTree:
         optimise=optimisation(decided.report["program"]),
         sibling=_sibling(decided, link) if link else None,
         resumption=decided.resumption,
+        model_version=options.model_version,
     )
     tree = emit(decided.choice, decided.memory, emit_options, render_report(decided.report))
     return replace(tree, others=decided.files)

@@ -21,6 +21,7 @@ _NONE = "none"
 _DIGITS = 18  # of a size: 64 bits hold them
 _TRUTHS = {"true": True, "false": False}
 _WHOLE = re.compile(r"[+-]?[0-9]{1,20}")
+_VERSION = re.compile(r"[A-Za-z0-9 .,+\-_:()]{1,64}")
 _REAL = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]{1,4})?|[+-]?(inf|nan)", re.ASCII)
 NOTHING = (-1,)  # the shape that is stated of a sequence or an optional that holds nothing
 SPEED, SIZE = CODE = ("speed", "size")  # what the compiler optimises the network for
@@ -140,6 +141,15 @@ def tolerance(got: str) -> float:
     if not 0.0 <= (value := _number(got)) < math.inf:
         raise _invalid(got, "a tolerance is a number of at least 0, relative to the largest output")
     return value
+
+
+def version(got: str) -> str:
+    """What a user calls a version: characters that mean nothing in C, JSON or Markdown."""
+    if not _VERSION.fullmatch(got):
+        raise _invalid(
+            got, "a version is 1 to 64 letters, digits, spaces and any of . , + - _ : ( )"
+        )
+    return got
 
 
 def words(got: str) -> tuple[str, ...]:

@@ -204,6 +204,8 @@ class Graph:
     scaling: str = ""  # of sums in integers (``ir.requantisation.scalings``), where all layers know
     data_dependent: tuple[DataDependentOutput, ...] = ()
     states: tuple[State, ...] = ()
+    # What the model's own signature calls inputs and outputs, by their names here.
+    signature: Mapping[str, str] = field(default_factory=dict)
 
     def __getitem__(self, name: str) -> Tensor:
         return self.tensors[name]

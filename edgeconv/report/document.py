@@ -48,7 +48,8 @@ class Facts:
     ``rounding``: of what it stores in fewer bits.  ``requantise``: of results in integers.
     ``cut``: which part of that file.  ``max_sizes``: of what it finds at run time.  ``renames``: of
     inputs and outputs in C.  ``command``: the one that says the same from any directory.
-    ``input_layout``: as it was asked for.  ``code``: what the compiler optimises for."""
+    ``input_layout``: as it was asked for.  ``code``: what the compiler optimises for.
+    ``model_version``: as the user calls it."""
 
     name: str
     model_file: str
@@ -61,6 +62,7 @@ class Facts:
     command: str = ""
     input_layout: str = MODEL_LAYOUT
     code: str = SPEED
+    model_version: str = ""
 
 
 def build_report(
@@ -115,6 +117,7 @@ def build_report(
             **({"input_layout": facts.input_layout} if facts.input_layout != MODEL_LAYOUT else {}),
             **({"renames": dict(facts.renames)} if facts.renames else {}),
             **({"code": facts.code} if facts.code != SPEED else {}),
+            **({"model_version": facts.model_version} if facts.model_version else {}),
         },
         "board": board.name,
         "isa": choice.isa,

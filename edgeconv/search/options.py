@@ -54,6 +54,7 @@ class CompileOptions:
     ``float16``: layers are computed on vectors of it, where kernels and the core can.
     ``resumable``: the library has a function that computes a run in bounded steps.
     ``require_int8``: a layer of a quantised model that would be computed in float32 is an error.
+    ``model_version``: what the user calls this version of the model, for the header and reports.
     ``bound_cycles``: the most cycles of an inference are found; ``max_cycles``: no more than these.
     """
 
@@ -90,6 +91,7 @@ class CompileOptions:
     require_int8: bool = False
     float16: bool = False
     resumable: bool = False
+    model_version: str = ""
     bound_cycles: bool = False
     max_cycles: int | None = None
 
@@ -129,6 +131,7 @@ class CompileOptions:
         words += ["--float16"] if self.float16 else []
         words += ["--resumable"] if self.resumable else []
         words += ["--bound-cycles"] if self.bound_cycles else []
+        words += ["--model-version", self.model_version] if self.model_version else []
         words += [] if self.max_cycles is None else ["--max-cycles", str(self.max_cycles)]
         return shlex.join(words)
 

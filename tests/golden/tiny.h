@@ -26,6 +26,9 @@ enum {
     TINY_WEIGHTS_VERSION = 2
 };
 
+/* Of this program, and of every weight image that fits it: bytes 16 to 23 of one, little-endian. */
+#define TINY_WEIGHTS_LAYOUT UINT64_C(0xa77caec196874d01)
+
 /* Input "image": float32 1x3x12x12 NCHW */
 enum {
     TINY_INPUT_IMAGE_ELEMENTS = 432,

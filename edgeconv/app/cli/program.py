@@ -16,6 +16,7 @@ from edgeconv.base.arguments import (
     count,
     minutes,
     tolerance,
+    version,
     words,
 )
 
@@ -42,6 +43,12 @@ COMPILE = Command(
     flag(
         "--resumable",
         "add PREFIX_step to the library: a run in steps of bounded work, between rows of a layer",
+    ),
+    option(
+        "--model-version",
+        Word(version),
+        "TEXT",
+        "what you call this version of the model: PREFIX_MODEL_VERSION in the header",
     ),
     flag(
         "--bound-cycles",

@@ -90,7 +90,9 @@ class Decider(Closing):
         simple = with_integer_results(graph)
         self.graph = _in_integers(simple, self.planner)
         graph = self.graph
-        port_names(graph.input_ports, graph.output_ports, options.renames)  # before anything long
+        port_names(
+            graph.input_ports, graph.output_ports, options.renames, graph.signature
+        )  # before anything long
         self._integers = PostTrainingQuantisation(self.planner, self.graph, progress)
         self._formats = Formats(self.planner, self.graph, progress)
 

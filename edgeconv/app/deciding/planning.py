@@ -304,6 +304,7 @@ class Planner:
             command=options.command(),
             input_layout=options.input_layout,
             code=options.code_on(bare_metal=board.bare_metal),
+            model_version=options.model_version,
         )
         choice, plan, sizes = draft.choice, draft.memory, draft.sizes
         predicted = predict(choice, plan, board)

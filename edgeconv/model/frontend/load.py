@@ -108,7 +108,7 @@ def load(
     finished = _finished(path, walk, inputs, outputs, notes, digest)
     if file.translated:
         finished = tflite.halves_away(finished)
-    finished = replace(finished, data_dependent=tuple(data_dependent))
+    finished = replace(finished, data_dependent=tuple(data_dependent), signature=file.signature)
     return with_states(with_variables(finished, file.states, cut_at), states)
 
 

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import hashlib
 import mmap
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +52,7 @@ class ModelFile:
     ``translated``: it was no ONNX model; ``notes`` say what of the file ``model`` does not have, or
     has in another form.  ``effects``: values of it that stand for what nodes do beside their
     results.  ``states``: inputs and outputs of it that stand for variables of the file.
+    ``signature``: what the file's own signature calls inputs and outputs, by name.
     """
 
     path: Path
@@ -61,6 +62,7 @@ class ModelFile:
     notes: tuple[str, ...] = ()
     effects: tuple[str, ...] = ()
     states: tuple[Variable, ...] = ()
+    signature: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def state_names(self) -> tuple[tuple[str, str], ...]:
@@ -89,7 +91,8 @@ def _translated(path: Path, content: mmap.mmap) -> ModelFile:
         what = "not a readable TensorFlow Lite model"
         rule = "every offset, size and index in it lies within the file"
         raise EdgeconvError(what, where=str(path), got=str(error), rule=rule) from None
-    return ModelFile(path, found.model, content, True, found.notes, found.effects, found.states)
+    read = found.notes, found.effects, found.states, found.signature
+    return ModelFile(path, found.model, content, True, *read)
 
 
 def _parsed(path: Path, content: mmap.mmap) -> ModelFile:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from dataclasses import field as dataclass_field
 from typing import Any
 
 from edgeconv.base import limits
@@ -19,7 +20,9 @@ ABSENT = -1  # the index of an optional operand that is left out
 
 # Of the schema's tables: Model, SubGraph, Tensor, QuantizationParameters, Operator, OperatorCode
 # and Buffer.
-_VERSION, _CODES, _SUBGRAPHS, _BUFFERS = 0, 1, 2, 4
+_VERSION, _CODES, _SUBGRAPHS, _BUFFERS, _SIGNATURES = 0, 1, 2, 4, 7
+_OF_INPUTS, _OF_OUTPUTS, _OF_GRAPH = 0, 1, 4  # of a signature
+_CALLED, _INDEX = 0, 1  # of what it names
 _TENSORS, _INPUTS, _OUTPUTS, _OPERATORS = 0, 1, 2, 3
 _SHAPE, _TYPE, _BUFFER, _NAME, _QUANTISATION, _VARIABLE, _SPARSITY, _SIGNATURE = range(8)
 _SCALE, _ZERO, _DETAILS_KIND, _DETAILS, _AXIS = 2, 3, 4, 5, 6
@@ -88,13 +91,15 @@ class Operator:
 @dataclass(frozen=True, slots=True)
 class Model:
     """The first subgraph, which is what runs.  ``bodies``: the others, in order, which it may call;
-    they have none."""
+    they have none.  ``signature``: what the first signature of it calls its inputs and outputs, by
+    the index of the tensor."""
 
     tensors: tuple[Tensor, ...]
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
     operators: tuple[Operator, ...]
     bodies: tuple[Model, ...] = ()
+    signature: Mapping[int, str] = dataclass_field(default_factory=dict)
 
 
 def is_tflite(content: Content) -> bool:
@@ -120,7 +125,27 @@ def read(content: Content, where: str) -> Model:
     buffers = [_place(each, len(content)) for each in root.tables(_BUFFERS)]
     codes = [_kind(each) for each in root.tables(_CODES)]
     first, *bodies = [_graph(each, buffers, codes, where) for each in graphs]
-    return replace(first, bodies=tuple(bodies))
+    limits.held("model-nodes", root.length(_SIGNATURES), where)
+    called = next(
+        (
+            _signature(each, first)
+            for each in root.tables(_SIGNATURES)
+            if not each.scalar(_OF_GRAPH, "I", 0)
+        ),
+        {},
+    )
+    return replace(first, bodies=tuple(bodies), signature=called)
+
+
+def _signature(table: Table, graph: Model) -> dict[int, str]:
+    """Index -> name of the inputs and outputs that a signature of ``graph`` names."""
+    found: dict[int, str] = {}
+    for ends_at, ends in ((_OF_INPUTS, graph.inputs), (_OF_OUTPUTS, graph.outputs)):
+        for each in table.tables(ends_at):
+            index, name = each.scalar(_INDEX, "I", 0), each.text(_CALLED)
+            if index in ends and name:
+                found.setdefault(index, name)
+    return found
 
 
 def _graph(

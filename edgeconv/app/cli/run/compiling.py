@@ -27,6 +27,7 @@ def run(
     bound_cycles: bool,
     max_cycles: int | None,
     selftest: bool,
+    model_version: str | None,
     as_json: bool,
     **given: Any,
 ) -> Exit:
@@ -35,6 +36,7 @@ def run(
         compile_options(**given),
         require_int8=require_int8,
         selftest=selftest,
+        model_version=model_version or "",
         bound_cycles=bound_cycles,
         max_cycles=max_cycles,
     )

@@ -53,6 +53,7 @@ def _options(project: Project, model: Path) -> CompileOptions:
         ) from error
     alone = ("selftest", "threads", "resumable")  # of compile
     beside = {name: given[name] for name in alone}
+    beside["model_version"] = given["model_version"] or ""
     given = {option.name: given[option.name] for option in model_options()}
     chosen = "choice" in project.report or bool(given["calibration"] or given["int8"])
     if chosen:

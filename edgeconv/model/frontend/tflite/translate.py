@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import MappingProxyType
 
 import onnx
@@ -180,12 +180,14 @@ class Translated:
 
     ``effects``: values that stand for what operators without outputs do; none of ``model``'s.
     ``states``: variables, which are inputs and outputs of ``model`` behind the others.
+    ``signature``: what the file's own signature calls inputs and outputs, by name.
     """
 
     model: onnx.ModelProto
     notes: tuple[str, ...]
     effects: tuple[str, ...] = ()
     states: tuple[Variable, ...] = ()
+    signature: Mapping[str, str] = field(default_factory=dict)
 
 
 def translate(content: Content, where: str) -> Translated:
@@ -220,7 +222,9 @@ def translate(content: Content, where: str) -> Translated:
     if out.functions:
         opsets.append(helper.make_opsetid(DOMAIN_OF_CELLS, VERSION))
     model = helper.make_model(graph, opset_imports=opsets, ir_version=_IR, functions=out.functions)
-    return Translated(model, (*_left_out(out), *out.notes()), tuple(out.effects), states)
+    called = {file.tensors[index].name: name for index, name in file.signature.items()}
+    notes = (*_left_out(out), *out.notes())
+    return Translated(model, notes, tuple(out.effects), states, called)
 
 
 def _left_out(out: Writing) -> tuple[str, ...]:
