@@ -17,6 +17,10 @@ DEFAULT_RUNS = 20  # of `bench`
 DEFAULT_TOLERANCE = 1e-4  # of `verify`: largest error over largest output
 EFFORTS = ("fast", "thorough")  # of post-training quantisation
 STRATEGIES = ("narrowing", "model", "genetic", "random")  # of `tune`
+PACKAGES = (  # forms of `package`
+    *("arduino", "esp-idf", "platformio", "zephyr", "cmsis-pack"),
+    *("cmake", "pico-sdk", "conan", "rust"),
+)
 _NONE = "none"
 _DIGITS = 18  # of a size: 64 bits hold them
 _TRUTHS = {"true": True, "false": False}

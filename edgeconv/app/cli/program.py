@@ -12,6 +12,7 @@ from edgeconv.base.arguments import (
     DEFAULT_RUNS,
     DEFAULT_TOLERANCE,
     EFFORTS,
+    PACKAGES,
     STRATEGIES,
     count,
     minutes,
@@ -162,6 +163,28 @@ _LINK = Command(
         multiple=True,
     ),
 )
+_PACKAGE = Command(
+    "package",
+    "turn a project into packages of other build systems",
+    "packaging:run",
+    argument("directory", FOLDER, "DIR"),
+    option(
+        "--as forms",
+        click.Choice(PACKAGES),
+        None,
+        "the form, which may be repeated",
+        multiple=True,
+        required=True,
+    ),
+    option("-o --output", FOLDER, "FOLDER", "the packages, in a folder each (./PREFIX_packages)"),
+    option(
+        "--package-version",
+        TEXT,
+        "X.Y.Z",
+        "of the packages (that of the model, where it is three numbers, else 1.0.0)",
+        default="",
+    ),
+)
 _TUNE = Command(
     "tune",
     "measure kernels where programs of the board run, for `compile --tuned`",
@@ -240,6 +263,7 @@ program = Program(
         _REPORT,
         _UPDATE_WEIGHTS,
         _LINK,
+        _PACKAGE,
         _TUNE,
         _EXPLAIN,
         _BOARDS,
