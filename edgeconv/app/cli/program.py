@@ -185,6 +185,13 @@ _PACKAGE = Command(
         default="",
     ),
 )
+_KIT = Command(
+    "kit",
+    "write what a certification asks of a project: MISRA C deviations, tool confidence",
+    "certifying:run",
+    argument("directory", FOLDER, "DIR"),
+    option("-o --output", FOLDER, "FOLDER", "the documents (./PREFIX_kit)"),
+)
 _TUNE = Command(
     "tune",
     "measure kernels where programs of the board run, for `compile --tuned`",
@@ -264,6 +271,7 @@ program = Program(
         _UPDATE_WEIGHTS,
         _LINK,
         _PACKAGE,
+        _KIT,
         _TUNE,
         _EXPLAIN,
         _BOARDS,
