@@ -19,7 +19,7 @@ from tests.tflite_models import Sketch
 
 Values = npt.NDArray[Any]
 EXPECTED = Path(__file__).parent / "tflite_streams.npz"
-STEPS = 40
+STEPS = 200
 _X = (0.1015625, -128)  # scale and zero point
 
 
