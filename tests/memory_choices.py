@@ -10,6 +10,7 @@ import numpy as np
 from edgeconv.ir.choice import Alias, Choice, Layer
 from edgeconv.ir.graph import KEEP, Graph, Node, State, Tensor
 from edgeconv.ir.memory import MemoryMap
+from edgeconv.ir.states import WINDOW
 from edgeconv.ir.step import Divides, Step, alone, least_rings
 from edgeconv.ir.work import Work
 
@@ -62,12 +63,14 @@ class Net:
         )
         return output
 
-    def keep(self, state: str, made: str) -> str:
-        """Have the next run find ``made`` as input ``state``; all who read that come before."""
+    def keep(self, state: str, made: str, *, window: bool = False) -> str:
+        """Have the next run find ``made`` as input ``state``; all who read that come before.
+        ``window``: it is a part of one."""
         output, size = f"{state}'", self.bytes(state)
         alias = Alias(made, output, made, exact=True)
         self.layer(output, size, made, aliases=(alias,), dtype=self.dtype(state))
-        self.layers[-1] = replace(self.layers[-1], node=replace(self.layers[-1].node, op=KEEP))
+        node = replace(self.layers[-1].node, op=KEEP, attrs={WINDOW: window})
+        self.layers[-1] = replace(self.layers[-1], node=node)
         self.states.append(State(state, output))
         return output
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from hypothesis import strategies as st
 
 from edgeconv.ir.choice import Alias, Choice
@@ -93,8 +95,8 @@ def choices(
         else:
             net.layer(f"{state}/new", size, draw(st.sampled_from(made)), dtype=dtype)
     for state in kept:
-        net.keep(state, f"{state}/new")
-    return net.choice(*outputs)
+        net.keep(state, f"{state}/new", window=draw(st.booleans()))
+    return replace(net.choice(*outputs), states_apart=states and draw(st.booleans()))
 
 
 @st.composite

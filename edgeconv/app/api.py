@@ -58,7 +58,8 @@ __all__ = [
 Array = npt.NDArray[np.generic]
 StrPath = str | os.PathLike[str]
 _OF_COMPILE_ALONE = (
-    *("require_int8", "selftest", "resumable", "bound_cycles", "max_cycles", "model_version"),
+    *("require_int8", "selftest", "resumable", "states_apart", "bound_cycles", "max_cycles"),
+    "model_version",
 )
 
 
@@ -98,6 +99,7 @@ class Options(TypedDict, total=False):
     place: Mapping[str, str]
     selftest: bool
     resumable: bool
+    states_apart: bool
     bound_cycles: bool
     max_cycles: int
     state: Sequence[str]

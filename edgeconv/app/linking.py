@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import chain, combinations
 from pathlib import Path
 from typing import Any
 
@@ -94,9 +94,21 @@ def link(
         return {}
 
     vital = frozenset({f"{name}.h", f"{name}.c", LINKED})
-    return Linked(
-        directory or Path(name), document, put_project(target, Contents(name, fill, vital))
-    )
+    notes = put_project(target, Contents(name, fill, vital))
+    own = tuple(chain.from_iterable(map(_within_windows, projects))) if arena else ()
+    return Linked(directory or Path(name), document, (*own, *notes))
+
+
+def _within_windows(project: Project) -> Iterator[str]:
+    """A note where the states of ``project`` bring bytes along that could be shared."""
+    report, align = project.report, project.board().target.align
+    apart = report["ram"].get("states_apart", 0)
+    own = sum(-(-state["bytes"] // align) * align for state in report.get("states", ()))
+    if own < apart:
+        yield (
+            f"{project.name} keeps {apart} bytes from run to run, of which {own} are states: these "
+            "lie within windows; compile it with --states-apart, and the rest can be shared"
+        )
 
 
 def _opened(directories: Sequence[Path], name: str) -> list[Project]:

@@ -14,6 +14,7 @@ from edgeconv.ir.candidate import FLOAT, Candidate
 from edgeconv.ir.encoding import FLOAT16, FLOAT32, FLOAT64, Encoding, integers
 from edgeconv.ir.graph import Graph, Node, Tensor
 from edgeconv.ir.placement import ANYWHERE, Placement
+from edgeconv.ir.states import moving_states
 from edgeconv.ir.step import Divides, Step, alone
 from edgeconv.ir.straight_line import Routine
 from edgeconv.ir.work import CacheTraffic, Work
@@ -247,6 +248,7 @@ class Choice:
     none are given.  ``search``: how layouts and algorithms were found, None where they were given.
     ``line_bytes``: of the data cache whose lines kernels prefetch, 0 where the core has none.
     ``resumable``: a run may be interrupted between pieces of a layer (`ir.resumable`).
+    ``states_apart``: states lie in bytes of their own, of which nothing else has a part.
     ``in_order``: register tiles are those of cores that execute in order.
     ``placement``: where the user has parts of it lie.
     """
@@ -260,6 +262,7 @@ class Choice:
     search: Search | None = None
     line_bytes: int = 0
     resumable: bool = False
+    states_apart: bool = False
     in_order: bool = False
     placement: Placement = ANYWHERE
 
@@ -271,6 +274,11 @@ class Choice:
     def threads(self) -> int:
         """The most workers that share a step."""
         return max((step.workers for step in self.steps), default=1)
+
+    @property
+    def moving_states(self) -> frozenset[str]:
+        """The inputs of states that others may lie over while neither value is in use."""
+        return frozenset() if self.states_apart else moving_states(self.graph)
 
     def on_one_thread(self) -> Choice:
         """The choice of the program for one worker."""

@@ -15,6 +15,8 @@ from edgeconv.ir.layout import Shape
 from edgeconv.ir.memory import MemoryMap, Region
 from edgeconv.ir.quantisation import integers_of
 
+WINDOW = "window"  # of a Keep node: its state is a part of a window that moves
+
 # Operators whose results may be their inputs, as these lie in memory.
 _VIEWS = frozenset(
     {"Convert", "Dequantise", "Identity", "Quantise", "Reshape", "Slice", "Transpose"}
@@ -22,17 +24,12 @@ _VIEWS = frozenset(
 
 
 def moving_states(graph: Graph) -> frozenset[str]:
-    """The inputs of the states of ``graph`` that are parts of windows, which move: their bytes are
-    in use only until the value of the run before is read, and again once the new one is there.
-    Those of others stay their own throughout, and may lie apart."""
+    """The inputs of the states of ``graph`` that are parts of windows, which move, as their Keep
+    nodes say: their bytes are in use only until the value of the run before is read, and again once
+    the new one is there.  Those of others stay their own throughout, and may lie apart."""
     writers = graph.producers()
-    found = set()
-    for state in graph.states:
-        keep = writers[state.output]
-        made = writers.get(keep.inputs[0]) if keep.op == KEEP else None
-        if made is not None and made.op in _VIEWS and made.inputs[0] in writers:
-            found.add(state.input)
-    return frozenset(found)
+    keeps = ((state.input, writers[state.output]) for state in graph.states)
+    return frozenset(name for name, keep in keeps if keep.op == KEEP and keep.attrs.get(WINDOW))
 
 
 def with_kept_states(graph: Graph) -> Graph:
@@ -44,7 +41,8 @@ def with_kept_states(graph: Graph) -> Graph:
     a part of another tensor, a window that moves, it runs behind the readers of that, which the
     planner may then lay over the state; and it waits for all other windows, the first of which
     moves last.  The row that a window no longer needs lies in front of it then, where the next
-    window may end: one row of room is enough for all of them.
+    window may end: one row of room is enough for all of them.  Such a node has the attribute
+    ``WINDOW``.
     """
     writers, readers = graph.producers(), graph.consumers()
     left = [state for state in graph.states if writers[state.output].op != KEEP]
@@ -62,6 +60,7 @@ def with_kept_states(graph: Graph) -> Graph:
         found = behind
         while users[0].op in _VIEWS and users[0].inputs[0] in writers:
             window, found = users[0].inputs[0], windows
+            node = replace(node, attrs={WINDOW: True})
             users = [writers[window], *_readers(window, readers), *users]
         found.setdefault(max(at[user.name] for user in users), []).append(node)
     for i in sorted(windows, reverse=True):

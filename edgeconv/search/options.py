@@ -53,6 +53,7 @@ class CompileOptions:
     or as TensorFlow Lite's kernels do.
     ``float16``: layers are computed on vectors of it, where kernels and the core can.
     ``resumable``: the library has a function that computes a run in bounded steps.
+    ``states_apart``: states lie in bytes of their own, which may be anywhere.
     ``require_int8``: a layer of a quantised model that would be computed in float32 is an error.
     ``model_version``: what the user calls this version of the model, for the header and reports.
     ``bound_cycles``: the most cycles of an inference are found; ``max_cycles``: no more than these.
@@ -92,6 +93,7 @@ class CompileOptions:
     float16: bool = False
     resumable: bool = False
     model_version: str = ""
+    states_apart: bool = False
     bound_cycles: bool = False
     max_cycles: int | None = None
 
@@ -130,6 +132,7 @@ class CompileOptions:
         words += ["--selftest"] if self.selftest else []
         words += ["--float16"] if self.float16 else []
         words += ["--resumable"] if self.resumable else []
+        words += ["--states-apart"] if self.states_apart else []
         words += ["--bound-cycles"] if self.bound_cycles else []
         words += ["--model-version", self.model_version] if self.model_version else []
         words += [] if self.max_cycles is None else ["--max-cycles", str(self.max_cycles)]

@@ -6,6 +6,7 @@ import json
 import re
 import shutil
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,8 @@ from edgeconv.run.verify.program import run_program
 from tests import onnx_models, state_models
 from tests.command import Command
 from tests.compilers import SANITIZERS
+from tests.tflite_files import saved
+from tests.tflite_streams import STREAMS
 
 BOARD = "generic-c"
 STRICT = ("-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Wconversion", "-Werror")
@@ -197,6 +200,7 @@ def test_states_are_apart_from_what_is_shared(tmp_path: Path, edgeconv: Command)
     for name, network in made.items():
         model = network.saved(tmp_path).rename(tmp_path / f"{name}.onnx")
         asked = CompileOptions(model, BOARD, name=name, states=network.states, selftest=True)
+        asked = replace(asked, states_apart=name == "grid")  # whose state is a part of a window
         found[name] = compile_model(asked, tmp_path / name)[0]
     document = linked(edgeconv, found, tmp_path / "nets", "--arena")
     rows = {each["name"]: each["arenas"][0] for each in document["networks"]}
@@ -204,7 +208,8 @@ def test_states_are_apart_from_what_is_shared(tmp_path: Path, edgeconv: Command)
     apart = [project.report["ram"]["states_apart"] for project in found.values()]
     kept = [sum(each["bytes"] for each in p.report["states"]) for p in found.values()]
     assert all(least <= each for least, each in zip(kept, apart, strict=True))
-    assert apart[0] < kept[0] + 48  # of the other one the window that its state is a part of
+    assert apart[0] < kept[0] + 48
+    assert apart[1] < kept[1] + 16
     (common,) = document["arenas"]
     most = max(map(arena, found.values())) + sum(-(-each // 64) * 64 for each in apart)
     assert common["bytes"] <= most
@@ -221,6 +226,35 @@ def test_states_are_apart_from_what_is_shared(tmp_path: Path, edgeconv: Command)
     done = subprocess.run(words, cwd=tmp_path / "nets", capture_output=True, text=True, check=False)
     assert done.returncode
     assert "cells was compiled again: run edgeconv link again" in done.stderr
+
+
+def test_states_within_windows_are_apart_where_that_is_asked_for(
+    tmp_path: Path, edgeconv: Command
+) -> None:
+    """Keyword spotters of the microWakeWord kind, whose windows lie over their states: linked they
+    need the larger one's arena and all states; else what is kept are the windows, as a note
+    says."""
+    arenas, said = {}, {}
+    for apart in (False, True):
+        found, folder = {}, tmp_path / str(apart)
+        folder.mkdir()
+        for name in ("three", "one"):
+            model = saved(STREAMS[name]().bytes(), folder).rename(folder / f"{name}.tflite")
+            options = CompileOptions(model, "mps2-an386", name=name, states_apart=apart)
+            found[name] = compile_model(options, folder / name)[0]
+        words = [project.directory for project in found.values()]
+        nets = folder / "nets"
+        done = edgeconv("link", *words, "--name", "networks", "-o", nets, "--arena", "--json")
+        assert done.status == 0, done.stderr
+        arenas[apart] = json.loads(done.stdout)["arenas"][0]["bytes"]
+        said[apart] = done.stderr
+        if apart:
+            states = [sum(each["bytes"] for each in p.report["states"]) for p in found.values()]
+            assert [p.report["ram"]["states_apart"] for p in found.values()] == states
+            assert arenas[apart] <= max(map(arena, found.values())) + sum(states)
+    assert arenas[True] < arenas[False]
+    assert "compile it with --states-apart" in said[False]
+    assert "states" not in said[True]
 
 
 def test_make_builds_it(networks: Networks, tmp_path: Path, edgeconv: Command) -> None:

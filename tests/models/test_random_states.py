@@ -36,8 +36,13 @@ def test_every_step(seed: int, tmp_path: Path) -> None:
         states=tuple(states),
         io=("caller", "arena")[seed // 2 % 2],
         input_layout=("model", "any")[seed // 4 % 2],
+        states_apart=seed % 3 != 2,
     )
-    compile_model(options, tmp_path / "out")
+    project, _ = compile_model(options, tmp_path / "out")
+    if options.states_apart:
+        assert project.report["ram"]["states_apart"] < sum(
+            state["bytes"] + project.board().target.align for state in project.report["states"]
+        )
     result = verify_project(tmp_path / "out", model=path, steps=6)
     assert result.passed, f"seed {seed}, step {result.step}: {result.one_line()}"
     assert max(each.relative for each in result.carried) < 1e-3

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from itertools import product
 from typing import Any
 
@@ -16,6 +17,7 @@ from hypothesis import given, settings
 from edgeconv.ir.choice import Alias, Choice, Layer
 from edgeconv.ir.graph import KEEP
 from edgeconv.ir.memory import MemoryMap, Place, Region
+from edgeconv.ir.states import states_apart
 from edgeconv.ir.step import Step
 from edgeconv.search.memory import plan
 from edgeconv.search.memory.banks import Bank
@@ -140,6 +142,10 @@ def test_random_programs_with_states(choice: Choice) -> None:
         before, after = (memory_map.places[name] for name in (state.input, state.output))
         assert (before.offset, before.bank) == (after.offset, after.bank)
         assert before.last < after.first
+    if choice.states_apart:
+        sizes = [memory_map.places[state.input].bytes for state in choice.graph.states]
+        own = sum(-(-size // choice.align) * choice.align for size in sizes)
+        assert states_apart(choice.graph, memory_map) == own
 
 
 def test_a_window_lies_over_its_state() -> None:
@@ -152,6 +158,19 @@ def test_a_window_lies_over_its_state() -> None:
     memory_map = plan(net.choice("y"))
     assert memory_map.arena_bytes == memory_map.lower_bound == 16
     assert memory_map.places["window"].offset == memory_map.places["s"].offset
+
+
+def test_a_state_apart_is_no_part_of_its_window() -> None:
+    """It takes 8 bytes of its own, and the window lies elsewhere."""
+    net = Net(align=4)
+    net.concat("window", net.input("s", 8), net.input("x", 4))
+    net.view("s/new", "window", 4, 8)
+    net.layer("y", 4, "window")
+    net.keep("s", "s/new", window=True)
+    choice = replace(net.choice("y"), states_apart=True)
+    memory_map = plan(choice)
+    assert memory_map.arena_bytes == memory_map.lower_bound == 8 + 16
+    assert states_apart(choice.graph, memory_map) == 8
 
 
 def test_a_state_is_computed_in_its_place() -> None:

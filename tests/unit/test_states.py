@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +10,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
-from edgeconv.base.errors import Exit, UsageError
+from edgeconv.base.errors import EdgeconvError, Exit, UsageError
 from edgeconv.ir.graph import KEEP
 from edgeconv.ir.states import with_kept_states
 from edgeconv.model.frontend import Cut, load
@@ -131,3 +132,23 @@ def test_a_network_without_states_has_no_steps(
     done = edgeconv("verify", tmp_path / "out", "--model", model, "--steps", "3")
     assert done.status == Exit.USAGE
     assert "the network keeps no state" in done.stderr
+
+
+def test_states_apart_where_there_are_some(model: Path, tmp_path: Path, edgeconv: Command) -> None:
+    words: list[str | Path] = ["--board", BOARD, "-o", tmp_path / "out", "--states-apart"]
+    done = edgeconv("compile", model, *words)
+    assert done.status == Exit.USAGE
+    assert "--states-apart: the network keeps no state" in done.stderr
+    edgeconv.ok("compile", model, *words, "--state", "state_next=state")
+    said = (tmp_path / "out" / "report.json").read_text()
+    assert "--states-apart" in json.loads(said)["program"]["command"]
+
+
+def test_states_in_several_memories_do_not_lie_apart(tmp_path: Path) -> None:
+    b, states = state_models.Builder(), {f"s{i}": (1, 7000) for i in range(3)}  # 84,000 bytes
+    for name in states:
+        b("Tanh", b("Add", name, "x"), to=f"{name}_next")
+    b("Max", *states, to="y")
+    network = state_models.Stateful(b.model({"x": (1, 1), **states}, "y"))
+    with pytest.raises(EdgeconvError, match="states lie apart from an arena that is in one memory"):
+        compiled(network, tmp_path, "stm32f407", states_apart=True)

@@ -52,6 +52,10 @@ COMPILE = Command(
         "what you call this version of the model: PREFIX_MODEL_VERSION in the header",
     ),
     flag(
+        "--states-apart",
+        "states in bytes of their own, outside of windows: for init_apart and link --arena",
+    ),
+    flag(
         "--bound-cycles",
         "build, and find the most cycles of an inference from the machine code",
     ),

@@ -30,6 +30,7 @@ from edgeconv.ir.memory import MemoryMap
 from edgeconv.ir.requantisation import EXACT
 from edgeconv.ir.request import NO_WORKSPACE, Workspace
 from edgeconv.ir.resumable import MOST_WORK, Resumption
+from edgeconv.ir.states import states_apart
 from edgeconv.kernels.storage.base import FLOAT32
 from edgeconv.report import document
 from edgeconv.report.document import Facts, Report
@@ -223,7 +224,8 @@ class Planner:
             any_layout=options.input_layout == ANY_LAYOUT,
             float16=(EVERY_LAYER,) if options.float16 else (),
         )
-        choice = replace(choice, resumable=options.resumable)
+        own = {"resumable": options.resumable, "states_apart": options.states_apart}
+        choice = replace(choice, **own)
         return share_out(choice, board.target, self.machine)
 
     def _with_attention(self, graph: Graph, allowed: Allowed, formats: Mapping[str, str]) -> Graph:
@@ -312,6 +314,8 @@ class Planner:
         whys = in_float32(choice, board.target, asked)
         report = document.build_report(choice, plan, board, sizes, predicted, facts, whys)
         report = self.filtering.into(report, choice)
+        if options.states_apart:
+            _require_apart(choice, plan)
         resumed = self._resumption(draft, predicted)
         report |= resumable(choice, plan, resumed) if resumed else {}
         report |= placement_document(facts.name, choice, board, weight_image(choice, plan))
@@ -346,6 +350,23 @@ class Planner:
                 hint="leave --resumable out",
             )
         return found
+
+
+def _require_apart(choice: Choice, plan: MemoryMap) -> None:
+    """Raises EdgeconvError (exit status 2 without states) where states cannot lie apart."""
+    if not choice.graph.states:
+        raise UsageError(
+            "--states-apart",
+            rule="the network keeps no state",
+            hint="--state OUT=IN keeps an output for the next run",
+        )
+    if not states_apart(choice.graph, plan):
+        raise EdgeconvError(
+            "--states-apart",
+            got="an arena in " + ", ".join(bank.name for bank in plan.banks if bank.bytes),
+            rule="states lie apart from an arena that is in one memory",
+            hint="leave --states-apart out, or compile for a memory that has room for all of it",
+        )
 
 
 def _pinned(storage: Mapping[str, str]) -> dict[str, str]:

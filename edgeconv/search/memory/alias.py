@@ -155,6 +155,9 @@ class _Groups:
                     mine = self._exact.setdefault(self._number[alias.output], {})
                     mine.setdefault(self._number[alias.input], []).append(alias)
         self._kept: set[int] = set()  # blocks that states lie in
+        self._states = {self._number[name] for pair in program.states for name in pair}
+        every = (*program.inputs, *program.outputs)
+        self._ports = {self._number[name] for name in every} - self._states
         self._place_states()
 
     def _place_states(self) -> None:
@@ -191,6 +194,7 @@ class _Groups:
         if (
             self._aligned(keep, shift, self._one_buffer(keep, move))
             and self._within(keep, move)
+            and self._confined(keep)
             and not self._conflict(moved, stays)
         ):
             self._buffer[keep] = self._one_buffer(keep, move)
@@ -275,6 +279,21 @@ class _Groups:
             if start < low or end > high or (read_only and self._written(number)):
                 return False
         return True
+
+    def _confined(self, block: int) -> bool:
+        """Whether nothing in ``block`` reaches beyond a state that has to lie apart, or is the
+        caller's."""
+        if not self._program.confined:
+            return True
+        members = set(np.flatnonzero(self._block == block).tolist())
+        kept = [number for number in self._states if number in members]
+        ports = self._ports & members
+        ranges = {self._range(number) for number in kept}
+        if not kept:
+            return True
+        low, high = min(ranges)
+        inside = all(low <= at and end <= high for at, end in map(self._range, members))
+        return len(ranges) == 1 and inside and not ports
 
     def _conflict(self, moved: list[int], stays: npt.NDArray[np.bool_]) -> bool:
         """Whether a write to a tensor of one block hits a live one of the other."""

@@ -10,7 +10,6 @@ from edgeconv.ir.check import InvariantError
 from edgeconv.ir.choice import Alias, Choice, element_align, tensor_bytes
 from edgeconv.ir.graph import Graph
 from edgeconv.ir.memory import Region
-from edgeconv.ir.states import moving_states
 from edgeconv.kernels.lowering.splits import pieces_of
 from edgeconv.search.memory.step_check import check_steps
 
@@ -24,7 +23,8 @@ class Program:
     its region and its index.  ``steps``: the layers of each, in the model's order.  ``passing``:
     of a ring of rows, the bytes that pass through it.  ``states``: input and output of each; both
     lie in the same bytes; ``moving``: the inputs of those that are parts of windows, whose bytes
-    others may have while neither is there.  ``apart``: layers that are computed in
+    others may have while neither is there; ``confined``: nothing that shares bytes with a state
+    reaches beyond it, nor is it an input or output of the caller.  ``apart``: layers that are computed in
     pieces, since a run may be interrupted between, so that results lie over inputs by rows alone.
     """
 
@@ -42,6 +42,7 @@ class Program:
     passing: Mapping[str, int]
     states: tuple[tuple[str, str], ...] = ()
     moving: frozenset[str] = frozenset()
+    confined: bool = False
     apart: frozenset[int] = frozenset()
 
     @cached_property
@@ -50,7 +51,8 @@ class Program:
         ordered = self.reads, self.writes, self.aliases, self.workspaces, self.inputs, self.outputs
         by_name = self.sizes, self.itemsizes, self.buffers, self.passing
         items = tuple(tuple(each.items()) for each in by_name)
-        return *ordered, *items, self.align, self.steps, self.states, self.moving, self.apart
+        kept = self.states, self.moving, self.confined
+        return *ordered, *items, self.align, self.steps, *kept, self.apart
 
     def offers(self, layer: int) -> Iterator[tuple[int, Alias]]:
         """The aliases that ``layer`` may be granted, by number."""
@@ -114,7 +116,8 @@ def of_choice(choice: Choice) -> Program:
             if name in placed and graph[name].ring
         },
         states=tuple((state.input, state.output) for state in graph.states),
-        moving=moving_states(graph),
+        moving=choice.moving_states,
+        confined=choice.states_apart,
         apart=_apart(choice) if choice.resumable else frozenset(),
     )
     check_steps(choice)

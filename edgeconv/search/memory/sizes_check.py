@@ -11,7 +11,6 @@ import numpy as np
 from edgeconv.ir.check import InvariantError
 from edgeconv.ir.choice import Choice
 from edgeconv.ir.memory import MemoryMap, Region
-from edgeconv.ir.states import moving_states
 
 
 def fail(where: str, rule: str) -> NoReturn:
@@ -47,7 +46,7 @@ def check_sizes(choice: Choice, memory_map: MemoryMap) -> None:
 def _size(choice: Choice, memory_map: MemoryMap, bank: int) -> tuple[dict[int, int], int]:
     """The bytes in use at every step, and the end of the highest ever in use.  States that stay are
     so throughout."""
-    align, moving = memory_map.align, moving_states(choice.graph)
+    align, moving = memory_map.align, choice.moving_states
     staying = [state.input for state in choice.graph.states if state.input not in moving]
     states = [
         replace(memory_map.places[name], first=-1, last=len(memory_map.order)) for name in staying

@@ -51,7 +51,7 @@ def _options(project: Project, model: Path) -> CompileOptions:
             rule="report.json has no command that this edgeconv understands",
             hint="compile the model again",
         ) from error
-    alone = ("selftest", "threads", "resumable")  # of compile
+    alone = ("selftest", "threads", "resumable", "states_apart")  # of compile
     beside = {name: given[name] for name in alone}
     beside["model_version"] = given["model_version"] or ""
     given = {option.name: given[option.name] for option in model_options()}
