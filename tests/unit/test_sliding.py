@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ import onnx
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from onnx import helper
 
 from edgeconv.base.errors import EdgeconvError
 from edgeconv.ir.activation import Activation
@@ -20,6 +22,7 @@ from edgeconv.model.frontend import load
 from edgeconv.model.frontend.saving import model_of
 from edgeconv.model.passes import optimise
 from edgeconv.model.sliding import Slide, extended, slide
+from tests import onnx_models, state_models
 from tests.ir_builder import GraphBuilder
 from tests.ir_interpreter import evaluate
 from tests.onnx_models import save
@@ -172,12 +175,7 @@ def test_integers_are_those_of_each_window(tmp_path: Path) -> None:
     path = save(model, tmp_path / "keywords.onnx")
     graph = optimise(load(path))
     made = optimise(slide(graph, {"x": Slide(1, 1)}).graph)
-    kept = {
-        state.input: np.zeros(made[state.input].shape, made[state.input].dtype)
-        if state.initial is None
-        else np.asarray(state.initial)
-        for state in made.states
-    }
+    kept = _begun(made)
     begun = {(str(values.dtype), int(values.ravel()[0])) for values in kept.values()}
     # Of the input, of results of Relu, and sums of rows.
     assert begun == {("int8", 3), ("int8", -128), ("int16", 0)}
@@ -193,6 +191,89 @@ def test_integers_are_those_of_each_window(tmp_path: Path) -> None:
             np.testing.assert_array_equal(found["y"], want)
             answers.add(want.tobytes())
     assert len(answers) > 20  # it tells windows apart
+
+
+@st.composite
+def _recurrences(draw: st.DrawFn) -> tuple[onnx.ModelProto, int, int]:
+    """Causal convolutions along time around a GRU or an LSTM, of which steps or the last state are
+    read; how far its window moves, of how many rows."""
+    b, rows, hop = state_models.Builder(), draw(st.integers(6, 12)), draw(st.integers(1, 4))
+    channels, units = draw(st.integers(1, 3)), draw(st.integers(1, 4))
+    x, kernel = "x", draw(st.sampled_from((0, 2, 3)))
+    if kernel:
+        filters = b.weight(channels, channels, kernel), b.weight(channels)
+        x = b("Relu", b("Conv", x, *filters, pads=[kernel - 1, 0]))
+    x = b("Transpose", x, perm=[2, 0, 1])
+    op, head = draw(st.sampled_from(("GRU", "LSTM"))), draw(st.sampled_from(("steps", "last", "both")))
+    begun = [b.weight(1, 1, units) for _ in range(draw(st.integers(0, 1 + (op == "LSTM"))))]
+    number = {"GRU": 3, "LSTM": 4}[op] * units
+    weights = b.weight(1, number, channels), b.weight(1, number, units), b.weight(1, 2 * number)
+    reads = [x, *weights, *([""] if begun else []), *begun]
+    b.nodes.append(helper.make_node(op, reads, ["steps", "last"], "cells", hidden_size=units))
+    results = {"steps": ("steps",), "last": ("last",), "both": ("steps", "last")}[head]
+    if "steps" in results:
+        flat = b("Transpose", b("Squeeze", "steps", b.value(np.array([1]))), perm=[1, 2, 0])
+        b("Conv", flat, b.weight(2, units, 2), pads=[1, 0], to="y")
+    if "last" in results:
+        b("Tanh", b("Squeeze", "last", b.value(np.array([0]))), to="z")
+    made = [{"steps": "y", "last": "z"}[each] for each in results]
+    model = onnx_models.model(b.nodes, {"x": (1, channels, rows * hop)}, dict.fromkeys(made), b.constants)
+    return model, hop, rows
+
+
+@settings(max_examples=10, deadline=None)
+@given(_recurrences())
+def test_recurrent_layers_carry_their_state(drawn: tuple[onnx.ModelProto, int, int]) -> None:
+    """From the first run on results are those of the model on all rows that have come in."""
+    model, hop, runs = drawn
+    with TemporaryDirectory() as folder:
+        graph = optimise(load(save(model, Path(folder) / "net.onnx")))
+    slid = slide(graph, {"x": Slide(2, hop)}, endless=True)
+    assert slid.carried == ("cells",)
+    made = optimise(slid.graph)
+    stream = np.random.default_rng(5).normal(size=graph["x"].shape).astype(np.float32)
+    engine, kept = session(model_of(made), optimised=False), _begun(made)
+    names, found = [output.name for output in engine.get_outputs()], []
+    for rows in np.split(stream, runs, axis=2):
+        found.append(dict(zip(names, engine.run(names, {"x": rows, **kept}), strict=True)))
+        kept = {state.input: found[-1][state.output] for state in made.states}
+    want = session(model, optimised=False).run(list(graph.outputs), {"x": stream})
+    for name, rows in zip(graph.outputs, want, strict=True):
+        every = [each[name] for each in found]
+        got = np.concatenate(every, axis=2) if name == "y" else every[-1]
+        np.testing.assert_allclose(got, rows, rtol=1e-5, atol=1e-6)
+
+
+def _begun(graph: Graph) -> dict[str, Any]:
+    """The states of ``graph`` before the first run."""
+    return {
+        state.input: np.zeros(graph[state.input].shape, graph[state.input].dtype)
+        if state.initial is None
+        else np.asarray(state.initial)
+        for state in graph.states
+    }
+
+
+@pytest.mark.parametrize(
+    ("attrs", "endless", "rule"),
+    [
+        ({}, False, "it begins anew in each window; --stream-borders stream carries its state"),
+        ({"direction": "reverse"}, True, "it reads the window backwards"),
+        ({"direction": "bidirectional"}, True, "it reads the window backwards"),
+    ],
+)
+def test_recurrent_layers_that_cannot_slide(
+    attrs: dict[str, Any], endless: bool, rule: str, tmp_path: Path
+) -> None:
+    b = state_models.Builder()
+    count = 1 + (attrs.get("direction") == "bidirectional")
+    reads = ["x", b.weight(count, 6, 3), b.weight(count, 6, 2)]
+    b.nodes.append(helper.make_node("GRU", reads, ["y"], "cells", hidden_size=2, **attrs))
+    model = onnx_models.model(b.nodes, {"x": (7, 1, 3)}, {"y": None}, b.constants)
+    graph = optimise(load(save(model, tmp_path / "net.onnx")))
+    with pytest.raises(EdgeconvError, match=re.escape(rule)) as raised:
+        slide(graph, {"x": Slide(0, 1)}, endless=endless)
+    assert "cells" in raised.value.where
 
 
 def _keywords() -> onnx.ModelProto:

@@ -42,6 +42,12 @@ class StreamModel:
         """What a run takes, and its ``macs`` beside those of a whole window."""
         whole = self.about["window_macs"]
         share = f", {macs / whole:.1%} of a window's" if whole else ""
+        carried = ", ".join(map(repr, self.about["carried"]))
+        if carried:
+            return (
+                f"a run computes {macs} multiply-accumulates{share}; {carried} carries its state "
+                "on: results are those of all rows since a reset"
+            )
         rows = ", ".join(
             f"{each['rows']} of {each['window']} rows of {each['name']!r} that results depend on"
             for each in self.about["inputs"]
@@ -85,6 +91,7 @@ def make(graph: Graph, options: CompileOptions) -> StreamModel:
             }
             for name, each in slides.items()
         ],
+        "carried": list(made.carried),
         "window_macs": sum(operators()[node.op].macs(node, graph) for node in graph.nodes),
     }
     data = model_of(slid).SerializeToString(deterministic=True)

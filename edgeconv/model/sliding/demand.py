@@ -101,11 +101,13 @@ def plan(graph: Graph, inputs: Mapping[str, Track]) -> Plan:
             continue
         readings[node.name] = found
         tracks = [needs[name].track for name in sliding.values()]
-        rows = graph[node.output].shape[found.axis]
+        rows = found.rows or graph[node.output].shape[found.axis]
         made = _joined(node, [each.through(found.window, found.axis, rows) for each in tracks])
         if node.epilogue.residual:
             made = _joined(node, [made, needs[node.epilogue.residual].track])
         needs[node.output] = Needs(made)
+        if found.carries:
+            needs[node.output].ranges.append(_carried(node, made))
     for name in graph.outputs:
         if name in needs:
             track = needs[name].track
@@ -165,6 +167,18 @@ def _joined(node: Node, tracks: list[Track]) -> Track:
     if first >= end:
         first = end = one.rows
     return Track(one.axis, one.rows, one.rate, first, end)
+
+
+def _carried(node: Node, track: Track) -> Rows:
+    """The rows of a result of which each is computed of the one before: all that are new."""
+    if not track.endless:
+        rule = "it begins anew in each window"
+        hint = "--stream-borders stream carries its state from run to run"
+        raise refusal(node, rule, hint)
+    if track.rate.denominator > 1:
+        rule = f"the window moves by {track.rate} of its rows, each of which is computed of the last"
+        raise refusal(node, rule, f"k times {track.rate.denominator} would do")
+    return Rows(max(0, track.rows - track.fresh), track.rows)
 
 
 def _reads(node: Node, whole: Plan) -> Iterator[tuple[str, Rows]]:

@@ -35,6 +35,8 @@ class Reading:
     window: Window = ROW
     restrict: Restrict = lambda attrs, axis, window, front, back: attrs
     dilates: bool = False  # it may skip rows of memory at no cost
+    rows: int = 0  # of the result, those that slide, in front of the others; 0: all
+    carries: bool = False  # from row to row what it has made of all before
 
 
 Rule = Callable[[Node, Graph, Axes], Reading | None]
@@ -214,6 +216,20 @@ def _resize(node: Node, graph: Graph, axes: Axes) -> Reading:
     return Reading(axis)
 
 
+def _recurrent(node: Node, graph: Graph, axes: Axes) -> Reading:
+    """Steps in time are the first axis of the inputs' products."""
+    if axes != {0: 0}:
+        raise RefusedError("its sequences or weights slide")
+    if node.attrs["directions"] != ("forward",):
+        raise RefusedError("it reads the window backwards")
+    h0, c0, lengths = (name for name in node.inputs[3:6])
+    if lengths:
+        raise RefusedError("its sequences end within the window")
+    if any(name and not graph[name].is_constant for name in (h0, c0)):
+        raise RefusedError("it begins from a state that each run is given")
+    return Reading(0, rows=graph[node.inputs[0]].shape[0], carries=True)
+
+
 def _with(entries: tuple[int, ...], place: int, entry: int) -> tuple[int, ...]:
     return (*entries[:place], entry, *entries[place + 1 :])
 
@@ -230,6 +246,7 @@ _RULES: Mapping[str, Rule] = {
     "Gather": _gather,
     "MatMul": _matmul,
     "Pad": _pad,
+    "Recurrent": _recurrent,
     "Reduce": _reduce,
     "Reshape": _reshape,
     "Resize": _resize,

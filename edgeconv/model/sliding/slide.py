@@ -17,6 +17,7 @@ from edgeconv.ir.grids import encodings_of
 from edgeconv.ir.layout import Shape
 from edgeconv.model.sliding.demand import OPTION, Plan, Rows, plan, read_by
 from edgeconv.model.sliding.reading import Reading
+from edgeconv.model.sliding.recurrences import with_steps_alone
 from edgeconv.model.sliding.row_pools import with_row_pools
 from edgeconv.model.sliding.track import FAR, ROW, Track
 
@@ -33,10 +34,12 @@ class Slide:
 class Slid:
     """``graph`` computes what is new.  ``windows``: for each input that slides, how many of its
     rows the results of a run depend on; the first results that mean something are those of the
-    run with which so many have come in."""
+    run with which so many have come in.  ``carried``: recurrent layers, as the model calls them,
+    whose results depend on all rows since the first run."""
 
     graph: Graph
     windows: Mapping[str, int]
+    carried: tuple[str, ...]
 
 
 def slide(graph: Graph, slides: Mapping[str, Slide], *, endless: bool = False) -> Slid:
@@ -46,21 +49,30 @@ def slide(graph: Graph, slides: Mapping[str, Slide], *, endless: bool = False) -
     the newest of them, as many as the window moves by, at least one.  Results are those of
     ``graph`` on the window.  ``endless``: where layers pad the window, they read the rows of the
     stream that lie there instead; results are those of ``graph`` without that padding on a window
-    which is larger by so many rows.
+    which is larger by so many rows.  Recurrent layers carry their state from run to run then, and
+    results are of all rows since the first run.
 
     Raises EdgeconvError: an input or axis that is not there, more rows than the window has, a layer
     that needs what slides out of sight.
     """
     tracks = {name: _track(graph, name, each, endless) for name, each in slides.items()}
+    graph = with_steps_alone(graph, slides)
     graph = with_row_pools(graph, plan(graph, tracks).needs)
-    made = _Network(graph, plan(graph, tracks)).graph()
-    return Slid(made, {name: len(rows) for name, rows in _windows(graph, tracks).items()})
+    found = plan(graph, tracks)
+    windows = {name: len(rows) for name, rows in _windows(graph, tracks).items()}
+    carried = (
+        node.origin[0] if node.origin else node.name
+        for node in graph.nodes
+        if node.name in found.readings and found.readings[node.name].carries
+    )
+    return Slid(_Network(graph, found).graph(), windows, tuple(carried))
 
 
 def extended(graph: Graph, slides: Mapping[str, Slide]) -> Graph:
     """The network without the padding of windows, over windows that are larger by it: what an
     ``endless`` one computes of all the rows that a result depends on."""
     tracks = {name: _track(graph, name, each, endless=True) for name, each in slides.items()}
+    graph = with_steps_alone(graph, slides)
     still = {name: replace(track, rate=Fraction(0)) for name, track in tracks.items()}
     return _Network(graph, plan(graph, still)).graph()
 
@@ -144,6 +156,9 @@ class _Network:
         if found is None:
             self._add_whole(node)
             return
+        if found.carries:
+            self._add_steps(node)
+            return
         needs, name = self.plan.needs[node.output], node.output
         for rows in needs.computed:
             hint = name if rows == needs.fresh else f"{name}.border"
@@ -165,6 +180,37 @@ class _Network:
                 self.tensors[name] = self.old[name]
         inputs = tuple(seen.get(name, name) for name in node.inputs)
         self.nodes.append(replace(node, name=self._node_name(node.name), inputs=inputs))
+
+    def _add_steps(self, node: Node) -> None:
+        """The new steps of a recurrent layer, from the state that the run before has left; of a
+        window that stays where it is all steps, from the first state."""
+        needs, name, old = self.plan.needs[node.output], node.output, self.old[node.output]
+        inputs, steps = list(node.inputs), len(needs.fresh)
+        inputs[0] = self.rows(inputs[0], needs.fresh)
+        cells = ("h", "c") if node.attrs["cell"] == "LSTM" else ("h",)
+        size = _with_rows(old.shape, 0, steps + len(cells))
+        every = self._tensor(f"{name}.steps", replace(old, shape=size))
+
+        def cut(hint: str, start: int, count: int) -> str:
+            view = replace(old, shape=_with_rows(old.shape, 0, count))
+            starts, ones = (start, 0, 0, 0), (1,) * 4
+            made = self._tensor(hint, view)
+            return self._emit("Slice", (every,), made, name, starts=starts, steps=ones)
+
+        kept: list[State] = []
+        for number, cell in enumerate(cells if needs.track.rate else (), 3):
+            like = replace(old, shape=old.shape[1:])
+            state, after = (self._tensor(f"{name}.{cell}{end}", like) for end in ("", ".next"))
+            first, inputs[number] = inputs[number], state
+            kept.append(State(state, after, self.old[first].data if first else None))
+        given = tuple(inputs)
+        made = replace(node, name=self._node_name(node.name), inputs=given, outputs=(every,))
+        self.nodes.append(made)
+        self._keep(name, cut(name, 0, steps))
+        for number, state in enumerate(kept):
+            last = cut(f"{name}.last", steps + number, 1)
+            self._emit("Reshape", (last,), state.output, name)
+        self.states += kept
 
     def _add_rows(self, node: Node, found: Reading, rows: Rows, hint: str) -> str:
         """Add a node that computes ``rows`` of the result of ``node``; returns their name."""
