@@ -14,6 +14,16 @@ from tests.ir_interpreter import evaluate
 Values = npt.NDArray[Any]
 
 
+def states_before(graph: Graph) -> dict[str, Values]:
+    """The states of ``graph`` before the first run, of the types that it has them in."""
+    return {
+        state.input: np.zeros(graph[state.input].shape, graph[state.input].dtype)
+        if state.initial is None
+        else np.asarray(state.initial)
+        for state in graph.states
+    }
+
+
 def run_in_turn(graph: Graph, sequences: Mapping[str, Values], runs: int) -> list[list[Values]]:
     """The outputs of ``runs`` runs of ``graph``, beside its states, which begin as zeros (the zero
     point of integers is the caller's).  ``sequences``: what comes in, one run behind the other

@@ -3,6 +3,7 @@ model of the whole window."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,9 +13,12 @@ from onnx import helper, numpy_helper
 
 from edgeconv.app.pipeline import CompileOptions, compile_model, verify_project
 from edgeconv.base.errors import EdgeconvError
+from edgeconv.model.frontend import reference_outputs
 from edgeconv.run.build.project import Project
 from edgeconv.run.verify import compare_windows
+from edgeconv.run.verify.program import run_sets
 from tests.onnx_models import save
+from tests.state_models import Builder
 
 pytestmark = pytest.mark.usefixtures("compiled_lightly")
 TIME = 20
@@ -64,6 +68,33 @@ def test_a_program_of_new_rows_is_that_of_the_window(
     made = project.directory / slid["file"]
     (apart,) = compare_windows(Project.open(tmp_path / "made"), other, made, 1e-4)
     assert apart.relative > 1e-2
+
+
+@pytest.mark.parametrize("cell", ["GRU", "LSTM"])
+def test_a_recurrent_layer_takes_new_frames(cell: str, tmp_path: Path) -> None:
+    """Two of ten frames a run; after five runs the result is that of the model on all ten."""
+    b, gates = Builder(), {"GRU": 3, "LSTM": 4}[cell]
+    weights = b.weight(1, gates * 8, 5), b.weight(1, gates * 8, 8), b.weight(1, 2 * gates * 8)
+    reads = [b("Transpose", "x", perm=[1, 0, 2]), *weights]
+    b.nodes.append(helper.make_node(cell, reads, ["", "last"], "cells", hidden_size=8))
+    flat = b("Reshape", "last", b.value(np.array([1, 8])))
+    b("Gemm", flat, b.weight(3, 8), to="y", transB=1)
+    model = save(b.model({"x": (1, 10, 5)}, "y"), tmp_path / "cells.onnx")
+    options = CompileOptions(model, "generic-c", streams={"x": (1, 2)})
+    with pytest.raises(EdgeconvError, match="begins anew in each window"):
+        compile_model(options, tmp_path / "made")
+    options = replace(options, stream_borders="stream")
+    project, notes = compile_model(options, tmp_path / "made")
+    assert project.inputs[0].shape == (1, 2, 5)
+    assert any("'cells' carries its state on" in note for note in notes)
+    assert len(project.states) == gates - 2
+    assert verify_project(tmp_path / "made", model=model, steps=20).passed
+    frames = np.random.default_rng(0).normal(size=(5, 1, 2, 5)).astype(np.float32)
+    project.run_file.write_bytes(frames.tobytes())
+    found, _ = run_sets(project, project.build(), 5, steps=5, inputs=project.run_file)
+    whole = {"x": frames.reshape(1, 10, 5)}
+    want = reference_outputs(model, whole, ("y",)).values["y"]
+    np.testing.assert_allclose(found[-1]["y"], want, rtol=1e-5, atol=1e-6)
 
 
 def test_samples_of_whole_windows_are_refused(tmp_path: Path) -> None:

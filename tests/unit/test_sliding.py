@@ -28,7 +28,7 @@ from tests.ir_interpreter import evaluate
 from tests.onnx_models import save
 from tests.onnx_runtime import session
 from tests.quantised_models import Network
-from tests.sliding import run_in_turn
+from tests.sliding import run_in_turn, states_before
 
 ROWS = 17  # of the window of _keywords
 HEADS = ("average", "dense", "last row", "rows")
@@ -175,7 +175,7 @@ def test_integers_are_those_of_each_window(tmp_path: Path) -> None:
     path = save(model, tmp_path / "keywords.onnx")
     graph = optimise(load(path))
     made = optimise(slide(graph, {"x": Slide(1, 1)}).graph)
-    kept = _begun(made)
+    kept = states_before(made)
     begun = {(str(values.dtype), int(values.ravel()[0])) for values in kept.values()}
     # Of the input, of results of Relu, and sums of rows.
     assert begun == {("int8", 3), ("int8", -128), ("int16", 0)}
@@ -204,7 +204,10 @@ def _recurrences(draw: st.DrawFn) -> tuple[onnx.ModelProto, int, int]:
         filters = b.weight(channels, channels, kernel), b.weight(channels)
         x = b("Relu", b("Conv", x, *filters, pads=[kernel - 1, 0]))
     x = b("Transpose", x, perm=[2, 0, 1])
-    op, head = draw(st.sampled_from(("GRU", "LSTM"))), draw(st.sampled_from(("steps", "last", "both")))
+    op, head = (
+        draw(st.sampled_from(("GRU", "LSTM"))),
+        draw(st.sampled_from(("steps", "last", "both"))),
+    )
     begun = [b.weight(1, 1, units) for _ in range(draw(st.integers(0, 1 + (op == "LSTM"))))]
     number = {"GRU": 3, "LSTM": 4}[op] * units
     weights = b.weight(1, number, channels), b.weight(1, number, units), b.weight(1, 2 * number)
@@ -217,7 +220,9 @@ def _recurrences(draw: st.DrawFn) -> tuple[onnx.ModelProto, int, int]:
     if "last" in results:
         b("Tanh", b("Squeeze", "last", b.value(np.array([0]))), to="z")
     made = [{"steps": "y", "last": "z"}[each] for each in results]
-    model = onnx_models.model(b.nodes, {"x": (1, channels, rows * hop)}, dict.fromkeys(made), b.constants)
+    model = onnx_models.model(
+        b.nodes, {"x": (1, channels, rows * hop)}, dict.fromkeys(made), b.constants
+    )
     return model, hop, rows
 
 
@@ -232,7 +237,7 @@ def test_recurrent_layers_carry_their_state(drawn: tuple[onnx.ModelProto, int, i
     assert slid.carried == ("cells",)
     made = optimise(slid.graph)
     stream = np.random.default_rng(5).normal(size=graph["x"].shape).astype(np.float32)
-    engine, kept = session(model_of(made), optimised=False), _begun(made)
+    engine, kept = session(model_of(made), optimised=False), states_before(made)
     names, found = [output.name for output in engine.get_outputs()], []
     for rows in np.split(stream, runs, axis=2):
         found.append(dict(zip(names, engine.run(names, {"x": rows, **kept}), strict=True)))
@@ -242,16 +247,6 @@ def test_recurrent_layers_carry_their_state(drawn: tuple[onnx.ModelProto, int, i
         every = [each[name] for each in found]
         got = np.concatenate(every, axis=2) if name == "y" else every[-1]
         np.testing.assert_allclose(got, rows, rtol=1e-5, atol=1e-6)
-
-
-def _begun(graph: Graph) -> dict[str, Any]:
-    """The states of ``graph`` before the first run."""
-    return {
-        state.input: np.zeros(graph[state.input].shape, graph[state.input].dtype)
-        if state.initial is None
-        else np.asarray(state.initial)
-        for state in graph.states
-    }
 
 
 @pytest.mark.parametrize(

@@ -176,7 +176,9 @@ def _carried(node: Node, track: Track) -> Rows:
         hint = "--stream-borders stream carries its state from run to run"
         raise refusal(node, rule, hint)
     if track.rate.denominator > 1:
-        rule = f"the window moves by {track.rate} of its rows, each of which is computed of the last"
+        rule = (
+            f"the window moves by {track.rate} of its rows, each of which is computed of the last"
+        )
         raise refusal(node, rule, f"k times {track.rate.denominator} would do")
     return Rows(max(0, track.rows - track.fresh), track.rows)
 
