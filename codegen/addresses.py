@@ -71,12 +71,13 @@ class Addresses:
         self.apart = states_apart(choice.graph, memory)
         self.facts = port_facts(choice.graph)
         graph = choice.graph
-        inputs, outputs = port_names(
-            graph.input_ports, graph.output_ports, renames, graph.signature
+        kept = [state.names[0] for state in graph.states]
+        inputs, outputs, states = port_names(
+            graph.input_ports, graph.output_ports, renames, kept, signature=graph.signature
         )
         self.inputs = self._ports(inputs, "INPUT")
         self.outputs = self._ports(outputs, "OUTPUT")
-        self.states = self._kept_states()
+        self.states = self._kept_states(states)
 
     def of_tensor(self, name: str, workers: int = 1) -> str:
         """C expression for the address of a tensor at run time.
@@ -160,11 +161,10 @@ class Addresses:
             for name in idents
         ]
 
-    def _kept_states(self) -> tuple[KeptState, ...]:
-        """The states, each with where it lies."""
+    def _kept_states(self, idents: Mapping[str, str]) -> tuple[KeptState, ...]:
+        """The states, each with where it lies; ``idents`` by the names that the model has."""
         found = self.choice.graph.states
-        idents, _ = port_names([state.names[0] for state in found], (), {})
-        named = dict(zip((state.input for state in found), idents.values(), strict=True))
+        named = {state.input: idents[state.names[0]] for state in found}
         places = [self.memory.places[state.input] for state in found]
         return tuple(
             KeptState(state, replace(port, any_layout=True), place, self._function_of(place))

@@ -1,4 +1,4 @@
-"""What the C API calls the network's inputs and outputs."""
+"""What the C API calls the network's inputs, outputs and states."""
 
 from __future__ import annotations
 
@@ -26,18 +26,21 @@ def port_names(
     inputs: Sequence[str],
     outputs: Sequence[str],
     renames: Mapping[str, str],
+    states: Sequence[str] = (),
+    *,
     signature: Mapping[str, str] = _NO_NAMES,
-) -> tuple[Names, Names]:
-    """The identifiers of inputs and outputs; each kind has a space of names of its own.
+) -> tuple[Names, Names, Names]:
+    """The identifiers of inputs, outputs and ``states``, which are called as the inputs that they
+    are in the next run; each kind has a space of names of its own.
 
     ``renames``: tensor, or the identifier that it would have otherwise, to the identifier that it
     is to have.  ``signature``: what the model's own signature calls some of them, which then is
-    their name.  Raises EdgeconvError (exit status 2): no input or output is called so, the new name
-    is no lower-case identifier, or two inputs or two outputs would have it.
+    their name.  Raises EdgeconvError (exit status 2): no input, output or state is called so, the
+    new name is no lower-case identifier, or two of a kind would have it.
     """
-    kinds = (inputs, outputs)
+    kinds = (inputs, outputs, states)
     identify = partial(_identifier, signature)
-    given: tuple[Names, Names] = ({}, {})
+    given: tuple[Names, Names, Names] = ({}, {}, {})
     plain = tuple(unique_identifiers(names, (), identify) for names in kinds)
     for old, new in renames.items():
         _check_identifier(new)
@@ -50,17 +53,18 @@ def port_names(
             in ((name,) if exact else (plain[kind][name], identifier(name), signature.get(name)))
         ]
         if not found:
-            known = [*inputs, *outputs, *(text for each in plain for text in each.values())]
+            known = [*inputs, *outputs, *states, *(text for each in plain for text in each.values())]
             raise UsageError(
                 _OPTION,
                 got=repr(old),
-                rule="it names no input or output",
+                rule="it names no input, output or state",
                 hint=did_you_mean(old, known),
             )
         for kind, name in found:
             _check_free(new, name, given[kind])
             given[kind][name] = new
-    return _completed(inputs, given[0], identify), _completed(outputs, given[1], identify)
+    made = (_completed(names, own, identify) for names, own in zip(kinds, given, strict=True))
+    return next(made), next(made), next(made)
 
 
 def is_awkward(name: str) -> bool:

@@ -91,7 +91,14 @@ _ROWS = (
     ),
 )
 
+_OF_STEPS = Result(  # in place of the row of that name
+    *("MORE", 8, "more of the weight image is to be read, or of the run to be computed"),
+    "no error: {name}_check_weights or {name}_step has more to do",
+    RESUMABLE,
+)
+
 
 def results(has: Collection[str]) -> list[Result]:
     """The results of a program that ``has`` these."""
-    return [row for row in _ROWS if not row.only or row.only in has]
+    rows = [row for row in _ROWS if not row.only or row.only in has]
+    return [_OF_STEPS if row.name == _OF_STEPS.name and RESUMABLE in has else row for row in rows]

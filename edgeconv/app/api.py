@@ -103,6 +103,7 @@ class Options(TypedDict, total=False):
     bound_cycles: bool
     max_cycles: int
     state: Sequence[str]
+    initial_states: StrPath
     stream: Mapping[str, int]
     stream_borders: str
 

@@ -40,6 +40,7 @@ class CompileOptions:
     ``input_layout``: that of inputs and outputs, "model" or "any": what is best, of layouts that
     pad nothing.
     ``states``: outputs, each with the input that it is in the next run.
+    ``initial_states``: an .npz file of what states are before the first run.
     ``streams``: inputs that are windows which slide, by name the axis and by how many rows.
     ``stream_borders``: what layers that pad them read at their ends, one of `BORDERS`.
     ``renames``: what the C API is to call inputs and outputs, by name (``codegen.port_names``).
@@ -82,6 +83,7 @@ class CompileOptions:
     requantise: str = EXACT
     cut: Cut = WHOLE
     states: tuple[tuple[str, str], ...] = ()
+    initial_states: Path | None = None
     streams: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     stream_borders: str = OF_WINDOW
     renames: Mapping[str, str] = field(default_factory=dict)
@@ -146,6 +148,8 @@ class CompileOptions:
                 yield from (option, name)
         for output, name in self.states:
             yield from ("--state", f"{output}={name}")
+        if self.initial_states:
+            yield from ("--initial-states", self.initial_states.name)
         slides = {f"{name}:{axis}": rows for name, (axis, rows) in self.streams.items()}
         shapes = {name: shape_word(shape) for name, shape in self.input_shapes.items()}
         by_name: tuple[tuple[str, Mapping[str, object]], ...] = (

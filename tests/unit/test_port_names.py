@@ -16,7 +16,7 @@ INPUTS, OUTPUTS = ("serving_default_x:0", "mask"), ("StatefulPartitionedCall:0",
 
 
 def test_names_of_their_own() -> None:
-    inputs, outputs = port_names(INPUTS, OUTPUTS, {})
+    inputs, outputs, _ = port_names(INPUTS, OUTPUTS, {})
     assert inputs == {"serving_default_x:0": "x", "mask": "mask"}
     assert list(outputs.values()) == ["statefulpartitionedcall", "mask", "p_1"]
 
@@ -47,18 +47,18 @@ def test_names_that_are_one_without_it_are_numbered() -> None:
 )
 def test_a_name_is_the_model_s_or_c_s(old: str) -> None:
     """Or the one in C with all that is in the model."""
-    inputs, outputs = port_names(INPUTS, OUTPUTS, {old: "scores"})
+    inputs, outputs, _ = port_names(INPUTS, OUTPUTS, {old: "scores"})
     assert outputs[OUTPUTS[0]] == "scores"
     assert inputs == port_names(INPUTS, OUTPUTS, {})[0]
 
 
 def test_inputs_and_outputs_of_one_name_are_renamed_together() -> None:
-    inputs, outputs = port_names(INPUTS, OUTPUTS, {"mask": "valid"})
+    inputs, outputs, _ = port_names(INPUTS, OUTPUTS, {"mask": "valid"})
     assert inputs["mask"] == outputs["mask"] == "valid"
 
 
 def test_a_new_name_goes_before_those_that_follow_from_the_model() -> None:
-    _, outputs = port_names(INPUTS, OUTPUTS, {"p=1": "mask"})
+    _, outputs, _ = port_names(INPUTS, OUTPUTS, {"p=1": "mask"})
     assert outputs == {OUTPUTS[0]: "statefulpartitionedcall", "mask": "mask_2", "p=1": "mask"}
 
 

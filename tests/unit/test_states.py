@@ -105,6 +105,47 @@ def test_states_are_kept_behind_their_readers(tmp_path: Path) -> None:
         assert all(at[reader.name] < at[keep.name] for reader in readers)
 
 
+def test_what_states_begin_with(model: Path, tmp_path: Path, edgeconv: Command) -> None:
+    """A file's numbers, after a reset too; and what a state is called in C."""
+    file, out, begun = tmp_path / "begun.npz", tmp_path / "out", np.array([1, -2, 0, 0.5])
+    np.savez(file, state=begun.astype(np.float32))
+    words = ("--board", BOARD, "-o", out, "--state", "state_next=state", "--output", "y")
+    given = (*words, "--output", "state_next", "--initial-states", file, "--rename", "state=memory")
+    edgeconv.ok("compile", model, *given)
+    (entry,) = json.loads((out / "report.json").read_text())["states"]
+    assert entry["initial"] == begun.tolist()
+    header = (out / "net.h").read_text()
+    assert "float *net_state_memory(" in header
+    assert "NET_STATE_MEMORY_ELEMENTS" in header
+    done = edgeconv.ok("verify", out, "--model", model, "--steps", "3")
+    assert "equal within tolerance" in done.stdout
+    edgeconv.ok("update-weights", out, model, "-o", tmp_path / "new.bin")
+    file.rename(tmp_path / "gone.npz")
+    done = edgeconv("update-weights", out, model, "-o", tmp_path / "new.bin")
+    assert done.status == Exit.USAGE
+    assert "--initial-states begun.npz" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "said"),
+    [
+        ("stat", [0, 0, 0, 0], "got 'stat'; did you mean state"),
+        ("state", [0, 0, 0], "got 3; the state is 4"),
+        ("state", [0, 0, 0, np.nan], "got nan; states begin finite"),
+    ],
+)
+def test_what_states_cannot_begin_with(
+    name: str, values: list[float], said: str, model: Path, tmp_path: Path
+) -> None:
+    file = tmp_path / "begun.npz"
+    np.savez(file, **{name: np.array(values, np.float32)})  # type: ignore[arg-type]
+    with pytest.raises(EdgeconvError) as error:
+        load(model, states=[("state_next", "state")], initial_states=file)
+    assert said in str(error.value)
+    with pytest.raises(UsageError, match="the network keeps no state"):
+        load(model, initial_states=file)
+
+
 def test_steps_are_of_networks_with_states(tmp_path: Path, edgeconv: Command) -> None:
     """And samples of those without; sequences have one length."""
     project = compiled(state_models.crossing(), tmp_path)

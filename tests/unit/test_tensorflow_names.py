@@ -42,10 +42,10 @@ def test_layers_of_one_name_stay_apart() -> None:
 
 def test_a_signature_comes_first_and_a_rename_before_that() -> None:
     signature = {"StatefulPartitionedCall:0": "note", "StatefulPartitionedCall:1": "onset"}
-    _, outputs = port_names([], list(signature), {}, signature)
+    _, outputs, _ = port_names([], list(signature), {}, signature=signature)
     assert list(outputs.values()) == ["note", "onset"]
     for old in ("note", "StatefulPartitionedCall:0"):
-        _, outputs = port_names([], list(signature), {old: "pitch"}, signature)
+        _, outputs, _ = port_names([], list(signature), {old: "pitch"}, signature=signature)
         assert list(outputs.values()) == ["pitch", "onset"]
 
 

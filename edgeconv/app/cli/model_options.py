@@ -89,6 +89,12 @@ def model_options() -> tuple[click.Parameter, ...]:
             "first",
             multiple=True,
         ),
+        option(
+            "--initial-states",
+            FILE,
+            "X.npz",
+            "what states are before the first run and after a reset, an array by the input of each",
+        ),
         _by_name(
             "--stream streams",
             SLIDING,
@@ -108,7 +114,7 @@ def model_options() -> tuple[click.Parameter, ...]:
             "--rename renames",
             Word(pair),
             "OLD=NEW",
-            "what the C API calls an input or output, given by its name in the model or in C",
+            "what the C API calls an input, output or state, by its name in the model or in C",
         ),
         _by_name(
             "--input-shape input_shapes",

@@ -78,6 +78,7 @@ class Decider(Closing):
             cut_at=options.cut,
             max_sizes=options.max_sizes,
             states=options.states,
+            initial_states=options.initial_states,
         )
         progress("simplifying the graph")
         graph = replace(graph, requantise=options.requantise)
@@ -90,9 +91,9 @@ class Decider(Closing):
         simple = with_integer_results(graph)
         self.graph = _in_integers(simple, self.planner)
         graph = self.graph
-        port_names(
-            graph.input_ports, graph.output_ports, options.renames, graph.signature
-        )  # before anything long
+        kept = [state.names[0] for state in graph.states]
+        ports = graph.input_ports, graph.output_ports
+        port_names(*ports, options.renames, kept, signature=graph.signature)  # now: it is short
         self._integers = PostTrainingQuantisation(self.planner, self.graph, progress)
         self._formats = Formats(self.planner, self.graph, progress)
 

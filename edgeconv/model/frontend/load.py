@@ -26,6 +26,7 @@ from edgeconv.model.frontend.input_shapes import Fixed, fix_shapes
 from edgeconv.model.frontend.modernising import modernised
 from edgeconv.model.frontend.names import COPY, opset_of, opset_versions
 from edgeconv.model.frontend.schedule import value_names
+from edgeconv.model.frontend.initial_states import with_initial_states
 from edgeconv.model.frontend.states import with_states, with_variables
 from edgeconv.model.frontend.visit import Scope
 from edgeconv.model.frontend.walk import Walk
@@ -43,6 +44,7 @@ def load(
     cut_at: Cut = WHOLE,
     max_sizes: Mapping[str, int] = _NO_SIZES,
     states: Sequence[tuple[str, str]] = (),
+    initial_states: Path | None = None,
 ) -> Graph:
     """The network in ``path`` in canonical operators, with static shapes.
 
@@ -52,7 +54,8 @@ def load(
     model's own nodes.  Weights are read-only views of the mapped file wherever their form allows:
     the file must not change while the graph is in use.  ``cut_at``: where the model begins
     and ends.  ``max_sizes``: the most that is kept of what a node finds at run time, by the name of
-    its result.  ``states``: outputs, each with the input that it is in the next run.
+    its result.  ``states``: outputs, each with the input that it is in the next run;
+    ``initial_states``: an .npz file of what these are before the first one.
 
     Raises EdgeconvError: status 2 for a path, a shape or a part that does not fit, 1 for a file
     that is no valid model and for a model that cannot be compiled, with every reason in
@@ -109,7 +112,8 @@ def load(
     if file.translated:
         finished = tflite.halves_away(finished)
     finished = replace(finished, data_dependent=tuple(data_dependent), signature=file.signature)
-    return with_states(with_variables(finished, file.states, cut_at), states)
+    kept = with_states(with_variables(finished, file.states, cut_at), states)
+    return with_initial_states(kept, initial_states) if initial_states else kept
 
 
 def _begun(

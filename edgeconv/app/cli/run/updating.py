@@ -15,8 +15,9 @@ from edgeconv.app.cli.program import COMPILE
 from edgeconv.app.cli.run.compile_options import compile_options
 from edgeconv.app.terminal import ProgressDisplay, say, show
 from edgeconv.app.updating import update_weights
-from edgeconv.base.errors import EdgeconvError, Exit
+from edgeconv.base.errors import EdgeconvError, Exit, UsageError
 from edgeconv.kernels.storage import formats
+from edgeconv.model.frontend.initial_states import OPTION as INITIAL_STATES
 from edgeconv.run.build.project import Project
 from edgeconv.search.choose.storage import INSERTED, OUTPUT
 from edgeconv.search.options import CompileOptions
@@ -42,15 +43,13 @@ def _options(project: Project, model: Path) -> CompileOptions:
     """
     try:
         _, _, *words = shlex.split(project.report["program"]["command"])
-        words = [str(model), *words[1:]]
+    except (KeyError, ValueError) as error:
+        raise _unknown(project) from error
+    words = _beside([str(model), *words[1:]], model)
+    try:
         given: dict[str, Any] = COMPILE.make_context("compile", words).params
-    except (KeyError, ValueError, EdgeconvError, click.ClickException) as error:
-        raise EdgeconvError(
-            "cannot tell how the project was compiled",
-            where=str(project.directory),
-            rule="report.json has no command that this edgeconv understands",
-            hint="compile the model again",
-        ) from error
+    except (ValueError, EdgeconvError, click.ClickException) as error:
+        raise _unknown(project) from error
     alone = ("selftest", "threads", "resumable", "states_apart")  # of compile
     beside = {name: given[name] for name in alone}
     beside["model_version"] = given["model_version"] or ""
@@ -62,6 +61,33 @@ def _options(project: Project, model: Path) -> CompileOptions:
         given["storage"] = dict(_formats(project.report["layers"]))
     options = compile_options(**given)
     return replace(options, name=project.name, **beside)
+
+
+def _unknown(project: Project) -> EdgeconvError:
+    return EdgeconvError(
+        "cannot tell how the project was compiled",
+        where=str(project.directory),
+        rule="report.json has no command that this edgeconv understands",
+        hint="compile the model again",
+    )
+
+
+def _beside(words: list[str], model: Path) -> list[str]:
+    """``words`` of a command with the file of initial states where it lies: beside the new model,
+    or in this folder.  Raises EdgeconvError (exit status 2) where it does not."""
+    if INITIAL_STATES not in words:
+        return words
+    at = words.index(INITIAL_STATES) + 1
+    paths = (model.parent / words[at], Path(words[at]))
+    path = next((path for path in paths if path.is_file()), None)
+    if path is None:
+        raise UsageError(
+            f"{INITIAL_STATES} {words[at]}",
+            where=str(model.parent),
+            rule="the project was compiled with this file, which is not there",
+            hint="put it beside the new model",
+        )
+    return [*words[:at], str(path), *words[at + 1 :]]
 
 
 def _formats(layers: list[dict[str, Any]]) -> Iterator[tuple[str, str]]:
