@@ -53,7 +53,12 @@ def port_names(
             in ((name,) if exact else (plain[kind][name], identifier(name), signature.get(name)))
         ]
         if not found:
-            known = [*inputs, *outputs, *states, *(text for each in plain for text in each.values())]
+            known = [
+                *inputs,
+                *outputs,
+                *states,
+                *(text for each in plain for text in each.values()),
+            ]
             raise UsageError(
                 _OPTION,
                 got=repr(old),

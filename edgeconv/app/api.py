@@ -28,7 +28,7 @@ from edgeconv.app.cli.commands import usage_error
 from edgeconv.app.cli.program import COMPILE
 from edgeconv.app.cli.run.compile_options import compile_options
 from edgeconv.app.quantise import ANY_BOARD, QuantisedLayer, QuantisedModel, quantise_model
-from edgeconv.base.arguments import DEFAULT_RUNS
+from edgeconv.base.arguments import DEFAULT_RUNS, pair
 from edgeconv.base.errors import EdgeconvError, UsageError
 from edgeconv.base.names import did_you_mean
 from edgeconv.base.progress import Progress, no_progress
@@ -306,6 +306,7 @@ def quantise(
     min_sqnr: float | None = None,
     max_drop: float | None = None,
     effort: Literal["fast", "thorough"] = "fast",
+    state: Sequence[str] = (),
     progress: Progress = no_progress,
 ) -> QuantisedModel:
     """Quantise a float32 model to int8 by samples and write it as ONNX (QuantizeLinear and
@@ -313,7 +314,9 @@ def quantise(
 
     ``samples``: an .npz file with an array per input, (S, N, C, H, W) of S samples, and optionally
     `label`.  ``min_sqnr`` in dB and ``max_drop``, a share of the labels: layers stay float32 where
-    all lose more.  What each layer lost and gained is in the result.  Raises EdgeconvError.
+    all lose more.  ``state``: "OUT=IN" of outputs that are inputs of the next run; samples may be
+    sequences then, (S, T, N, C, H, W) of T runs each.  What each layer lost and gained is in the
+    result.  Raises EdgeconvError.
     """
     model_path.require(Path(model))
     return quantise_model(
@@ -324,6 +327,7 @@ def quantise(
         min_sqnr=min_sqnr,
         max_drop=max_drop,
         effort=effort,
+        states=tuple(map(pair, state)),
         progress=progress,
     )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -63,6 +63,7 @@ def quantise_model(
     min_sqnr: float | None = None,
     max_drop: float | None = None,
     effort: str = FAST,
+    states: Sequence[tuple[str, str]] = (),
     progress: Progress = no_progress,
 ) -> QuantisedModel:
     """Quantise the float32 ``model`` to int8 by ``samples`` and write it to ``output``.
@@ -71,13 +72,14 @@ def quantise_model(
     decide which results can be int8.  ``storage``: layers that are to stay as they are
     (``{"conv1": "float32"}``), as ``--storage`` takes them.  ``min_sqnr`` in dB and ``max_drop``, a
     share of the labels: where all layers lose more, those with the most multiply-accumulates that
-    keep it (`Limits`, whose own holds where neither is given).  Raises EdgeconvError: a model or
-    samples that cannot be used, a file in the way that edgeconv has not written (exit status 2),
+    keep it (`Limits`, whose own holds where neither is given).  ``states``: outputs, each with the
+    input that it is in the next run; then samples may be sequences.  Raises EdgeconvError: a model
+    or samples that cannot be used, a file in the way that edgeconv has not written (exit status 2),
     limits that no layer keeps (1), no C compiler where one is needed (3).
     """
     whole_file.require_replaceable(output, saved_by_us)
     progress(Share("reading the model", 0))
-    graph = passes.optimise(frontend.load(model))
+    graph = passes.optimise(frontend.load(model, states=states))
     require_quantisable(graph, str(model))
     found = calibration_samples.load(samples, graph)
     calibration_samples.require_labels(found, max_drop, "--samples")

@@ -15,9 +15,11 @@ from edgeconv.ir.graph import KEEP
 from edgeconv.ir.states import with_kept_states
 from edgeconv.model.frontend import Cut, load
 from edgeconv.model.passes import optimise
+from edgeconv.search.calibration import samples
 from tests import state_models
 from tests.command import BOARD, Command
 from tests.models.test_states import compiled
+from tests.onnx_runtime import session
 
 Pairs = list[tuple[str, str]]
 
@@ -160,8 +162,13 @@ def test_steps_are_of_networks_with_states(tmp_path: Path, edgeconv: Command) ->
         done = edgeconv("verify", project.directory, *given, *words)
         assert done.status == Exit.USAGE
         assert said in done.stderr
-    samples: list[str | Path] = ["--model", tmp_path / "net.onnx", "--samples", tmp_path / "x.npz"]
-    done = edgeconv("verify", project.directory, *samples)
+    given_samples: list[str | Path] = [
+        "--model",
+        tmp_path / "net.onnx",
+        "--samples",
+        tmp_path / "x.npz",
+    ]
+    done = edgeconv("verify", project.directory, *given_samples)
     assert done.status == Exit.USAGE
     assert "keeps states from run to run" in done.stderr
 
@@ -193,3 +200,37 @@ def test_states_in_several_memories_do_not_lie_apart(tmp_path: Path) -> None:
     network = state_models.Stateful(b.model({"x": (1, 1), **states}, "y"))
     with pytest.raises(EdgeconvError, match="states lie apart from an arena that is in one memory"):
         compiled(network, tmp_path, "stm32f407", states_apart=True)
+
+
+def test_samples_are_sequences(tmp_path: Path, edgeconv: Command) -> None:
+    """Each run with the states that the network has made by then; it is quantised by them, and the
+    program keeps to what was written."""
+    network = state_models.causal(4)
+    path, file = network.saved(tmp_path), tmp_path / "x.npz"
+    rng = np.random.default_rng(0)
+    sequences = rng.standard_normal((2, 20, 1, 4, 1)).astype(np.float32)
+    np.savez(file, x=sequences)
+    graph = optimise(load(path, states=network.states))
+    found = samples.load(file, graph)
+    assert len(found) == 40
+    engine = session(network.model)
+    for number, sequence in enumerate(sequences):
+        kept = {
+            state.input: np.zeros(graph[state.input].shape, np.float32) for state in graph.states
+        }
+        for step, x in enumerate(sequence):
+            for name, values in kept.items():
+                got = found.inputs[name][number * 20 + step]
+                np.testing.assert_allclose(got, values, rtol=1e-4, atol=1e-5)
+            names = [state.output for state in graph.states]
+            made = dict(zip(names, engine.run(names, {"x": x, **kept}), strict=True))
+            kept = {state.input: made[state.output] for state in graph.states}
+    words = [word for pair in network.states for word in ("--state", "=".join(pair))]
+    int8 = tmp_path / "int8.onnx"
+    edgeconv.ok("quantise", path, "--samples", file, "-o", int8, *words)
+    edgeconv.ok("compile", int8, "--board", BOARD, "-o", tmp_path / "out", *words)
+    edgeconv.ok("verify", tmp_path / "out", "--model", int8, "--steps", "6")
+    np.savez(file, x=sequences[..., 0])
+    done = edgeconv("quantise", path, "--samples", file, "-o", int8, *words)
+    assert done.status == Exit.USAGE
+    assert "sequences are Tx1x4x1 or SxTx1x4x1" in done.stderr

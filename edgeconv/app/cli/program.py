@@ -16,6 +16,7 @@ from edgeconv.base.arguments import (
     STRATEGIES,
     count,
     minutes,
+    pair,
     tolerance,
     version,
     words,
@@ -109,6 +110,13 @@ _QUANTISE = Command(
     argument("model", FILE, "MODEL.onnx"),
     option("--samples", FILE, "X.npz", "an array per input, and optionally `label`", required=True),
     option("-o --output", FILE, "FILE", "the int8 model (./MODEL_int8.onnx)"),
+    option(
+        "--state states",
+        Word(pair),
+        "OUT=IN",
+        "this output is this input in the next run: samples are sequences",
+        multiple=True,
+    ),
     option("--board", BOARD, "NAME", "whose kernels say which results can be int8"),
     *limits_of_accuracy(),
     option(

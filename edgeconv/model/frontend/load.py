@@ -22,11 +22,11 @@ from edgeconv.model.frontend import cut, input_values, model_file, rejections, s
 from edgeconv.model.frontend.audit import audit
 from edgeconv.model.frontend.cut import WHOLE, Cut
 from edgeconv.model.frontend.hints import Walked, where_to_cut
+from edgeconv.model.frontend.initial_states import with_initial_states
 from edgeconv.model.frontend.input_shapes import Fixed, fix_shapes
 from edgeconv.model.frontend.modernising import modernised
 from edgeconv.model.frontend.names import COPY, opset_of, opset_versions
 from edgeconv.model.frontend.schedule import value_names
-from edgeconv.model.frontend.initial_states import with_initial_states
 from edgeconv.model.frontend.states import with_states, with_variables
 from edgeconv.model.frontend.visit import Scope
 from edgeconv.model.frontend.walk import Walk

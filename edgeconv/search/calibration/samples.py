@@ -3,7 +3,9 @@
 An .npz file has one array per input of the model, by the input's name (or ``in:`` and its name, as
 in files of `verify --inputs`; ``out:...`` is ignored).  With S samples, an input of shape
 (N, C, H, W) is (S, N, C, H, W), (S * N, C, H, W), or (N, C, H, W) itself for one sample.  ``label``
-may hold the right class of each image: S * N integers.
+may hold the right class of each image: S * N integers.  Of a network that keeps states the file has
+those of every sample too, or S sequences of T runs, (S, T, N, C, H, W) or (T, N, C, H, W) of one,
+which are S * T samples.
 """
 
 from __future__ import annotations
@@ -23,6 +25,7 @@ from edgeconv.base.errors import UsageError
 from edgeconv.base.names import did_you_mean
 from edgeconv.ir.graph import Graph, Tensor
 from edgeconv.run.input_arrays import SEED, inputs_of, random
+from edgeconv.search.calibration.sequences import are_sequences, require_sequences, with_states
 
 Array = npt.NDArray[Any]
 LABEL = "label"
@@ -97,9 +100,18 @@ def load(path: Path | None, graph: Graph) -> Samples:
             if name not in graph.inputs and name != LABEL:
                 hint = did_you_mean(name, graph.inputs)
                 raise array_file.invalid(path, "no such input", repr(name), hint=hint)
-        for name in graph.inputs:
-            _check(path, name, graph[name], stated)
-        inputs = {name: _read(archive, name, graph[name], stated) for name in graph.inputs}
+        steps = are_sequences(graph, stated)
+        names = graph.input_ports if steps else graph.inputs
+        for name in names:
+            _check(path, name, graph[name], stated, steps=steps)
+        if steps:
+            require_sequences(archive, stated, graph)
+        inputs = {name: _read(archive, name, graph[name], stated) for name in names}
+        if steps:
+            shapes = {name: stated[name].shape for name in names}
+            inputs = with_states(
+                graph, {n: _in_time(inputs[n], graph[n], shapes[n]) for n in names}
+            )
         labels = None
         if LABEL in stated and LABEL not in graph.inputs:
             count = len(next(iter(inputs.values()), ()))
@@ -112,8 +124,15 @@ def load(path: Path | None, graph: Graph) -> Samples:
     return Samples(inputs, labels, f"{count} samples in {path.name}", promised=True)
 
 
-def _check(path: Path, name: str, tensor: Tensor, stated: Mapping[str, Stated]) -> None:
-    """Before anything is unpacked."""
+def _in_time(samples: Array, tensor: Tensor, given: Sequence[int]) -> Array:
+    """Sequences (S, T, *shape) of which the file has the shape ``given``."""
+    return samples.reshape(-1, given[-1 - len(tensor.shape)], *tensor.shape)
+
+
+def _check(
+    path: Path, name: str, tensor: Tensor, stated: Mapping[str, Stated], *, steps: bool
+) -> None:
+    """Before anything is unpacked.  ``steps``: shapes are `require_sequences`'s."""
     if name not in stated:
         found = ", ".join(sorted(stated)) or "nothing"
         raise array_file.invalid(path, f"no array for input {name!r}", found)
@@ -122,6 +141,8 @@ def _check(path: Path, name: str, tensor: Tensor, stated: Mapping[str, Stated]) 
         hint = f"convert it with .astype(numpy.{tensor.dtype}), scaled as in training"
         rule = f"the model reads {tensor.dtype}"
         raise array_file.invalid(path, f"element type of {name!r}", str(array.dtype), rule, hint)
+    if steps:
+        return
     leading = len(array.shape) > 0 and array.shape[1:] == shape
     batched = bool(shape) and bool(array.shape) and array.shape[1:] == shape[1:]
     whole = array.shape == shape

@@ -24,8 +24,9 @@ class Program:
     of a ring of rows, the bytes that pass through it.  ``states``: input and output of each; both
     lie in the same bytes; ``moving``: the inputs of those that are parts of windows, whose bytes
     others may have while neither is there; ``confined``: nothing that shares bytes with a state
-    reaches beyond it, nor is it an input or output of the caller.  ``apart``: layers that are computed in
-    pieces, since a run may be interrupted between, so that results lie over inputs by rows alone.
+    reaches beyond it, nor is it an input or output of the caller.  ``apart``: layers that are
+    computed in pieces, since a run may be interrupted between, so that results lie over inputs by
+    rows alone.
     """
 
     sizes: Mapping[str, int]
