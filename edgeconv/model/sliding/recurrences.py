@@ -10,7 +10,7 @@ from edgeconv.ir.graph import Graph, Node
 from edgeconv.model.sliding.demand import refusal
 
 
-def with_steps_alone(graph: Graph, sliding: Collection[str]) -> Graph:
+def with_rows_alone(graph: Graph, sliding: Collection[str]) -> Graph:
     """``graph`` with recurrent layers behind the inputs ``sliding`` whose last state is read as
     their last step.
 
@@ -32,7 +32,7 @@ def _alone(position: int, editor: Editor, readers: list[Node]) -> None:
     node = editor.node(position)
     length, shape = editor.shape(node.inputs[0])[0], editor.shape(node.output)
     if shape[0] == 1:  # the last state of a GRU, read as it is
-        _as_last_step(position, editor, length)
+        _as_last_row(position, editor, length)
         return
     first = length if node.attrs["every"] else 0  # where the last state is, behind all steps
     at = {editor.node(place).name: place for place in editor}
@@ -52,7 +52,7 @@ def _alone(position: int, editor: Editor, readers: list[Node]) -> None:
         editor.replace(position, replace(node, attrs={**node.attrs, "every": True}))
 
 
-def _as_last_step(position: int, editor: Editor, length: int) -> None:
+def _as_last_row(position: int, editor: Editor, length: int) -> None:
     """The result of a node that is its last state alone: a view of all steps and that."""
     node, last = editor.node(position), editor.node(position).output
     shape = editor.shape(last)

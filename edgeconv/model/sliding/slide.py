@@ -17,7 +17,7 @@ from edgeconv.ir.grids import encodings_of
 from edgeconv.ir.layout import Shape
 from edgeconv.model.sliding.demand import OPTION, Plan, Rows, plan, read_by
 from edgeconv.model.sliding.reading import Reading
-from edgeconv.model.sliding.recurrences import with_steps_alone
+from edgeconv.model.sliding.recurrences import with_rows_alone
 from edgeconv.model.sliding.row_pools import with_row_pools
 from edgeconv.model.sliding.track import FAR, ROW, Track
 
@@ -56,7 +56,7 @@ def slide(graph: Graph, slides: Mapping[str, Slide], *, endless: bool = False) -
     that needs what slides out of sight.
     """
     tracks = {name: _track(graph, name, each, endless) for name, each in slides.items()}
-    graph = with_steps_alone(graph, slides)
+    graph = with_rows_alone(graph, slides)
     graph = with_row_pools(graph, plan(graph, tracks).needs)
     found = plan(graph, tracks)
     windows = {name: len(rows) for name, rows in _windows(graph, tracks).items()}
@@ -72,7 +72,7 @@ def extended(graph: Graph, slides: Mapping[str, Slide]) -> Graph:
     """The network without the padding of windows, over windows that are larger by it: what an
     ``endless`` one computes of all the rows that a result depends on."""
     tracks = {name: _track(graph, name, each, endless=True) for name, each in slides.items()}
-    graph = with_steps_alone(graph, slides)
+    graph = with_rows_alone(graph, slides)
     still = {name: replace(track, rate=Fraction(0)) for name, track in tracks.items()}
     return _Network(graph, plan(graph, still)).graph()
 
@@ -157,7 +157,7 @@ class _Network:
             self._add_whole(node)
             return
         if found.carries:
-            self._add_steps(node)
+            self._add_recurrent(node)
             return
         needs, name = self.plan.needs[node.output], node.output
         for rows in needs.computed:
@@ -181,7 +181,7 @@ class _Network:
         inputs = tuple(seen.get(name, name) for name in node.inputs)
         self.nodes.append(replace(node, name=self._node_name(node.name), inputs=inputs))
 
-    def _add_steps(self, node: Node) -> None:
+    def _add_recurrent(self, node: Node) -> None:
         """The new steps of a recurrent layer, from the state that the run before has left; of a
         window that stays where it is all steps, from the first state."""
         needs, name, old = self.plan.needs[node.output], node.output, self.old[node.output]

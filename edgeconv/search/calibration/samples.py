@@ -100,14 +100,14 @@ def load(path: Path | None, graph: Graph) -> Samples:
             if name not in graph.inputs and name != LABEL:
                 hint = did_you_mean(name, graph.inputs)
                 raise array_file.invalid(path, "no such input", repr(name), hint=hint)
-        steps = are_sequences(graph, stated)
-        names = graph.input_ports if steps else graph.inputs
+        in_time = are_sequences(graph, stated)
+        names = graph.input_ports if in_time else graph.inputs
         for name in names:
-            _check(path, name, graph[name], stated, steps=steps)
-        if steps:
+            _check(path, name, graph[name], stated, sequences=in_time)
+        if in_time:
             require_sequences(archive, stated, graph)
         inputs = {name: _read(archive, name, graph[name], stated) for name in names}
-        if steps:
+        if in_time:
             shapes = {name: stated[name].shape for name in names}
             inputs = with_states(
                 graph, {n: _in_time(inputs[n], graph[n], shapes[n]) for n in names}
@@ -130,9 +130,9 @@ def _in_time(samples: Array, tensor: Tensor, given: Sequence[int]) -> Array:
 
 
 def _check(
-    path: Path, name: str, tensor: Tensor, stated: Mapping[str, Stated], *, steps: bool
+    path: Path, name: str, tensor: Tensor, stated: Mapping[str, Stated], *, sequences: bool
 ) -> None:
-    """Before anything is unpacked.  ``steps``: shapes are `require_sequences`'s."""
+    """Before anything is unpacked.  ``sequences``: shapes are `require_sequences`'s."""
     if name not in stated:
         found = ", ".join(sorted(stated)) or "nothing"
         raise array_file.invalid(path, f"no array for input {name!r}", found)
@@ -141,7 +141,7 @@ def _check(
         hint = f"convert it with .astype(numpy.{tensor.dtype}), scaled as in training"
         rule = f"the model reads {tensor.dtype}"
         raise array_file.invalid(path, f"element type of {name!r}", str(array.dtype), rule, hint)
-    if steps:
+    if sequences:
         return
     leading = len(array.shape) > 0 and array.shape[1:] == shape
     batched = bool(shape) and bool(array.shape) and array.shape[1:] == shape[1:]
