@@ -102,6 +102,17 @@ def c_list(values: Sequence[int | float]) -> str:
     return "{" + "\n    ".join(wrap(", ".join(items), 92)) + "}"
 
 
+def c_string(text: str) -> str:
+    """A string literal of UTF-8: printable ASCII as it is, other bytes in octal, of three digits,
+    so that nothing behind them is taken for one; no trigraph."""
+    escaped = {ord('"'): '\\"', ord("\\"): "\\\\", ord("?"): "\\?"}
+    plain = (
+        escaped.get(byte, chr(byte)) if 0x20 <= byte <= 0x7E else f"\\{byte:03o}"
+        for byte in text.encode(errors="replace")
+    )
+    return '"' + "".join(plain) + '"'
+
+
 def _escaped(char: str) -> str:
     if not char.isprintable() or "\ud800" <= char <= "\udfff":
         return "?"

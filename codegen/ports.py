@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from edgeconv.codegen.c_names import c_comment, c_float, c_list
+from edgeconv.codegen.c_names import c_comment, c_float, c_list, c_string
 from edgeconv.ir.element_types import element_type
 from edgeconv.ir.graph import Tensor
 from edgeconv.ir.layout import ROW_MAJOR, Order
@@ -42,7 +42,13 @@ class Port:
         """What its dimensions and its integers mean, in words that follow the shape."""
         axes = f" {self.facts.axes}" if self.facts.axes else ""
         layout = "" if self.order == "row-major" else f", in memory as {self.tensor.layout}"
-        return axes + layout + self._data_dependent + (f", {self.formula}" if self.formula else "")
+        return (
+            axes
+            + layout
+            + self._data_dependent
+            + self._text
+            + (f", {self.formula}" if self.formula else "")
+        )
 
     @property
     def order(self) -> str:
@@ -73,6 +79,16 @@ class Port:
             return ""
         said = f'as much as "{c_comment(data_dependent.count)}" says, then zeros'
         return f", of dimension {data_dependent.axis} {said}"
+
+    @property
+    def _text(self) -> str:
+        """What strings of the model are."""
+        text = self.facts.text
+        if text is None:
+            return ""
+        if text.table:
+            return f", indices of the strings {self.prefix}_TEXTS"
+        return ", strings: the UTF-8 of each in the last dimension, zeros behind its end"
 
     @property
     def formula(self) -> str:
@@ -113,6 +129,10 @@ class Port:
             yield "BLOCK", self.tensor.layout.block
             for number, stride in enumerate(self._strides):
                 yield f"STRIDE_{number}", stride
+        if self.facts.text and self.facts.text.table:
+            yield "TEXT_COUNT", len(self.facts.text.table)
+        elif self.facts.text:
+            yield "TEXT_BYTES", self.tensor.shape[-1]
         scaling = self.facts.scaling
         if scaling and scaling.is_per_tensor:
             yield "ZERO_POINT", scaling.zero[0]
@@ -125,6 +145,8 @@ class Port:
         if self._is_indexed:
             yield "LAYOUT", f'"{self.tensor.layout}"'
             yield f"AT({', '.join(self._indices)})", self._index
+        if self.facts.text and self.facts.text.table:
+            yield "TEXTS", f"{{{', '.join(map(c_string, self.facts.text.table))}}}"
         if scaling and scaling.is_per_tensor:
             yield "SCALE", c_float(scaling.scale[0])
         elif scaling:

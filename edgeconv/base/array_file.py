@@ -30,7 +30,7 @@ from edgeconv.base.errors import EdgeconvError, UsageError
 Array = npt.NDArray[np.generic]
 _ENCRYPTED = 0x1  # bit of a member's flags
 _PACKED = {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}  # what numpy writes
-_NUMBERS = "biuf"
+_NUMBERS = "biufSU"  # and strings, which some inputs are
 _HEADERS = {
     (1, 0): np.lib.format.read_array_header_1_0,
     (2, 0): np.lib.format.read_array_header_2_0,

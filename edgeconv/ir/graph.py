@@ -186,6 +186,18 @@ class DataDependentOutput:
 
 
 @dataclass(frozen=True, slots=True)
+class Texts:
+    """An input or output that strings are in the model.  ``table``: the texts that its elements are
+    indices of, each once; without one they are bytes of UTF-8, the last dimension those of a text,
+    with zeros behind its end.  ``examples``: strings that an input is compared with.
+    """
+
+    name: str
+    table: tuple[str, ...] = ()
+    examples: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Graph:
     """A network: nodes in a valid execution order over named tensors.
 
@@ -206,6 +218,7 @@ class Graph:
     states: tuple[State, ...] = ()
     # What the model's own signature calls inputs and outputs, by their names here.
     signature: Mapping[str, str] = field(default_factory=dict)
+    texts: tuple[Texts, ...] = ()
 
     def __getitem__(self, name: str) -> Tensor:
         return self.tensors[name]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from edgeconv.ir.encoding import Encoding
-from edgeconv.ir.graph import DataDependentOutput, Graph, Node
+from edgeconv.ir.graph import DataDependentOutput, Graph, Node, Texts
 from edgeconv.ir.grids import spacings_of
 from edgeconv.ir.quantisation import INTEGERS, integers_of
 
@@ -29,12 +29,14 @@ class PortFacts:
     QuantizeLinear or DequantizeLinear says it.  ``axes``: "NCHW", "NHWC", or "" where the network
     does not tell.  ``spacing``: between neighbouring values of a quantised one, else 0.
     ``data_dependent``: how much of an output means something, where that is data-dependent.
+    ``text``: what its strings are, where the model has strings.
     """
 
     scaling: Encoding | None
     axes: str
     spacing: float
     data_dependent: DataDependentOutput | None = None
+    text: Texts | None = None
 
 
 def free_ports(graph: Graph) -> frozenset[str]:
@@ -64,6 +66,9 @@ def port_facts(graph: Graph) -> dict[str, PortFacts]:
         found.setdefault(name, PortFacts(scaling, axes, spacings.get(name, 0.0)))
     for each in graph.data_dependent:
         found[each.name] = replace(found[each.name], data_dependent=each)
+    for text in graph.texts:
+        if text.name in found:
+            found[text.name] = replace(found[text.name], text=text)
     return found
 
 

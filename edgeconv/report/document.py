@@ -13,7 +13,7 @@ from edgeconv.base.arguments import SPEED
 from edgeconv.ir.candidate import FLOAT, HALF, IN_WHOLE_NUMBERS, INTEGERS
 from edgeconv.ir.choice import Choice, Layer, Search, tensor_bytes
 from edgeconv.ir.filters import WEIGHTED
-from edgeconv.ir.graph import Graph, State, Tensor
+from edgeconv.ir.graph import Graph, State, Tensor, Texts
 from edgeconv.ir.grids import rounds, spacings_of
 from edgeconv.ir.layout import ROW_MAJOR
 from edgeconv.ir.memory import MemoryMap
@@ -362,7 +362,15 @@ def _port(tensor: Tensor, facts: PortFacts) -> Report:
             if data_dependent
             else {}
         ),
+        **({"text": _text(facts.text)} if facts.text else {}),
     }
+
+
+def _text(text: Texts) -> Report:
+    """What strings are in the program."""
+    if text.table:
+        return {"table": list(text.table)}
+    return {"examples": list(text.examples)} if text.examples else {}
 
 
 def _state(state: State, graph: Graph, ports: Mapping[str, PortFacts]) -> Report:

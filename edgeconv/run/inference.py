@@ -18,6 +18,7 @@ from edgeconv.ir.array_types import array_type
 from edgeconv.run.build.compile import Binary
 from edgeconv.run.build.project import Port, Project
 from edgeconv.run.input_arrays import inputs_of
+from edgeconv.run.verify import texts
 from edgeconv.run.verify.inputs import tensor_bytes
 from edgeconv.run.verify.program import run_sets
 
@@ -50,7 +51,7 @@ def infer(
     project.run_file.write_bytes(data * times)
     steps = count if project.states else 0
     found, _ = run_sets(project, binary, count * times, steps=steps, inputs=project.run_file)
-    return found[:count], binary
+    return [texts.readable(each, project.outputs) for each in found[:count]], binary
 
 
 def converted(inputs: Mapping[str, npt.ArrayLike], ports: Sequence[Port]) -> Arrays:
@@ -76,7 +77,7 @@ def converted(inputs: Mapping[str, npt.ArrayLike], ports: Sequence[Port]) -> Arr
 def _as(given: npt.ArrayLike, port: Port) -> Array:
     where = f"input {visible(port.name)!r}"
     try:
-        array = np.asarray(given)
+        array = texts.given(np.asarray(given), port)
     except ValueError as error:  # rows of different length
         raise UsageError("no array", where=where, got=str(error)) from error
     if array.shape != port.shape:
@@ -130,6 +131,7 @@ def from_file(path: Path, ports: Sequence[Port]) -> tuple[list[Arrays], bool]:
         stated = inputs_of(archive)
         names = [name for name in stated if name != LABEL or name in known]
         arrays = {name: archive.read(stated[name].name) for name in names}
+    arrays |= {name: texts.given(a, known[name]) for name, a in arrays.items() if name in known}
     apart = {name: _sets(array, known[name]) for name, array in arrays.items() if name in known}
     if all(sets is None for sets in apart.values()):
         return [converted(arrays, ports)], False

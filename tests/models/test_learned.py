@@ -13,7 +13,6 @@ from onnx import helper
 
 from edgeconv.base.errors import EdgeconvError
 from edgeconv.model import frontend
-from edgeconv.model.frontend.cut import Cut
 from edgeconv.model.frontend.reference import reference_outputs
 from edgeconv.model.frontend.running import prepared
 from tests.learned_models import Array, Call, learned_model, random_features, random_forest
@@ -241,13 +240,14 @@ _X = {"X": np.ones((2, 2), np.float32)}
 _THREE = {"coefficients": [1.0] * 6, "intercepts": [0.0] * 3}
 
 
-def test_labels_that_are_strings_leave_the_scores(tmp_path: Path) -> None:
+def test_labels_that_are_strings_are_indices_of_a_table(tmp_path: Path) -> None:
     named = {**_THREE, "classlabels_strings": ["a", "b", "c"]}
-    said = _refusal(tmp_path, ("LinearClassifier", _X, ["Y", "Z"], named))
-    assert "string values at run time: 1 tensor (0.Y)" in said
-    assert "cut there with --output 0.Z" in said
-    graph = frontend.load(tmp_path / "model.onnx", cut_at=Cut(outputs=("0.Z",)))
-    assert graph.outputs == ("0.Z",)
+    model, feeds = learned_model([("LinearClassifier", _X, ["Y", "Z"], named)])
+    found = list(outcomes([_case("labels", model, feeds)], tmp_path, "host"))
+    assert [outcome.kind for outcome in found] == [PASS]
+    onnx.save(model, tmp_path / "model.onnx")
+    graph = frontend.load(tmp_path / "model.onnx")
+    assert [(text.name, text.table) for text in graph.texts] == [("0.Y", ("a", "b", "c"))]
 
 
 @pytest.mark.parametrize("keys", [[3, 1, 2], ["a", "b", "c"]])
@@ -335,7 +335,7 @@ _MACHINE: dict[str, Any] = {
             "each key has a value",
         ),
         ("OneHotEncoder", {"cats_int64s": [1, 2, 1]}, "3 cats_int64s; there are some, each once"),
-        ("OneHotEncoder", {"cats_strings": ["a"]}, "strings are not computed"),
+        ("OneHotEncoder", {"cats_strings": ["a"]}, "cats_strings of numbers"),
         ("LinearRegressor", {"coefficients": [1.0] * 3}, "3 coefficients for 1 rows"),
         ("SVMRegressor", {"coefficients": [1.0], "rho": [0.0]}, "1 coefficients"),
         ("SVMClassifier", {"coefficients": [1.0] * 4}, "no support vectors"),

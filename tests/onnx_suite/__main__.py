@@ -15,7 +15,7 @@ from edgeconv.target import board as boards
 from edgeconv.target.board import RunKind
 from tests.compilers import SANITIZERS
 from tests.onnx_suite import emulated, programs
-from tests.onnx_suite.cases import cases
+from tests.onnx_suite.cases import STATED, cases
 from tests.onnx_suite.outcomes import CRASH, PASS, REFUSED, WRONG, Outcome
 from tests.onnx_suite.passing import PASSING
 from tests.onnx_suite.sanitized import under_sanitizers
@@ -53,6 +53,9 @@ def summary(found: Iterable[Outcome], *, most: int) -> Iterable[str]:
     yield f"{len(outcomes_)} cases: " + ", ".join(
         f"{kinds[kind]} {kind}" for kind in (PASS, WRONG, CRASH, REFUSED)
     )
+    stated = sum(outcome.name in STATED for outcome in outcomes_ if outcome.kind == PASS)
+    if stated:
+        yield f"{stated} of those that pass with inputs whose value is stated (--input-value)"
     for kind in (WRONG, CRASH):
         for outcome in outcomes_:
             if outcome.kind == kind:

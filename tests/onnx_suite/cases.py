@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -15,12 +15,34 @@ import onnx
 from onnx import numpy_helper
 
 from edgeconv.base.arguments import NOTHING
+from edgeconv.model.frontend import Cut
 from edgeconv.search.options import CompileOptions
 
 Array = npt.NDArray[Any]
 _FOLDERS = ("simple", "pytorch-converted", "pytorch-operator")
 _RTOL, _ATOL = 1e-3, 1e-7  # ONNX's own, where a case states none
 
+
+# Cases that read a number at run time on which it depends what the program is, how many results it
+# has and of which sizes -> the inputs whose value is stated, as --input-value does.
+STATED: Mapping[str, tuple[str, ...]] = {
+    **dict.fromkeys(
+        (
+            "test_affine_grid_2d_align_corners_expanded",
+            "test_affine_grid_2d_expanded",
+            "test_affine_grid_3d_align_corners_expanded",
+            "test_affine_grid_3d_expanded",
+        ),
+        ("size",),
+    ),
+    "test_if_opt": ("cond",),
+    **dict.fromkeys(("test_loop13_seq", "test_loop16_seq_none"), ("trip_count", "cond")),
+    "test_melweightmatrix": (
+        *("num_mel_bins", "dft_length", "sample_rate", "lower_edge_hertz", "upper_edge_hertz"),
+    ),
+    "test_sequence_insert_at_front": ("position",),
+    **dict.fromkeys(("test_split_to_sequence_1", "test_split_to_sequence_2"), ("split",)),
+}
 
 Value = Array | list[Array] | None  # a tensor, the tensors of a sequence, an optional of nothing
 
@@ -39,7 +61,16 @@ class Case:
         """What compiles the model, which is written to ``folder``; ``prefix``: of names in C."""
         path = folder / f"{prefix}.onnx"
         onnx.save(self.model, path)
-        return CompileOptions(path, board, name=prefix, input_shapes=self.input_shapes())
+        return CompileOptions(
+            path, board, name=prefix, input_shapes=self.input_shapes(), cut=self.cut()
+        )
+
+    def cut(self) -> Cut:
+        """The values that are stated of inputs (``STATED``)."""
+        given = self._all(self.data[0][0])
+        numbers = {name: given[name].reshape(-1).tolist() for name in STATED.get(self.name, ())}
+        texts = ((name, ",".join(map(str, each)).lower()) for name, each in numbers.items())
+        return Cut(values=tuple(sorted(texts)))
 
     def input_shapes(self) -> dict[str, tuple[int, ...]]:
         """Of the first data set, by name."""
@@ -50,7 +81,11 @@ class Case:
         return shapes
 
     def feeds(self, given: Sequence[Value]) -> dict[str, Array]:
-        """Inputs as the program names them: of a sequence each tensor."""
+        """Inputs as the program names them: of a sequence each tensor; none that is stated."""
+        stated = STATED.get(self.name, ())
+        return {name: each for name, each in self._all(given).items() if name not in stated}
+
+    def _all(self, given: Sequence[Value]) -> dict[str, Array]:
         return _named(self.model.graph.input, given)
 
     def wanted(self, made: Sequence[Value]) -> dict[str, Array]:

@@ -7,13 +7,11 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import numpy as np
-import onnx
 
 from edgeconv.app.pipeline import compile_model
 from edgeconv.base.errors import EdgeconvError
 from edgeconv.run.verify.inputs import write_tensors
 from edgeconv.run.verify.program import run_program
-from edgeconv.search.options import CompileOptions
 from tests.onnx_suite.cases import Array, Case
 from tests.onnx_suite.outcomes import CRASH, PASS, WRONG, Outcome, difference, not_compiled
 
@@ -26,11 +24,9 @@ def outcomes(cases: Iterable[Case], folder: Path, board: str) -> Iterator[Outcom
 
 def _outcome(case: Case, folder: Path, board: str) -> Outcome:
     folder.mkdir()
-    model = folder / "case.onnx"
-    onnx.save(case.model, model)
-    options = CompileOptions(model, board, name="net", input_shapes=case.input_shapes())
+    options = case.options(folder, "net", board)
     try:
-        project, _ = compile_model(options, folder / "net")
+        project, _ = compile_model(options, folder / "project")
     except Exception as error:
         return not_compiled(case, error)
     try:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import re
 import traceback
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from edgeconv.base.errors import EdgeconvError
+from edgeconv.ir.graph import Graph
+from edgeconv.ir.strings import decoded
 from tests.onnx_suite.cases import Array, Case
 
 PASS, WRONG, CRASH, REFUSED = "pass", "wrong", "crash", "refused"
@@ -41,12 +44,39 @@ def not_compiled(case: Case, error: Exception) -> Outcome:
     return Outcome(case.name, CRASH, (f"{type(error).__name__} in {where}: {error}"[:200],))
 
 
+def differences(
+    graph: Graph, made: Mapping[str, Array], wanted: Mapping[str, Array], case: Case
+) -> str:
+    """In words, of the outputs of a program; "" where there are none beyond the tolerances.
+
+    Of what is data-dependent as much is compared as its count says, and nothing else may be
+    counted; strings by what they say.
+    """
+    found = dict(made)
+    for each in graph.data_dependent:
+        count = int(made[each.count][0])
+        found[each.name] = np.take(made[each.name], range(count), each.axis)
+        found.pop(each.count, None)
+    for text in graph.texts:
+        if text.name in found:
+            found[text.name] = decoded(found[text.name], text.table)
+    if len(found) != len(wanted):
+        return f"{len(found)} outputs, not {len(wanted)}"
+    for (name, got), want in zip(found.items(), wanted.values(), strict=True):
+        if wrong := difference(got, want, case):
+            return f"{name}: {wrong}"
+    return ""
+
+
 def difference(got: Array, want: Array | None, case: Case) -> str:
     """In words; "" where there is none beyond the case's tolerances."""
     if want is None:
         return "compared with no tensor"
     if got.shape != want.shape or got.dtype != want.dtype:
         return f"{got.dtype} {got.shape}, not {want.dtype} {want.shape}"
+    if want.dtype.kind == "O":
+        wrong = int((got != want).sum())
+        return f"{wrong} of {want.size} strings differ" if wrong else ""
     if want.dtype.kind in "biu":
         wrong = int((got != want).sum())
         return f"{wrong} of {want.size} integers differ" if wrong else ""

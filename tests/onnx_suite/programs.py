@@ -13,7 +13,7 @@ import re
 import signal
 import subprocess
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,10 +25,12 @@ from edgeconv.base.progress import no_progress
 from edgeconv.codegen.weights import write
 from edgeconv.ir.array_types import array_type
 from edgeconv.ir.choice import Choice
+from edgeconv.ir.graph import Graph
+from edgeconv.ir.strings import encoded
 from edgeconv.run.build import find_compiler
 from edgeconv.target import board as boards
 from tests.onnx_suite.cases import Array, Case
-from tests.onnx_suite.outcomes import CRASH, PASS, WRONG, Outcome, difference, not_compiled
+from tests.onnx_suite.outcomes import CRASH, PASS, WRONG, Outcome, differences, not_compiled
 
 _FLAGS = ("-std=c11", "-O1", "-ffp-contract=fast", "-fPIC", "-I.")
 _SECONDS = 20  # of one run
@@ -149,23 +151,35 @@ def _reasons(library: ctypes.CDLL, program: _Program) -> list[str]:
         return [f"init returns {status}"]
     for given, wanted in program.case.data:
         feeds = program.case.feeds(given)
-        inputs = [_as_stored(feeds.get(name), graph[name].dtype) for name in graph.input_ports]
+        inputs = [
+            _as_stored(_bytes(graph, name, feeds), graph[name].dtype) for name in graph.input_ports
+        ]
         sizes = [graph[name].size * graph[name].element_bytes for name in graph.output_ports]
         outputs = [np.full(size + 2 * _GUARD, _SECRET, np.uint8) for size in sizes]
         run = getattr(library, f"{prefix}_run")
         status = run(model, *map(_at, inputs), *(_at(o[_GUARD:]) for o in outputs))
         if status:
             return [f"run returns {status}"]
-        results = program.case.wanted(wanted).values()
-        for name, memory, want in zip(graph.output_ports, outputs, results, strict=True):
+        results = program.case.wanted(wanted)
+        made = {}
+        for name, memory in zip(graph.output_ports, outputs, strict=True):
             body = memory[_GUARD : memory.size - _GUARD]
             if (memory[:_GUARD] != _SECRET).any() or (memory[-_GUARD:] != _SECRET).any():
                 return [f"{name}: written beyond its ends"]
             tensor = graph[name]
-            got = body.view(array_type(tensor.dtype)).reshape(tensor.shape)
-            if wrong := difference(got, want, program.case):
-                return [f"{name}: {wrong}"]
+            made[name] = body.view(array_type(tensor.dtype)).reshape(tensor.shape)
+        if wrong := differences(graph, made, results, program.case):
+            return [wrong]
     return []
+
+
+def _bytes(graph: Graph, name: str, feeds: Mapping[str, Array]) -> Array | None:
+    """An input as the program reads it: strings as their bytes."""
+    array = feeds.get(name)
+    if array is None or array.dtype.kind not in "OSU":
+        return array
+    shape = graph[name].shape
+    return encoded(map(str, array.reshape(-1)), shape[-1]).reshape(shape)
 
 
 def _as_stored(array: Array | None, dtype: str) -> Array:

@@ -52,7 +52,9 @@ def _difference(case: Case, folder: Path) -> str:
     """What is wrong with the case written again."""
     path = folder / "model.onnx"
     onnx.save(case.model, path)
-    graph = passes.optimise(frontend.load(path, input_shapes=case.input_shapes()))
+    graph = passes.optimise(
+        frontend.load(path, input_shapes=case.input_shapes(), cut_at=case.cut())
+    )
     feeds, wanted = case.feeds(case.data[0][0]), case.wanted(case.data[0][1])
     found = _run(graph, {name: feeds[name] for name in graph.inputs})
     for name, want in wanted.items():

@@ -27,14 +27,6 @@ DEFINED_BY_OTHERS = (
     "SwiGLU",
 )
 
-# Valid ONNX that is refused on purpose -> a part of the message.
-REFUSED = {
-    "test_training_dropout": "only inference is compiled",
-    "test_training_dropout_default": "only inference is compiled",
-    "test_training_dropout_default_mask": "only inference is compiled",
-    "test_training_dropout_mask": "only inference is compiled",
-}
-
 # Operators that ONNX has no float32 case for: test_ops_import.py and test_quantised.py have.
 NOT_COVERED = {
     *("Cast", "CastLike"),
@@ -110,23 +102,9 @@ def check_case(case: Any, folder: Path) -> None:
         raise refusal
 
 
-def expected_refusal(name: str) -> str:
-    """A part of the message with which case ``name`` must be refused; "" when it must not be."""
-    return REFUSED.get(name, "")
-
-
 @pytest.mark.parametrize("operator", sorted({*importers(), *DEFINED_BY_OTHERS} - NOT_COVERED))
 def test_onnx_cases(operator: str, tmp_path: Path) -> None:
     assert cases()[operator], "ONNX ships no case"
     for case in cases()[operator]:
-        if case.name in INEXACT:
-            continue
-        expected = expected_refusal(case.name)
-        try:
+        if case.name not in INEXACT:
             check_case(case, tmp_path)
-        except EdgeconvError as error:
-            message = "\n".join((str(error), *error.details))
-            assert expected, f"{case.name} is refused: {message}"
-            assert expected in message, case.name
-        else:
-            assert not expected, f"{case.name} is not refused"

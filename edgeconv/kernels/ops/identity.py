@@ -14,7 +14,7 @@ from edgeconv.ir.quantisation import INTEGERS, SUMS
 from edgeconv.kernels.lowering.options import Stored
 from edgeconv.kernels.ops.base import ImportContext, Operator, Source
 from edgeconv.kernels.ops.elementwise import COPY, DOWN, NEAREST, OVERFLOWING
-from edgeconv.kernels.ops.importing import flag, make_node, optional_input
+from edgeconv.kernels.ops.importing import flag, make_node
 from edgeconv.kernels.ops.reshape import layouts, lower
 
 
@@ -45,12 +45,7 @@ def _rounding(source: Source, ctx: ImportContext) -> str:
 
 
 def _import_dropout(source: Source, ctx: ImportContext) -> Sequence[Node]:
-    """At inference a copy, and a mask that is true throughout."""
-    name = optional_input(source, 2)
-    training = ctx.constant(name) if name else np.zeros((), bool)
-    if training is None or (training.any() and _may_drop(source, ctx)):
-        got = "training mode" if training is not None else "a training mode computed at run time"
-        raise ctx.reject(source, got, "only inference is compiled", "export the model in eval mode")
+    """At inference a copy, and a mask that is true throughout; the frontend defines other modes."""
     y, mask = (*source.outputs, "")[:2]
     nodes = [Node(source.name, "Identity", source.inputs[:1], (y,))] if y else []
     if mask:
@@ -58,12 +53,6 @@ def _import_dropout(source: Source, ctx: ImportContext) -> Sequence[Node]:
         constant = ctx.add_constant(f"{mask}/kept", kept)
         nodes.append(Node(f"{source.name}/mask", "Identity", (constant,), (mask,)))
     return nodes
-
-
-def _may_drop(source: Source, ctx: ImportContext) -> bool:
-    name = optional_input(source, 1)
-    ratio = ctx.constant(name) if name else None
-    return ratio is None or bool(ratio.any())
 
 
 OPERATOR = Operator(

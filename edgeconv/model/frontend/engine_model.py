@@ -11,9 +11,11 @@ import numpy.typing as npt
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
+from edgeconv.ir.strings import decoded
 from edgeconv.model.frontend.cut import Cut
 from edgeconv.model.frontend.defined import define, show_reals
 from edgeconv.model.frontend.definitions import DEFINED_IN, qonnx
+from edgeconv.model.frontend.definitions.dropout import may_train
 from edgeconv.model.frontend.engine_process import EVALUATOR_WIDE, ONNXRUNTIME
 from edgeconv.model.frontend.mapped_constants import SELF
 from edgeconv.model.frontend.model_file import ModelFile
@@ -66,12 +68,26 @@ def as_read(inputs: Mapping[str, Values], graph: onnx.GraphProto) -> dict[str, V
     types = {value.name: value.type.tensor_type.elem_type for value in graph.input}
 
     def converted(name: str, value: Values) -> Values:
+        if types.get(name) == TensorProto.STRING:
+            return decoded(value)
         if value.dtype.kind in "iu":
             return np.asarray(value, order="C")
         stated = types.get(name) or TensorProto.FLOAT
         return np.asarray(value, helper.tensor_dtype_to_np_dtype(stated), order="C")
 
     return {name: converted(name, value) for name, value in inputs.items()}
+
+
+def draws(graph: onnx.GraphProto) -> bool:
+    """Whether a Dropout may be in training mode: ONNX Runtime draws other numbers of its seed than
+    ONNX's evaluator does, which programs follow."""
+    asked = {node.input[2] for node in graph.node if node.op_type == "Dropout" and may_train(node)}
+    tensors = {tensor.name: tensor for tensor in graph.initializer}
+    for node in graph.node:
+        if node.op_type == "Constant" and node.attribute and node.attribute[0].HasField("t"):
+            tensors[node.output[0]] = node.attribute[0].t
+    known = asked.intersection(tensors)
+    return asked > known or any(numpy_helper.to_array(tensors[name]).any() for name in known)
 
 
 def fix_inputs(graph: onnx.GraphProto, inputs: Mapping[str, Values], cut_at: Cut) -> None:
@@ -81,11 +97,11 @@ def fix_inputs(graph: onnx.GraphProto, inputs: Mapping[str, Values], cut_at: Cut
             if value.name in cut_at.inputs:  # of which the model may not state the type
                 kind = helper.np_dtype_to_tensor_dtype(inputs[value.name].dtype)
                 value.type.tensor_type.elem_type = kind
-            shape = value.type.tensor_type.shape
+            shape, sizes = value.type.tensor_type.shape, inputs[value.name].shape
+            if value.type.tensor_type.elem_type == TensorProto.STRING:
+                sizes = sizes[:-1]  # without that of the bytes
             del shape.dim[:]
-            shape.dim.extend(
-                onnx.TensorShapeProto.Dimension(dim_value=d) for d in inputs[value.name].shape
-            )
+            shape.dim.extend(onnx.TensorShapeProto.Dimension(dim_value=d) for d in sizes)
     del graph.value_info[:]
     for value in graph.output:
         if value.type.HasField("tensor_type"):

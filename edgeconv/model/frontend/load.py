@@ -10,17 +10,18 @@ from pathlib import Path
 from types import MappingProxyType
 
 import onnx
-from onnx import helper
+from onnx import TensorProto, helper
 
 from edgeconv.base.errors import EdgeconvError, UsageError
 from edgeconv.ir.check import check
 from edgeconv.ir.edit import Editor
 from edgeconv.ir.element_types import is_element_type
-from edgeconv.ir.graph import Graph, Node, Tensor
+from edgeconv.ir.graph import Graph, Node, Tensor, Texts
 from edgeconv.ir.layout import Shape
 from edgeconv.model.frontend import cut, input_values, model_file, rejections, structured, tflite
 from edgeconv.model.frontend.audit import audit
 from edgeconv.model.frontend.cut import WHOLE, Cut
+from edgeconv.model.frontend.definitions import DEFINED_IN
 from edgeconv.model.frontend.hints import Walked, where_to_cut
 from edgeconv.model.frontend.initial_states import with_initial_states
 from edgeconv.model.frontend.input_shapes import Fixed, fix_shapes
@@ -28,7 +29,7 @@ from edgeconv.model.frontend.modernising import modernised
 from edgeconv.model.frontend.names import COPY, opset_of, opset_versions
 from edgeconv.model.frontend.schedule import value_names
 from edgeconv.model.frontend.states import with_states, with_variables
-from edgeconv.model.frontend.visit import Scope
+from edgeconv.model.frontend.visit import Scope, Visit
 from edgeconv.model.frontend.walk import Walk
 from edgeconv.model.frontend.weights import Weights, non_finite
 
@@ -77,11 +78,11 @@ def load(
     named = [value.name for value in graph.output]
     if not named:
         raise _invalid(path, "no outputs", "a model must have an output")
-    walk, inputs, fixed = _begun(file, weights, input_shapes)
+    walk, inputs, fixed = _begun(file, weights, input_shapes, max_sizes)
+    strings = [name for name in inputs if name in walk.texts.kept]
     missing = [name for name in named if not name or name not in value_names(graph)]
     if missing:
         raise _invalid(path, f"output {missing[0]!r}", "no node writes it")
-    walk.data_dependent.max_sizes = dict(max_sizes)
     effects = (
         () if cut_at.ends else file.effects
     )  # a part of a model is asked for its outputs alone
@@ -89,6 +90,7 @@ def load(
         walk.run(graph.node, Scope(opsets), [*named, *effects])
     walk.data_dependent.check_limits()
     walk.late_pads.refuse(named)
+    texts = [] if walk.problems else walk.texts.finish(named, _outside(opsets))
     data_dependent = walk.finish_data_dependent(named, Scope(opsets))
     outputs = _tensors(path, walk, named, opsets)
     outputs += dict.fromkeys(each.count for each in data_dependent)
@@ -111,13 +113,22 @@ def load(
     finished = _finished(path, walk, inputs, outputs, notes, digest)
     if file.translated:
         finished = tflite.halves_away(finished)
-    finished = replace(finished, data_dependent=tuple(data_dependent), signature=file.signature)
+    texts = [*(Texts(name, (), walk.texts.examples()) for name in strings), *texts]
+    finished = replace(
+        finished,
+        data_dependent=tuple(data_dependent),
+        signature=file.signature,
+        texts=tuple(texts),
+    )
     kept = with_states(with_variables(finished, file.states, cut_at), states)
     return with_initial_states(kept, initial_states) if initial_states else kept
 
 
 def _begun(
-    file: model_file.ModelFile, weights: Weights, input_shapes: Mapping[str, Shape]
+    file: model_file.ModelFile,
+    weights: Weights,
+    input_shapes: Mapping[str, Shape],
+    max_sizes: Mapping[str, int] = _NO_SIZES,
 ) -> tuple[Walk, list[str], Fixed]:
     """The walk over a model before its first node; the names of its inputs, and their shapes."""
     graph = file.model.graph
@@ -129,10 +140,15 @@ def _begun(
     held = structured.given(inputs, input_shapes, value_names(graph), file.path)
     inputs = held.tensors
     fixed = fix_shapes(inputs, held.shapes, file.path, binding=file.translated)
-    stated = {value.name: value.type for value in (*graph.value_info, *graph.output)}
+    stated = {
+        value.name: value.type
+        for value in (*graph.value_info, *graph.output)
+        if value.type.tensor_type.elem_type != TensorProto.STRING
+    }
     if fixed.claimed:  # and so are the shapes of what is computed from it
         stated = {}
     walk = Walk(weights, file.model.functions, value_names(graph), stated)
+    walk.data_dependent.max_sizes = dict(max_sizes)
     for tensor in graph.initializer:
         walk.define(tensor.name, weights.array(tensor))
     for sparse in graph.sparse_initializer:
@@ -143,11 +159,24 @@ def _begun(
         kind = onnx.TypeProto()
         kind.CopyFrom(value.type)
         del kind.tensor_type.shape.dim[:]
+        strings, shape = kind.tensor_type.elem_type == TensorProto.STRING, fixed.shapes[value.name]
+        if strings:
+            shape = (*shape, walk.texts.room(value.name))
+            kind.tensor_type.elem_type = TensorProto.UINT8
         kind.tensor_type.shape.dim.extend(
-            onnx.TensorShapeProto.Dimension(dim_value=dim) for dim in fixed.shapes[value.name]
+            onnx.TensorShapeProto.Dimension(dim_value=dim) for dim in shape
         )
         walk.declare(value.name, kind)
+        if strings:
+            walk.texts.take_input(value.name, _outside(opset_versions(file.model.opset_import)))
     return walk, [value.name for value in inputs], fixed
+
+
+def _outside(opsets: Mapping[str, int]) -> Visit:
+    """The visit of what is no node of the model."""
+    node = onnx.NodeProto(name="strings", op_type="Identity")
+    opset = max(opsets.get("", 0), DEFINED_IN)
+    return Visit(node, node.name, Scope({**opsets, "": opset}), (), None)
 
 
 @contextmanager

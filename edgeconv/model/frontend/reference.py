@@ -182,7 +182,8 @@ class _Engines:
     _names: Sequence[str] = ()
 
     def __post_init__(self) -> None:
-        plain = (ONNXRUNTIME, EVALUATOR) if has_runtime() else (EVALUATOR,)
+        runtime = has_runtime() and not engine_model.draws(self.asked.file.model.graph)
+        plain = (ONNXRUNTIME, EVALUATOR) if runtime else (EVALUATOR,)
         self._left = [self.only] if self.only else list(plain)
 
     def run(self, like: Mapping[str, Values], feeds: Mapping[str, Values]) -> ReferenceRun:

@@ -94,6 +94,10 @@ class Values:
         """Give the constant ``name`` its value."""
         self.tensors[name] = Tensor(name, value.shape, value.dtype.name, data=value)
 
+    def forget(self, name: str) -> None:
+        """Take the constant ``name`` for a value that is yet to be made."""
+        del self.tensors[name]
+
     def declare(self, name: str, kind: onnx.TypeProto, *, report: bool = True) -> bool:
         """Add a value known at run time; False when it is none that edgeconv computes.
 

@@ -20,6 +20,7 @@ from edgeconv.model.frontend import (
     contributed,
     fold_bounds,
     folding,
+    gradients,
     inlining,
     input_values,
     signature,
@@ -33,12 +34,15 @@ from edgeconv.model.frontend.inference import infer
 from edgeconv.model.frontend.late_pads import UNKNOWN_SHAPE, LatePads
 from edgeconv.model.frontend.names import call_key, function_key, opset_versions, qualified
 from edgeconv.model.frontend.problems import Problems, RejectedNodeError
+from edgeconv.model.frontend.range_bounds import with_scalars
 from edgeconv.model.frontend.schedule import label, live_values, ordered, reads
 from edgeconv.model.frontend.sequences import Sequences
 from edgeconv.model.frontend.sources import schema_of, source_of
 from edgeconv.model.frontend.stated_shapes import before, with_stated_shapes
+from edgeconv.model.frontend.texts import Texts
 from edgeconv.model.frontend.values import Values, static_shape
 from edgeconv.model.frontend.visit import INVALID, Scope, Visit, body_of
+from edgeconv.model.frontend.weights import Values as Array
 from edgeconv.model.frontend.weights import Weights
 from edgeconv.model.frontend.widening import Widening
 
@@ -63,6 +67,7 @@ class Walk(Values):
         self.sequences = Sequences(self)
         self.late_pads = LatePads(self)
         self.data_dependent = DataDependentShapes(self, weights.array)
+        self.texts = Texts(self, self.data_dependent)
         self._control_flow = ControlFlow(self, weights)
         self._stated = dict(stated)
         self._functions = {function_key(f): f for f in functions}
@@ -81,7 +86,7 @@ class Walk(Values):
         self._awaited.update(name for node in nodes for name in node.output)
         known = {*self.tensors, *self._types, *self._unknown}
         known.update(self._without_tensors())
-        nodes = ordered(nodes, known)
+        nodes = ordered(gradients.reading_results(nodes), known)
         self._stated = before(nodes, self._stated, lambda name: self._shape(name) == ())
         live = live_values(nodes, outputs)
         self.data_dependent.demand.note(nodes, () if scope.origin else outputs)
@@ -92,6 +97,7 @@ class Walk(Values):
                     node, opsets = contributed.standard(node, opsets)
                 schema, within = schema_of(node, opsets), replace(scope, opsets=opsets)
                 visit = Visit(node, self._unique(label(node)), within, live, schema)
+                visit = with_scalars(visit, self)
                 if not scope.origin:
                     self.own.append(visit)
                 self._take(visit)
@@ -123,8 +129,10 @@ class Walk(Values):
         self._check(visit)
         ways: tuple[Callable[[Visit], bool], ...] = (
             self._call_function,
+            self._differentiate,
             self._control_flow.take,
             self.sequences.take,
+            self.texts.take,
             self.late_pads.take,
             self.data_dependent.take,
             self._fold,
@@ -142,7 +150,7 @@ class Walk(Values):
 
     def _without_tensors(self) -> Collection[str]:
         """Values that no tensor has the name of."""
-        late = self.late_pads.names() | self.data_dependent.names()
+        late = self.late_pads.names() | self.data_dependent.names() | self.texts.names()
         return self.sequences.names() | late if late else self.sequences.names()
 
     def _check(self, visit: Visit) -> None:
@@ -187,8 +195,20 @@ class Walk(Values):
         return static_shape(kind) if kind is not None else None
 
     def _kind_of(self, name: str) -> onnx.TypeProto:
-        """The type of a value that may be a sequence."""
-        return self.sequences.type_of(name) or self._type(name)
+        """The type of a value that may be a sequence, or of strings."""
+        return self.sequences.type_of(name) or self.texts.type_of(name) or self._type(name)
+
+    def constant(self, name: str) -> Array | None:
+        """Its value when it is a constant, as what has no elements is."""
+        if name in self.texts.kept and 0 in (self.texts.shape(name) or ()):
+            return np.zeros(self.texts.shape(name) or (), object)
+        return super().constant(name)
+
+    def _dtype(self, name: str) -> str:
+        return "object" if name in self.texts.kept else super()._dtype(name)
+
+    def _shape(self, name: str) -> Shape | None:
+        return self.texts.shape(name) if name in self.texts.kept else super()._shape(name)
 
     def _infer(self, visit: Visit, schema: onnx.defs.OpSchema) -> dict[str, onnx.TypeProto]:
         """Types of the outputs; EdgeconvError when the node contradicts its operator."""
@@ -207,6 +227,9 @@ class Walk(Values):
             self._reject(visit, error)
             self._unknown.update(filter(None, visit.node.output))
             return None
+
+    def _differentiate(self, visit: Visit) -> bool:
+        return gradients.take(self, visit, self.own)
 
     def _call_function(self, visit: Visit) -> bool:
         """A function of the model itself: its nodes in place of the call."""

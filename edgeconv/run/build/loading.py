@@ -12,7 +12,7 @@ from edgeconv.run.build.project import Project
 def graph_of(project: Project, model: Path) -> Graph:
     """``model`` with the shapes, the part and the largest sizes that ``project`` notes, and its
     states.  Raises EdgeconvError as `load`."""
-    shapes = {port.name: port.shape for port in project.with_states_as_ports().inputs}
+    shapes = {port.name: port.model_shape for port in project.with_states_as_ports().inputs}
     graph = load(model, input_shapes=shapes, cut_at=project.cut, max_sizes=project.max_sizes)
     known = {state.input for state in graph.states}  # the file's own
     names = [(each.made.name, each.given.name) for each in project.states]

@@ -49,6 +49,15 @@ _PATIENCE_S = 600.0  # to copy files, load an image, and for layers without mult
 
 
 @dataclass(frozen=True, slots=True)
+class Text:
+    """Strings of the model, in a program: indices of ``table``, or, without one, bytes of UTF-8 in
+    the last dimension.  ``examples``: strings that the model compares an input with."""
+
+    table: tuple[str, ...] = ()
+    examples: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Port:
     """A graph input or output: name in the model, logical shape and element type.
 
@@ -56,7 +65,8 @@ class Port:
     ``layout``: the order of its elements in the program's memory and files.
     ``data_dependent``: the dimension that is data-dependent and the output that says how much of it
     there is, if any.  ``integers``: element type, scale and zero point of the integers that a state
-    is, where the model has the real numbers of ``dtype``.
+    is, where the model has the real numbers of ``dtype``.  ``text``: what its strings are, where
+    the model has strings.
     """
 
     name: str
@@ -66,6 +76,7 @@ class Port:
     layout: Layout = ROW_MAJOR
     data_dependent: tuple[int, str] | None = None
     integers: tuple[str, float, int] | None = None
+    text: Text | None = None
 
     @property
     def elements(self) -> int:
@@ -74,6 +85,12 @@ class Port:
     @property
     def bytes(self) -> int:
         return self.elements * element_type(self.stored).bytes
+
+    @property
+    def model_shape(self) -> tuple[int, ...]:
+        """The shape that the model has: of strings without the dimension of their bytes."""
+        in_bytes = self.text is not None and not self.text.table
+        return self.shape[:-1] if in_bytes else self.shape
 
     @property
     def stored(self) -> str:
@@ -376,6 +393,9 @@ def _ports(entries: list[dict[str, Any]]) -> tuple[Port, ...]:
             else None,
             (entry["dtype"], entry["scale"][0], entry["zero_point"][0])
             if entry.get("real")
+            else None,
+            Text(tuple(text.get("table", ())), tuple(text.get("examples", ())))
+            if (text := entry.get("text")) is not None
             else None,
         )
         for entry in entries

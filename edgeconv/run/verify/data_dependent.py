@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from edgeconv.run.build.project import Port
+from edgeconv.run.verify.texts import as_stored
 
 Values = npt.NDArray[Any]
 
@@ -16,13 +17,14 @@ Values = npt.NDArray[Any]
 def filled(values: Mapping[str, Values], outputs: Iterable[Port]) -> dict[str, Values]:
     """``values`` of the model, which are as large as what it finds, with zeros up to the size that
     a program has room for, and the counts.  What there is no room for is left out, as the program
-    does with it."""
-    found = dict(values)
-    for port in outputs:
-        if port.data_dependent is None or port.name not in values:
+    does with it; and strings are as the program has them."""
+    ports = list(outputs)
+    found = as_stored(values, ports)
+    for port in ports:
+        if port.data_dependent is None or port.name not in found:
             continue
         axis, count = port.data_dependent
-        value, room = values[port.name], port.shape[axis]
+        value, room = found[port.name], port.shape[axis]
         there = min(value.shape[axis], room)
         pads = [(0, 0)] * value.ndim
         pads[axis] = (0, room - there)

@@ -1,5 +1,5 @@
 """The walk's share of tensors of which a dimension is data-dependent: the rows that NonZero,
-NonMaxSuppression, Compress and TopK find, and all that is computed of them.
+NonMaxSuppression, Compress, Unique and TopK find, and all that is computed of them.
 
 Such a tensor lies in memory as large as it may get.  What is behind the elements that there are
 means nothing, and nothing that means something is computed of it: operators along the dimension
@@ -76,7 +76,7 @@ class DataDependentShapes:
         if not reads and not (standard and self._finds(visit)):
             return False
         rule = _RULES.get(node.op_type) if standard else None
-        work = self._work(visit)
+        work = self.work(visit)
         try:
             if reads and standard and self._evaluate(work):
                 return True
@@ -92,7 +92,8 @@ class DataDependentShapes:
             self._walk.refuse(visit, f"its inputs do not belong together: {error}")
         return True
 
-    def _work(self, visit: Visit) -> Work:
+    def work(self, visit: Visit) -> Work:
+        """The rewriting of the node of ``visit``."""
         return Work(
             self._walk,
             visit,
@@ -188,6 +189,16 @@ class DataDependentShapes:
                 room = min(room, self.max_sizes[name])
         return room
 
+    def stated_most(self, name: str, room: int) -> int:
+        """The maximum that the user states of the value ``name``, ``room`` without one."""
+        if name in self.max_sizes:
+            self._limited.add(name)
+        return self.max_sizes.get(name, room)
+
+    def keep(self, name: str, found: DataDependent) -> None:
+        """Let ``name``, which the model does not have, be ``found``."""
+        self._data_dependent[name] = found
+
     def dims(self, name: str) -> Dims | None:
         """The dimensions of what is data-dependent; None of other values."""
         return self._data_dependent[name].dims if name in self._data_dependent else None
@@ -195,7 +206,7 @@ class DataDependentShapes:
     def chosen(self, visit: Visit, condition: str, pair: Sequence[str], output: str) -> bool:
         """Whether the results of two branches, of which one is taken at run time, differ in the
         size of one dimension: then ``output`` is that one, counted."""
-        work = self._work(visit)
+        work = self.work(visit)
         try:
             both = [work.dims(name) for name in pair]
         except RefusedError:  # sequences
@@ -235,7 +246,7 @@ class DataDependentShapes:
     def finish(self, visit: Visit, outputs: Sequence[str]) -> list[DataDependentOutput]:
         """Write the tensors that ``outputs`` of the model are: zeros behind what there is; and the
         counts, as outputs of their own.  Raises UsageError for a maximum of what has none."""
-        work, found = self._work(visit), list[DataDependentOutput]()
+        work, found = self.work(visit), list[DataDependentOutput]()
         counts: dict[str, str] = {}
         for name in outputs:
             if name in self._sizes:

@@ -19,6 +19,7 @@ from edgeconv.model.frontend.data_dependent.node import (
     placed,
 )
 from edgeconv.model.frontend.data_dependent.sizes import Dim, Size, highest, largest, lowest, most
+from edgeconv.model.frontend.data_dependent.unique import unique
 
 
 def places(work: Work, mask: str, room: int) -> tuple[str, Dim]:
@@ -164,5 +165,6 @@ SOURCES: Mapping[str, Rule] = MappingProxyType(
         "NonMaxSuppression": _suppression,
         "NonZero": _non_zero,
         "TopK": _top,
+        "Unique": unique,
     }
 )

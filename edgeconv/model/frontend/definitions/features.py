@@ -15,13 +15,14 @@ from edgeconv.model.frontend.definitions.fused import number, text
 
 _FEATURES = "features are numbers in the last dimension"
 _STRINGS = "strings are not computed"
+_TEXTS = ("object", "str", "")
 
 
 def real(d: Definition, index: int) -> str:
     """An input as float32."""
     if d.dtype(index) in ("float32", "float16", "bfloat16", "float64"):
         return d.input(index)
-    if d.dtype(index) in ("object", "str", ""):
+    if d.dtype(index) in _TEXTS:
         raise d.rejected(f"{d.operands[index]} of strings", _STRINGS)
     return d.add("Cast", [d.input(index)], to=TensorProto.FLOAT)
 
@@ -157,16 +158,20 @@ def _one_hot(d: Definition) -> None:
     """1 in the column of the category that an element is, of real numbers the whole part.
 
     Elements that are none have zeros, also where ``zeros`` is 0 and engines raise an error."""
-    categories = d.numbers("cats_int64s", int)
-    if d.attr("cats_strings") or d.dtype(0) in ("object", "str", ""):
-        raise d.rejected("categories that are strings", _STRINGS)
+    texts = d.dtype(0) in _TEXTS
+    names = [each.decode() for each in d.attr("cats_strings") or ()]
+    if names and not texts:
+        raise d.rejected("cats_strings of numbers", "categories are of the type of X")
+    categories: Sequence[Any] = names if texts else d.numbers("cats_int64s", int)
     if not categories or len(set(categories)) < len(categories):
-        raise d.rejected(f"{len(categories)} cats_int64s", "there are some, each once")
+        which = "cats_strings" if texts else "cats_int64s"
+        raise d.rejected(f"{len(categories)} {which}", "there are some, each once")
     whole = d.input(0)
-    if d.dtype(0) != "int64":
+    if not texts and d.dtype(0) != "int64":
         whole = d.add("Cast", [whole], to=TensorProto.INT64)
     last = d.add("Unsqueeze", [whole, d.add_constant("axes", np.array([-1]))])
-    same = d.add("Equal", [last, d.add_constant("categories", np.asarray(categories, np.int64))])
+    kinds = object if texts else np.int64
+    same = d.add("Equal", [last, d.add_constant("categories", np.asarray(categories, kinds))])
     d.add("Cast", [same], d.node.output[0], to=TensorProto.FLOAT)
 
 
@@ -179,10 +184,13 @@ def _encoder(d: Definition) -> None:
         keys = np.arange(len(values))
     if keys is None or values is None or len(keys) != len(values) or not len(keys):
         raise d.rejected("keys and values that are not pairs", "each key has a value")
-    if keys.dtype == object or d.dtype(0) in ("object", "str", ""):
-        raise d.rejected("keys that are strings", _STRINGS)
+    texts = keys.dtype.kind in "OSU"
+    if texts != (d.dtype(0) in _TEXTS):
+        raise d.rejected(f"keys of {keys.dtype.name} for an input of another kind", "it is theirs")
+    if not texts:
+        keys = keys.astype(d.dtype(0))
     table = d.add_constant("values", np.concatenate([values, _default(d, values)]))
-    d.add("Gather", [table, _which(d, keys.astype(d.dtype(0)))], d.node.output[0], axis=0)
+    d.add("Gather", [table, _which(d, keys)], d.node.output[0], axis=0)
 
 
 def _which(d: Definition, keys: Values) -> str:

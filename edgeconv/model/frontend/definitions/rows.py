@@ -9,6 +9,7 @@ import onnx
 from edgeconv.model.frontend.definitions import (
     attention,
     blocked,
+    dropout,
     dynamic,
     embedding,
     ensembles,
@@ -25,7 +26,7 @@ from edgeconv.model.frontend.definitions import (
 from edgeconv.model.frontend.definitions.definition import Row
 
 _ONNX = ("", "ai.onnx")
-_EVERYWHERE = {**linear.ROWS, **dynamic.ROWS}
+_EVERYWHERE = {**linear.ROWS, **dynamic.ROWS, **dropout.ROWS}
 _ROWS: Mapping[str, Mapping[str, Row]] = {
     **dict.fromkeys(_ONNX, _EVERYWHERE),
     ensembles.DOMAIN: {
