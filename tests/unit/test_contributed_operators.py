@@ -85,6 +85,26 @@ def heads(*inputs: Any, **attrs: Any) -> Any:
     return one("MultiHeadAttention", (2, 5, 8), *inputs, num_heads=2, **attrs)
 
 
+def grouped(queries: int, past: int, last: list[int], total: int, *more: Any, **attrs: Any) -> Any:
+    """Four heads of queries of 16 channels, two of keys, behind ``past`` tokens."""
+    batch, packed = len(last), attrs.pop("packed", False)
+    caches = [real(batch, 2, past, 16), real(batch, 2, past, 16)] if past else [None, None]
+    return one(
+        "GroupQueryAttention",
+        (batch, queries, 128 if packed else 64),
+        *([None, None] if packed else [real(batch, queries, 32), real(batch, queries, 32)]),
+        *caches,
+        np.array(last, np.int32),
+        np.array(total, np.int32),
+        *more,
+        num_heads=4,
+        kv_num_heads=2,
+        outputs=3,
+        every=True,
+        **attrs,
+    )
+
+
 ROW = np.array([0.02, 0.01, 0.03, 0.015], np.float32)
 CASES: Mapping[str, Callable[[], Any]] = {
     "fused conv": lambda: one(
@@ -143,6 +163,20 @@ CASES: Mapping[str, Callable[[], Any]] = {
     "nhwc max pool": lambda: quantised(
         "NhwcMaxPool", (1, 6, 7, 3), kernel_shape=[3, 2], strides=[2, 1], pads=[1, 0, 1, 1]
     ),
+    "grouped, prompt": lambda: grouped(5, 0, [4, 4], 5),
+    "grouped, packed": lambda: grouped(5, 0, [4], 5, packed=True, local_window_size=2),
+    "grouped, rotary": lambda: grouped(
+        *(1, 6, [6, 3], 7, real(9, 8), real(9, 8)), do_rotary=1, scale=0.3
+    ),
+    "grouped, rotary in pairs": lambda: grouped(
+        *(3, 8, [7], 8, real(9, 8), real(9, 8)), do_rotary=1, rotary_interleaved=1, softcap=2.0
+    ),
+    "grouped, positions": lambda: grouped(
+        *(2, 4, [5], 6, real(9, 8), real(9, 8), np.array([[7, 2]])), do_rotary=1
+    ),
+    "grouped, bias": lambda: grouped(3, 4, [6], 7, None, None, None, real(1, 4, 3, 7)),
+    "grouped, smooth": lambda: grouped(2, 4, [5], 6, smooth_softmax=1, local_window_size=3),
+    "grouped, sinks": lambda: grouped(2, 4, [5], 6, None, None, None, None, real(4)),
     "4 bits": lambda: nbits(4, 16, zeros=True),
     "4 bits, no zero points": lambda: nbits(4, 32, zeros=False),
     "4 bits, one block": lambda: nbits(4, 64, zeros=True),
