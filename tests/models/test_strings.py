@@ -142,6 +142,12 @@ def _cases() -> list[Case]:
         test = [make("RegexFullMatch", ["x"], ["y"], pattern=pattern)]
         full = np.array([bool(re.fullmatch(pattern, each, re.ASCII)) for each in x])
         found.append(_case(pattern, test, {"x": x}, {"y": full}))
+    grams = {"pool_strings": ["red", "green", "red", "blueberry"], "ngram_counts": [0, 2]}
+    grams |= {"ngram_indexes": [1, 0, 2], "mode": "TF", "max_skip_count": 0}
+    grams |= {"min_gram_length": 1, "max_gram_length": 2}
+    words = _strings(["red", "blueberry", "green", "red", "", "red", "blueberry"])
+    test = [make("TfIdfVectorizer", ["x"], ["y"], **grams)]
+    found.append(_case("grams", test, {"x": words}, {"y": np.array([1, 3, 2], np.float32)}))
     for delimiter in ("", "-", "re", "x"):
         found += [_splitting(x, delimiter, most) for most in (None, 1)]
     return found

@@ -10,8 +10,10 @@ import numpy as np
 
 from edgeconv.app.pipeline import compile_model
 from edgeconv.base.errors import EdgeconvError
+from edgeconv.run.verify.data_dependent import as_found
 from edgeconv.run.verify.inputs import write_tensors
 from edgeconv.run.verify.program import run_program
+from edgeconv.run.verify.texts import as_stored, readable
 from tests.onnx_suite.cases import Array, Case
 from tests.onnx_suite.outcomes import CRASH, PASS, WRONG, Outcome, difference, not_compiled
 
@@ -33,15 +35,15 @@ def _outcome(case: Case, folder: Path, board: str) -> Outcome:
         binary = project.build(run_here=True)
         for given, made in case.data:
             feeds = case.feeds(given)
-            stored: dict[str, Array] = {
-                port.name: np.asarray(feeds[port.name]) for port in project.inputs
-            }
+            given_ = {port.name: np.asarray(feeds[port.name]) for port in project.inputs}
+            stored: dict[str, Array] = as_stored(given_, project.inputs)
             write_tensors(project.run_file, stored, project.inputs)
             found, _ = run_program(project, binary, inputs=project.run_file)
+            there = readable(as_found(found, project.outputs), project.outputs)
             wanted = case.wanted(made)
-            for port, want in zip(project.outputs, wanted.values(), strict=True):
-                if wrong := difference(found[port.name], want, case):
-                    return Outcome(case.name, WRONG, (f"{port.name}: {wrong}",))
+            for (name, got), want in zip(there.items(), wanted.values(), strict=True):
+                if wrong := difference(got, want, case):
+                    return Outcome(case.name, WRONG, (f"{name}: {wrong}",))
     except EdgeconvError as error:
         return Outcome(case.name, CRASH, (str(error)[:300],))
     return Outcome(case.name, PASS)

@@ -72,11 +72,11 @@ def difference(got: Array, want: Array | None, case: Case) -> str:
     """In words; "" where there is none beyond the case's tolerances."""
     if want is None:
         return "compared with no tensor"
-    if got.shape != want.shape or got.dtype != want.dtype:
-        return f"{got.dtype} {got.shape}, not {want.dtype} {want.shape}"
-    if want.dtype.kind == "O":
+    if want.dtype.kind == "O" and got.shape == want.shape:
         wrong = int((got != want).sum())
         return f"{wrong} of {want.size} strings differ" if wrong else ""
+    if got.shape != want.shape or got.dtype != want.dtype:
+        return f"{got.dtype} {got.shape}, not {want.dtype} {want.shape}"
     if want.dtype.kind in "biu":
         wrong = int((got != want).sum())
         return f"{wrong} of {want.size} integers differ" if wrong else ""

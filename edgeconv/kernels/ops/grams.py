@@ -24,7 +24,7 @@ def _import(source: Source, ctx: ImportContext) -> Sequence[Node]:
     attrs, mode = source.attrs, source.attrs["mode"]
     if "pool_int64s" not in attrs or mode not in ("TF", "IDF", "TFIDF"):
         got = f"mode {mode!r}, {'a pool of strings' if 'pool_strings' in attrs else 'no pool'}"
-        raise ctx.reject(source, got, "mode is TF, IDF or TFIDF, and the pool of whole numbers")
+        raise ctx.reject(source, got, "mode is TF, IDF or TFIDF, and the pool of the type of X")
     pool, features = ints(attrs["pool_int64s"]), ints(attrs["ngram_indexes"])
     counts = [*ints(attrs["ngram_counts"]), len(pool)]
     least, most = int(attrs["min_gram_length"]), int(attrs["max_gram_length"])

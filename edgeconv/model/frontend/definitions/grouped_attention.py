@@ -44,9 +44,9 @@ def _grouped(d: Definition) -> None:
     before = _past_lengths(d, of)
     if d.flag("do_rotary"):
         positions = d.input(9) or _positions(d, before, of)
-        attrs = {"interleaved": int(d.flag("rotary_interleaved"))}
+        pairs = int(d.flag("rotary_interleaved"))
         q, k = (
-            d.add("RotaryEmbedding", [x, d.input(7), d.input(8), positions], **attrs)
+            d.add("RotaryEmbedding", [x, d.input(7), d.input(8), positions], interleaved=pairs)
             for x in (q, k)
         )
     keys, values = (_cached(d, new, index, before, of) for new, index in ((k, 3), (v, 4)))

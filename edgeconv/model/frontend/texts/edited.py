@@ -10,8 +10,9 @@ import numpy as np
 from onnx import TensorProto
 
 from edgeconv.model.frontend.data_dependent.node import DataDependent, RefusedError
-from edgeconv.model.frontend.data_dependent.sizes import Size, most
+from edgeconv.model.frontend.data_dependent.sizes import Dims, Size, most
 from edgeconv.model.frontend.data_dependent.sources import places
+from edgeconv.model.frontend.texts.grams import vectorise
 from edgeconv.model.frontend.texts.matched import match
 from edgeconv.model.frontend.texts.split import split
 from edgeconv.model.frontend.texts.text import Labels, Stored, TextWork
@@ -46,13 +47,14 @@ def _concatenate(work: TextWork) -> None:
 
 def _with_one(work: TextWork, a: str, b: str, output: str) -> bool:
     """Whether one is a single constant string, and the other of a table: then the results are."""
-    for name, other, joined in ((a, b, lambda x, y: x + y), (b, a, lambda x, y: y + x)):
+    for name, other in ((a, b), (b, a)):
         single, text = work.constant(other), work.kept.get(name)
         if single is None or single.size != 1 or not isinstance(text, Labels):
             continue
         if single.ndim > len(work.shape(name)):
             continue
-        table = tuple(joined(each, str(single.reshape(-1)[0])) for each in text.table)
+        more = str(single.reshape(-1)[0])
+        table = tuple(each + more if other == b else more + each for each in text.table)
         work.keep(output, Labels(text.index, table))
         return True
     return False
@@ -98,7 +100,7 @@ def _normalise(work: TextWork) -> None:
         rows = work.work.put_behind(DataDependent(rows, (found, text.room)), 0)
         one = work.work.constant([1])
         found = work.work.count(work.add("Max", work.work.number(found), one), most(found))
-    dims = (found, text.room)
+    dims: Dims = (found, text.room)
     if len(shape) == 2:
         rows, dims = work.add("Unsqueeze", rows, work.work.constant([0])), (1, *dims)
     stored = work.work.walk.fresh(f"{output}/bytes")
@@ -111,8 +113,7 @@ def _not_among(work: TextWork, stored: str, room: int, words: Sequence[str], cou
     short = [word for word in dict.fromkeys(words) if len(word.encode()) <= room]
     if not short:
         return work.work.constant(np.ones(count), np.bool_)
-    rows = b"".join(word.encode().ljust(room, b"\0") for word in short)
-    table = work.work.constant(np.frombuffer(rows, np.uint8).reshape(len(short), room), np.uint8)
+    table = work.rows(short, room)
     each = work.add("Reshape", stored, work.work.constant([count, 1, room]))
     same = work.all_of(work.add("Equal", each, table))
     numbers = work.add("Cast", same, to=TensorProto.INT32)
@@ -126,5 +127,6 @@ RULES: Mapping[str, Callable[[TextWork], None]] = MappingProxyType(
         "StringConcat": _concatenate,
         "StringNormalizer": _normalise,
         "StringSplit": split,
+        "TfIdfVectorizer": vectorise,
     }
 )

@@ -112,6 +112,10 @@ class TextWork:
         pads[1, -1] = room - text.room
         return Stored(self.add("Pad", text.stored, self.work.constant(pads.reshape(-1))), room)
 
+    def rows(self, values: Sequence[str], room: int) -> str:
+        """A constant of the bytes of each, [strings, room]."""
+        return self._bytes(values, room, (len(values),))
+
     def _bytes(self, values: Iterable[str], room: int, shape: Shape) -> str:
         try:
             rows = encoded(values, room)
