@@ -129,6 +129,11 @@ def _cases() -> list[Case]:
     test = [make("LabelEncoder", ["x"], ["y"], domain=_ML, default_string="?", **keys)]
     named = _strings([{"red": "rot", "green": "grün"}.get(each, "?") for each in x])
     found.append(_case("translated", test, {"x": x}, {"y": named}))
+    keys = {"cats_strings": ["red", "green"], "cats_int64s": [7, -3]}
+    both = [make("CategoryMapper", ["x"], ["n"], domain=_ML, default_int64=5, **keys)]
+    both.append(make("CategoryMapper", ["n"], ["y"], domain=_ML, default_string="?", **keys))
+    back = _strings([each if each in ("red", "green") else "?" for each in x])
+    found.append(_case("categories", both, {"x": x}, {"y": back}))
     test = [make("OneHotEncoder", ["x"], ["y"], domain=_ML, cats_strings=["green", "red"])]
     hot = np.array([[each == "green", each == "red"] for each in x], np.float32)
     found.append(_case("one-hot", test, {"x": x}, {"y": hot}))

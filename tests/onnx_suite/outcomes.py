@@ -12,8 +12,8 @@ import numpy as np
 
 from edgeconv.base.errors import EdgeconvError
 from edgeconv.ir.graph import Graph
-from edgeconv.ir.strings import decoded
 from tests.onnx_suite.cases import Array, Case
+from tests.onnx_suite.stored import of_model
 
 PASS, WRONG, CRASH, REFUSED = "pass", "wrong", "crash", "refused"
 _BFLOAT16_RTOL = 2**-6  # as ONNX's own runner has it: its last place, twice
@@ -52,14 +52,7 @@ def differences(
     Of what is data-dependent as much is compared as its count says, and nothing else may be
     counted; strings by what they say.
     """
-    found = dict(made)
-    for each in graph.data_dependent:
-        count = int(made[each.count][0])
-        found[each.name] = np.take(made[each.name], range(count), each.axis)
-        found.pop(each.count, None)
-    for text in graph.texts:
-        if text.name in found:
-            found[text.name] = decoded(found[text.name], text.table)
+    found = of_model(graph, made)
     if len(found) != len(wanted):
         return f"{len(found)} outputs, not {len(wanted)}"
     for (name, got), want in zip(found.items(), wanted.values(), strict=True):

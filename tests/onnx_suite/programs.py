@@ -13,7 +13,7 @@ import re
 import signal
 import subprocess
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,12 +25,11 @@ from edgeconv.base.progress import no_progress
 from edgeconv.codegen.weights import write
 from edgeconv.ir.array_types import array_type
 from edgeconv.ir.choice import Choice
-from edgeconv.ir.graph import Graph
-from edgeconv.ir.strings import encoded
 from edgeconv.run.build import find_compiler
 from edgeconv.target import board as boards
 from tests.onnx_suite.cases import Array, Case
 from tests.onnx_suite.outcomes import CRASH, PASS, WRONG, Outcome, differences, not_compiled
+from tests.onnx_suite.stored import as_read
 
 _FLAGS = ("-std=c11", "-O1", "-ffp-contract=fast", "-fPIC", "-I.")
 _SECONDS = 20  # of one run
@@ -152,7 +151,7 @@ def _reasons(library: ctypes.CDLL, program: _Program) -> list[str]:
     for given, wanted in program.case.data:
         feeds = program.case.feeds(given)
         inputs = [
-            _as_stored(_bytes(graph, name, feeds), graph[name].dtype) for name in graph.input_ports
+            _as_stored(as_read(graph, name, feeds), graph[name].dtype) for name in graph.input_ports
         ]
         sizes = [graph[name].size * graph[name].element_bytes for name in graph.output_ports]
         outputs = [np.full(size + 2 * _GUARD, _SECRET, np.uint8) for size in sizes]
@@ -171,15 +170,6 @@ def _reasons(library: ctypes.CDLL, program: _Program) -> list[str]:
         if wrong := differences(graph, made, results, program.case):
             return [wrong]
     return []
-
-
-def _bytes(graph: Graph, name: str, feeds: Mapping[str, Array]) -> Array | None:
-    """An input as the program reads it: strings as their bytes."""
-    array = feeds.get(name)
-    if array is None or array.dtype.kind not in "OSU":
-        return array
-    shape = graph[name].shape
-    return encoded(map(str, array.reshape(-1)), shape[-1]).reshape(shape)
 
 
 def _as_stored(array: Array | None, dtype: str) -> Array:

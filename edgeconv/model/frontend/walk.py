@@ -39,15 +39,15 @@ from edgeconv.model.frontend.schedule import label, live_values, ordered, reads
 from edgeconv.model.frontend.sequences import Sequences
 from edgeconv.model.frontend.sources import schema_of, source_of
 from edgeconv.model.frontend.stated_shapes import before, with_stated_shapes
+from edgeconv.model.frontend.string_values import StringValues
 from edgeconv.model.frontend.texts import Texts
-from edgeconv.model.frontend.values import Values, static_shape
+from edgeconv.model.frontend.values import static_shape
 from edgeconv.model.frontend.visit import INVALID, Scope, Visit, body_of
-from edgeconv.model.frontend.weights import Values as Array
 from edgeconv.model.frontend.weights import Weights
 from edgeconv.model.frontend.widening import Widening
 
 
-class Walk(Values):
+class Walk(StringValues):
     """Imports nodes in order; the ``ImportContext`` of the importers.
 
     ``stated``: types that the model itself states of its values.  ``nodes`` is the graph so far,
@@ -129,7 +129,7 @@ class Walk(Values):
         self._check(visit)
         ways: tuple[Callable[[Visit], bool], ...] = (
             self._call_function,
-            self._differentiate,
+            lambda visit: gradients.take(self, visit, self.own),
             self._control_flow.take,
             self.sequences.take,
             self.texts.take,
@@ -195,20 +195,8 @@ class Walk(Values):
         return static_shape(kind) if kind is not None else None
 
     def _kind_of(self, name: str) -> onnx.TypeProto:
-        """The type of a value that may be a sequence, or of strings."""
-        return self.sequences.type_of(name) or self.texts.type_of(name) or self._type(name)
-
-    def constant(self, name: str) -> Array | None:
-        """Its value when it is a constant, as what has no elements is."""
-        if name in self.texts.kept and 0 in (self.texts.shape(name) or ()):
-            return np.zeros(self.texts.shape(name) or (), object)
-        return super().constant(name)
-
-    def _dtype(self, name: str) -> str:
-        return "object" if name in self.texts.kept else super()._dtype(name)
-
-    def _shape(self, name: str) -> Shape | None:
-        return self.texts.shape(name) if name in self.texts.kept else super()._shape(name)
+        """The type of a value that may be a sequence."""
+        return self.sequences.type_of(name) or self._type(name)
 
     def _infer(self, visit: Visit, schema: onnx.defs.OpSchema) -> dict[str, onnx.TypeProto]:
         """Types of the outputs; EdgeconvError when the node contradicts its operator."""
@@ -227,9 +215,6 @@ class Walk(Values):
             self._reject(visit, error)
             self._unknown.update(filter(None, visit.node.output))
             return None
-
-    def _differentiate(self, visit: Visit) -> bool:
-        return gradients.take(self, visit, self.own)
 
     def _call_function(self, visit: Visit) -> bool:
         """A function of the model itself: its nodes in place of the call."""

@@ -89,6 +89,7 @@ class Work:
         self._data_dependent, self._sizes, self.made = data_dependent, sizes, made
         self._places, self._limit, self._note = places, limit, note
         self._replaced: dict[int, str] = {}
+        self.called = "counted"  # results, behind the name of the node
         self.attrs = {a.name: helper.get_attribute_value(a) for a in visit.node.attribute}
 
     @property
@@ -177,7 +178,7 @@ class Work:
 
     def add(self, op_type: str, *inputs: str, output: str = "", **attrs: Any) -> str:
         """Write a standard node of the newest opset; returns the name of its only result."""
-        output = output or self.walk.fresh(f"{self.visit.name}/counted")
+        output = output or self.walk.fresh(f"{self.visit.name}/{self.called}")
         self.add_several(op_type, inputs, (output,), **attrs)
         return output
 

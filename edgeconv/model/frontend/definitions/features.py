@@ -193,6 +193,22 @@ def _encoder(d: Definition) -> None:
     d.add("Gather", [table, _which(d, keys)], d.node.output[0], axis=0)
 
 
+def _mapped(d: Definition) -> None:
+    """The whole number of a string, or the string of a whole number."""
+    names = [each.decode() for each in d.attr("cats_strings") or ()]
+    numbers = d.numbers("cats_int64s", int)
+    if not names or len(names) != len(numbers):
+        got = f"{len(names)} cats_strings, {len(numbers)} cats_int64s"
+        raise d.rejected(got, "each string has a number")
+    pair = np.asarray(names, object), np.asarray(numbers, np.int64)
+    text = (d.attr("default_string") or b"_Unused").decode()
+    keys, values, other = (*pair, np.asarray([d.integer("default_int64", -1)]))
+    if d.dtype(0) not in _TEXTS:
+        keys, values, other = (*pair[::-1], np.asarray([text], object))
+    table = d.add_constant("values", np.concatenate([values, other]))
+    d.add("Gather", [table, _which(d, keys)], d.node.output[0], axis=0)
+
+
 def _which(d: Definition, keys: Values) -> str:
     """Which key an element of X is, or how many there are where it is none."""
     count, x = len(keys), d.input(0)
@@ -242,6 +258,7 @@ ROWS: Mapping[str, Row] = {
         ("Binarizer", "X", _binariser, ""),
         ("ArrayFeatureExtractor", "X Y", _extractor, ""),
         ("FeatureVectorizer", "", _vectoriser, "X"),
+        ("CategoryMapper", "X", _mapped, ""),
         ("LabelEncoder", "X", _encoder, ""),
         ("OneHotEncoder", "X", _one_hot, ""),
         ("ZipMap", "X", _refused_map, ""),

@@ -61,6 +61,16 @@ def _picked(work: TextWork, rows: str, place: str, shape: tuple[int, int]) -> st
     return work.add("Gather", rows, place, axis=0)
 
 
+def measure(work: TextWork) -> None:
+    """Shape and Size, of tensors that are as large."""
+    name = work.node.input[0]
+    text = work.kept[name]
+    like = text.index if isinstance(text, Labels) else ""
+    if not like:
+        like = work.work.constant(np.zeros(work.shape(name)))
+    work.own({name: like}, [*work.node.output])
+
+
 def equal(work: TextWork) -> None:
     """Strings are equal whose places in one table are, or all of whose bytes."""
     a, b = work.node.input

@@ -35,6 +35,8 @@ _RULES: Mapping[str, Callable[[TextWork], None]] = MappingProxyType(
     {
         **dict.fromkeys(moved.MOVING, moved.move),
         "Equal": moved.equal,
+        "Shape": moved.measure,
+        "Size": moved.measure,
         **edited.RULES,
     }
 )
@@ -50,6 +52,7 @@ class Texts:
     def __init__(self, walk: Walking, data_dependent: DataDependentShapes) -> None:
         self._walk, self._data_dependent = walk, data_dependent
         self.kept: dict[str, Text] = {}
+        self._inputs: set[str] = set()
         self._met: dict[str, None] = {}  # strings that others are compared with
 
     def names(self) -> set[str]:
@@ -82,6 +85,7 @@ class Texts:
         node = onnx.helper.make_node("Identity", [name], [held], held)
         self._walk.run([node], visit.scope, [held])
         self.kept[name] = Stored(held, self.room(name))
+        self._inputs.add(name)
 
     def take(self, visit: Visit) -> bool:
         """Whether the node of ``visit`` reads strings at run time, or chooses some there: then it
@@ -144,6 +148,9 @@ class Texts:
             if name not in self.kept:
                 continue
             text = self.kept.pop(name)
+            if name in self._inputs:  # a tensor of that name
+                found.append(Port(name))
+                continue
             held = text.index if isinstance(text, Labels) else text.stored
             node = onnx.helper.make_node("Identity", [held], [name], f"{name}/text")
             self._walk.run([node], visit.scope, [name])

@@ -53,6 +53,7 @@ class TextWork:
         self.work, self.kept = work, kept
         self.limit, self.keep_data_dependent = limit, keep_data_dependent
         self.node, self.attrs = work.node, work.attrs
+        work.called = "text"
 
     def constant(self, name: str) -> Strings | None:
         """The strings of a constant; None of others, and of what holds no strings."""
