@@ -51,7 +51,8 @@ def _unique(x: Array, **attrs: int) -> Case:
         found = [values, found[1][order], place[found[2]], found[3][order]]
     names = ["y", "first", "inverse", "counts"]
     kinds = [helper.np_dtype_to_tensor_dtype(x.dtype), *[TensorProto.INT64] * 3]
-    node = helper.make_node("Unique", ["x"], names, **attrs)
+    make: Any = helper.make_node
+    node = make("Unique", ["x"], names, **attrs)
     model = _model([node], {"x": x}, dict(zip(names, kinds, strict=True)))
     return Case(f"unique {x.shape} {attrs}", model, [([x], found)])
 

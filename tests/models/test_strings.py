@@ -54,11 +54,13 @@ def _model(
     constants: dict[str, Strings] | None = None,
 ) -> onnx.ModelProto:
     kept = [
-        helper.make_tensor(name, TensorProto.STRING, value.shape, [s.encode() for s in value.flat])
+        helper.make_tensor(
+            name, TensorProto.STRING, value.shape, [str(s).encode() for s in value.flat]
+        )
         for name, value in (constants or {}).items()
     ]
-    ends = ([_value(*each) for each in values.items()] for values in (given_, wanted))
-    graph = helper.make_graph(nodes, "strings", *ends, kept)
+    inputs, outputs = ([_value(*each) for each in values.items()] for values in (given_, wanted))
+    graph = helper.make_graph(nodes, "strings", inputs, outputs, kept)
     opsets = [helper.make_opsetid("", 20), helper.make_opsetid(_ML, 3)]
     return helper.make_model(graph, opset_imports=opsets, ir_version=10)
 
@@ -91,7 +93,8 @@ def _splitting(texts: Strings, delimiter: str, most: int | None) -> Case:
 
 
 def _cases() -> list[Case]:
-    make, x = helper.make_node, _strings(_WORDS)
+    make: Any = helper.make_node
+    x = _strings(_WORDS)
     index = np.array([2, 0, -1], np.int64)
     colours = _strings(["red", "green", "blue"])
     chosen = colours[index]
@@ -116,8 +119,8 @@ def _cases() -> list[Case]:
     found.append(_case("moved bytes", turned, {"x": grid}, {"y": grid.T[1:3]}))
     test = [make("Where", ["c", "x", "z"], ["y"])]
     mask = np.arange(8) % 3 == 0
-    wanted = np.where(mask, x, "other")
-    found.append(_case("where", test, {"c": mask, "x": x}, {"y": wanted}, z=_strings(["other"])))
+    either = np.where(mask, x, "other")
+    found.append(_case("where", test, {"c": mask, "x": x}, {"y": either}, z=_strings(["other"])))
     pairs = _strings([a + b for a, b in zip(x[:4], x[4:], strict=True)])
     test = [make("StringConcat", ["x", "z"], ["y"])]
     found.append(_case("joined", test, {"x": x[:4], "z": x[4:]}, {"y": pairs}))
