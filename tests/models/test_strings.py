@@ -40,6 +40,10 @@ def _strings(values: Sequence[str], *shape: int) -> Strings:
     return found.reshape(shape or -1)
 
 
+def _texts(values: Strings) -> Any:
+    return [str(each).encode() for each in values.flat]
+
+
 def _value(name: str, array: npt.NDArray[Any]) -> onnx.ValueInfoProto:
     kind = TensorProto.STRING
     if array.dtype != object:
@@ -53,10 +57,8 @@ def _model(
     wanted: dict[str, npt.NDArray[Any]],
     constants: dict[str, Strings] | None = None,
 ) -> onnx.ModelProto:
-    kept = [
-        helper.make_tensor(
-            name, TensorProto.STRING, value.shape, [str(s).encode() for s in value.flat]
-        )
+    kept: list[onnx.TensorProto] = [
+        helper.make_tensor(name, TensorProto.STRING, value.shape, _texts(value))
         for name, value in (constants or {}).items()
     ]
     inputs, outputs = ([_value(*each) for each in values.items()] for values in (given_, wanted))
@@ -133,10 +135,10 @@ def _cases() -> list[Case]:
     named = _strings([{"red": "rot", "green": "grün"}.get(each, "?") for each in x])
     found.append(_case("translated", test, {"x": x}, {"y": named}))
     keys = {"cats_strings": ["red", "green"], "cats_int64s": [7, -3]}
-    both = [make("CategoryMapper", ["x"], ["n"], domain=_ML, default_int64=5, **keys)]
-    both.append(make("CategoryMapper", ["n"], ["y"], domain=_ML, default_string="?", **keys))
+    mapped = [make("CategoryMapper", ["x"], ["n"], domain=_ML, default_int64=5, **keys)]
+    mapped.append(make("CategoryMapper", ["n"], ["y"], domain=_ML, default_string="?", **keys))
     back = _strings([each if each in ("red", "green") else "?" for each in x])
-    found.append(_case("categories", both, {"x": x}, {"y": back}))
+    found.append(_case("categories", mapped, {"x": x}, {"y": back}))
     test = [make("OneHotEncoder", ["x"], ["y"], domain=_ML, cats_strings=["green", "red"])]
     hot = np.array([[each == "green", each == "red"] for each in x], np.float32)
     found.append(_case("one-hot", test, {"x": x}, {"y": hot}))

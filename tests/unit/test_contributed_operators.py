@@ -15,12 +15,14 @@ from onnx import helper
 from edgeconv.base.errors import EdgeconvError
 from edgeconv.model import frontend, passes
 from edgeconv.model.frontend.definitions import DEFINED_IN, Definitions, row_of
+from edgeconv.model.frontend.running import prepared
 from tests import onnx_models
 from tests.ir_interpreter import evaluate
 
 onnxruntime = pytest.importorskip("onnxruntime", reason="the reference engine of these tests")
 
 Values = npt.NDArray[Any]
+INT4 = helper.tensor_dtype_to_np_dtype(onnx.TensorProto.INT4)
 RNG = np.random.default_rng(7)
 
 
@@ -103,6 +105,22 @@ def grouped(queries: int, past: int, last: list[int], total: int, *more: Any, **
         every=True,
         **attrs,
     )
+
+
+def embedded(data: Values, block: int, zeros: Values | None = None, **attrs: Any) -> Any:
+    """Rows of a table, from its end too."""
+    bits = attrs.get("bits", 4)
+    width = data.shape[1] * (8 // bits if data.dtype == np.uint8 else 1)
+    names = ["c0", "i", "c1", *(["c2"] if zeros is not None else [])]
+    node = helper.make_node(
+        *("GatherBlockQuantized", names, ["y0"], "it"),
+        domain="com.microsoft",
+        block_size=block,
+        **attrs,
+    )
+    first = helper.make_node("Cast", ["x"], ["i"], to=onnx.TensorProto.INT64)
+    constants = {"c0": data, "c1": np.abs(real(len(data), width // block)), "c2": zeros}
+    return [first, node], (3, 5), {n: v for n, v in constants.items() if v is not None}
 
 
 ROW = np.array([0.02, 0.01, 0.03, 0.015], np.float32)
@@ -319,6 +337,31 @@ def test_definition_of_crops(name: str, tmp_path: Path) -> None:
     want, got = (onnxruntime.InferenceSession(path).run(None, feeds)[0] for path in paths)
     np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-5)
     assert frontend.load(paths[0]).outputs == ("y0",)
+
+
+EMBEDDINGS: Mapping[str, Callable[[], Any]] = {
+    "embedding of 4 bits": lambda: embedded(whole("uint8", 7, 32), 16),
+    "embedding of 4 bits, zero points": lambda: embedded(
+        whole("uint8", 7, 32), 16, whole("uint8", 7, 2)
+    ),
+    "embedding of 8 bits": lambda: embedded(whole("uint8", 7, 32), 16, bits=8),
+    "embedding of int4": lambda: embedded(
+        RNG.integers(-8, 8, (7, 32)).astype(INT4), 16, RNG.integers(-8, 8, (7, 2)).astype(INT4)
+    ),
+}
+
+
+@pytest.mark.parametrize("name", EMBEDDINGS)
+def test_rows_of_a_packed_table(name: str, tmp_path: Path) -> None:
+    """As ONNX Runtime runs the graph that is compiled."""
+    case = EMBEDDINGS[name]()
+    path, feeds = saved(case, tmp_path), {"x": real(*case[1]) * 3}
+    graph = passes.optimise(frontend.load(path))
+    (got,) = prepared(graph)(feeds).values()
+    (want,) = onnxruntime.InferenceSession(path).run(None, feeds)
+    np.testing.assert_allclose(got, want, rtol=1e-6, atol=1e-6)
+    flash = sum(t.data.nbytes for t in graph.tensors.values() if t.data is not None)
+    assert flash < 4 * want.shape[-1] * 7  # not as float32
 
 
 def test_embedding(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ import onnx
 
 from edgeconv.model.frontend.definitions import (
     attention,
+    block_embedding,
     blocked,
     dropout,
     dynamic,
@@ -41,6 +42,7 @@ _ROWS: Mapping[str, Mapping[str, Row]] = {
     "com.microsoft": {
         **_EVERYWHERE,
         **attention.ROWS,
+        **block_embedding.ROWS,
         **blocked.ROWS,
         **dynamic.CONTRIBUTED,
         **embedding.ROWS,
