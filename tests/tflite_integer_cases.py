@@ -21,6 +21,16 @@ def _of_two() -> list[Case]:
             for label, operands in (("of two", pair), ("by a vector", vector)):
                 found.append(Case(kind, operands, pair[:1], {}, label=label, **more))
     for kind in ("ADD", "SUB", "MUL"):
+        for label, constant in (
+            ("a constant", numbers(1)),
+            ("constants by channel", numbers(6)),
+            ("constants by row", numbers(4, 1, 1)),
+            ("constants", numbers(1, 4, 3, 6)),
+        ):
+            more = {"scales": (0.0371, 0.0913), "label": f"and {label}"}
+            found.append(Case(kind, [pair[0], constant], pair[:1], {}, "int8", **more))
+        more = {"scales": (0.0371, 0.0913), "label": "of a constant"}
+        found.append(Case(kind, [numbers(1), pair[0]], pair[:1], {}, "int8", **more))
         for activation in ("RELU6", "RELU_N1_TO_1"):
             options = {"activation": activation}
             more = {"scales": (0.0371, 0.0413), "label": f"of two {activation}"}

@@ -15,6 +15,8 @@ AWAY = "halves_away"
 SUMS = "int32"  # never of inputs: float32 has not all of them
 # Attribute of an Affine that makes real numbers of whole ones: its scales, one per channel.
 DEQUANTISES = "dequantises"
+# Attribute of a Binary with a constant of integers: the scale of these.
+OF_SCALE = "of_scale"
 
 
 def integers_of(node: Node) -> Encoding:

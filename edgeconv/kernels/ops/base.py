@@ -60,6 +60,10 @@ class ImportContext(Protocol):
         """
         ...
 
+    def scale_of(self, name: str) -> float | None:
+        """The scale of which DequantizeLinear made ``name``, a constant, where that is one."""
+        ...
+
     def add_constant(self, hint: str, value: Array) -> str:
         """Add a constant; returns its name."""
         ...

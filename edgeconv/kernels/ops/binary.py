@@ -9,6 +9,7 @@ import numpy as np
 
 from edgeconv.ir.choice import Layer, Param
 from edgeconv.ir.graph import Graph, Node
+from edgeconv.ir.quantisation import OF_SCALE
 from edgeconv.kernels.lowering.calls import in_place, kernel_layer, storage_of
 from edgeconv.kernels.lowering.integers import with_integers
 from edgeconv.kernels.lowering.nest import Nest, collapse, dense_strides, require_loops
@@ -27,7 +28,13 @@ _POW_FUNCTIONS = ("ec_poly.h", "ec_exp.h", "ec_log.h", "ec_pow.h")
 
 
 def _pairwise(kind: str) -> Importer:
-    return lambda source, ctx: [make_node(source, "Binary", kind=kind)]
+    def imported(source: Source, ctx: ImportContext) -> Sequence[Node]:
+        scales = (ctx.scale_of(name) for name in source.inputs)
+        known = [scale for scale in scales if scale is not None]
+        attrs = {OF_SCALE: known[0]} if len(known) == 1 else {}
+        return [make_node(source, "Binary", kind=kind, **attrs)]
+
+    return imported
 
 
 def _combined(kind: str, *operands: Term) -> Term:
@@ -117,7 +124,7 @@ def lower(node: Node, graph: Graph, target: Target) -> Layer:
     """Loops over the output's memory; where the whole pattern is regular they merge into one."""
     form = int16_function.of_pair(node, graph) if node.request.integers else None
     if node.request.integers and form is None:
-        if int8_channels.operands_of(node, graph) is not None:
+        if int8_channels.form_of(node, graph) is not None:
             return int8_channels.lower(node, graph, target)
         return int8_binary.lower(node, graph, target)
     if form is not None and any(graph[name].is_constant for name in node.inputs):

@@ -71,6 +71,11 @@ class Dequantised:
         if name in self._blocked:
             self._blocked.add(other)
 
+    def scale_of(self, name: str) -> float | None:
+        """The one scale that the constant ``name`` has whole multiples of; None of others."""
+        found = self._encodings.get(name)
+        return found.scale[0] if found is not None and found.is_per_tensor else None
+
     def attributes(self, name: str, axis: int, channels: int, layer: str) -> dict[str, Any]:
         """Attributes ``storage`` and ``exact`` of the node ``layer``, which has ``name`` as its
         filters, or where their scales lie instead of one per output channel.

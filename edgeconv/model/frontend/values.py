@@ -69,6 +69,10 @@ class Values:
         """Attributes of a layer whose filters are ``name``, where the model stores integers."""
         return self.dequantised.attributes(name, axis, self.tensors[name].shape[axis], layer)
 
+    def scale_of(self, name: str) -> float | None:
+        """The one scale that the constant ``name`` has whole multiples of; None of others."""
+        return self.dequantised.scale_of(name)
+
     def holds_integers(self, name: str) -> bool:
         """Whether ``name`` is of float32 and holds whole numbers only, which stand for int32."""
         return name in self._whole

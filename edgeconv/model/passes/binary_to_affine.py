@@ -10,6 +10,8 @@ import numpy as np
 from edgeconv.ir.edit import Editor
 from edgeconv.ir.graph import Array
 from edgeconv.ir.layout import Shape
+from edgeconv.ir.quantisation import OF_SCALE
+from edgeconv.ir.requantisation import TFLITE
 from edgeconv.model.passes.base import Pass, at_each
 from edgeconv.model.passes.scaling import of_binary
 
@@ -48,8 +50,8 @@ def _may_fold(position: int, editor: Editor) -> bool:
 def _scale_shift(position: int, editor: Editor) -> tuple[str, Array, Array] | None:
     """(tensor, scale, shift) when the node is such arithmetic on a tensor of rank 3 or more."""
     node = editor.node(position)
-    if AS_WRITTEN in node.attrs:
-        return None
+    if AS_WRITTEN in node.attrs or (OF_SCALE in node.attrs and editor.graph.requantise == TFLITE):
+        return None  # of which TensorFlow Lite's kernels make something of their own
     shape = editor.shape(node.output)
     for which, name in enumerate(node.inputs):
         value = editor.constant(name)

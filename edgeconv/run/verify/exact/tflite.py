@@ -18,7 +18,7 @@ from edgeconv.ir.encoding import Encoding, int8
 from edgeconv.ir.filters import WEIGHTED
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.pointwise import Applied, Pointwise
-from edgeconv.ir.quantisation import integers_of, rounding_to
+from edgeconv.ir.quantisation import OF_SCALE, integers_of, rounding_to
 from edgeconv.ir.requantisation import tflite, tflite_averages
 from edgeconv.ir.requantisation.double_rounding import multiplied, quantised_multiplier
 from edgeconv.ir.requantisation.exact_reals import Integers, Reals, in_units, multiples
@@ -96,18 +96,37 @@ def _computed(
 ) -> Integers:
     """The result of ``node`` in steps of ``y``, less its zero point."""
     bias = None
-    if node.op == "Binary" and node.attrs["kind"] == "add" and graph[node.inputs[1]].is_constant:
+    if (
+        node.op == "Binary"
+        and node.attrs["kind"] == "add"
+        and graph[node.inputs[1]].is_constant
+        and _writes_sums(node.inputs[0], writers)
+    ):
         # A bias that ONNX adds by itself.
         bias, node = graph[node.inputs[1]].constant(), writers[node.inputs[0]]
-        if node.op != "Dense":
-            raise NoExactValueError
     elif node.op in ("Conv", "Dense") and len(node.inputs) > 2 and node.inputs[2]:
         bias = graph[node.inputs[2]].constant()
     rule = _RULES.get(node.op)
     if rule is None or (y.bits > 8 and node.op not in WEIGHTED):
         raise NoExactValueError
     names = node.inputs if node.op in _OF_SEVERAL else node.inputs[:1]
-    return rule(_Call(node, graph, [_operand(values[name]) for name in names], bias, y))
+    operands = [
+        _constant(node, graph, name) if graph[name].is_constant else _operand(values[name])
+        for name in names
+    ]
+    return rule(_Call(node, graph, operands, bias, y))
+
+
+def _constant(node: Node, graph: Graph, name: str) -> _Operand:
+    """A constant operand, of integers of one scale."""
+    scale = node.attrs.get(OF_SCALE)
+    if scale is None:
+        raise NoExactValueError
+    return _Operand(np.rint(graph[name].constant() / scale).astype(np.int64), scale)
+
+
+def _writes_sums(name: str, writers: Mapping[str, Node]) -> bool:
+    return name in writers and writers[name].op == "Dense"
 
 
 def _operand(value: Value) -> _Operand:
