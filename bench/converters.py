@@ -52,6 +52,7 @@ class Found:
     notes: tuple[str, ...]
     seconds: float
     flash: int
+    bytes: int  # of the file
 
 
 def runs(path: Path) -> list[tuple[Arrays, Arrays]]:
@@ -81,6 +82,7 @@ def measure(job: Job) -> Found:
     """Compile and run one file."""
     name, _, kind = job.path.stem.rpartition("-")
     notes: list[str] = []
+    size = job.path.stat().st_size
     with tempfile.TemporaryDirectory() as folder:
         ways = ("tflite", "exact") if kind.startswith("int") else ("exact",)
         for way in ways:
@@ -94,9 +96,9 @@ def measure(job: Job) -> Found:
                 notes.append(f"DEFECT {way}: {type(error).__name__} {error}")
                 continue
             seconds = time.process_time() - begun
-            flash = sum(program.report["flash"].get(part, 0) for part in ("weights", "constants"))
+            flash = int(program.report["flash"]["weights"])
             if job.compile_only:
-                return Found(name, kind, f"{way}", tuple(notes), seconds, flash)
+                return Found(name, kind, f"{way}", tuple(notes), seconds, flash, size)
             try:
                 cell = compared(program, runs(job.path.with_suffix(".npz")))
             except edgeconv.EdgeconvError as error:
@@ -104,8 +106,8 @@ def measure(job: Job) -> Found:
                 notes.append(error.one_line())
             if way == "exact" and len(ways) > 1:
                 cell += " (rounded once)"
-            return Found(name, kind, cell, tuple(notes), seconds, flash)
-    return Found(name, kind, "refused", tuple(notes), 0, 0)
+            return Found(name, kind, cell, tuple(notes), seconds, flash, size)
+    return Found(name, kind, "refused", tuple(notes), 0, 0, size)
 
 
 def compared(program: Any, expected: list[tuple[Arrays, Arrays]]) -> str:
@@ -133,7 +135,8 @@ def main() -> int:
     with ProcessPoolExecutor(wanted.jobs) as pool:
         for found in pool.map(measure, jobs):
             table[found.name][found.kind] = found
-            line = f"{found.name} {found.kind}: {found.cell} {found.seconds:.1f} s"
+            line = f"{found.name} {found.kind}: {found.cell} {found.seconds:.1f} s, "
+            line += f"flash {found.flash} of a file of {found.bytes} bytes"
             print(line, *found.notes, sep="\n  ", file=sys.stderr, flush=True)
     print(f"| network | {' | '.join(KINDS)} |")
     print(f"|---|{'---|' * len(KINDS)}")

@@ -139,6 +139,14 @@ def _pieces(out: Writing, operator: Operator, names: Sequence[str]) -> None:
 
 def cut(out: Writing, operator: Operator) -> None:
     """SLICE: from where, and how many, of which -1 is all that is left."""
+    if any(out.tensor(operator, index).data is None for index in (1, 2)):
+        first, count = _numbers(out, operator, 1), _numbers(out, operator, 2)
+        all_left = out.add("Less", [count, out.value(0)])
+        ends = out.add("Where", [all_left, out.value(LAST), out.add("Add", [first, count])])
+        axes = out.value(range(len(out.tensor(operator, 0).shape)))
+        inputs = [out.stored(operator, 0), first, ends, axes]
+        out.move(operator, out.add("Slice", inputs, main=True))
+        return
     begin, size = out.whole(operator, 1, "a begin"), out.whole(operator, 2, "a size")
     if len(begin) != len(size):
         raise UnsupportedError(f"begin {begin}, size {size}")
@@ -147,9 +155,48 @@ def cut(out: Writing, operator: Operator) -> None:
     out.move(operator, out.add("Slice", [*inputs, out.value(range(len(begin)))], main=True))
 
 
+def _numbers(out: Writing, operator: Operator, index: int) -> str:
+    """Operand ``index``, computed at run time or in a loop, as int64."""
+    return out.add("Cast", [out.stored(operator, index)], to=TensorProto.INT64)
+
+
+def _strided_at_run_time(out: Writing, operator: Operator) -> None:
+    """STRIDED_SLICE whose bounds are computed, as in the step of a loop."""
+    strides = out.whole(operator, 3, "strides")
+    count, masks = len(strides), {name: operator.options[name] for name in _STRIDED_MASKS}
+    if masks["ellipsis"] or masks["new_axis"] or not all(strides):
+        raise UnsupportedError("bounds computed at run time, with new axes or an ellipsis")
+
+    def masked(name: str, bits: int, forward: int, backward: int) -> str:
+        """The bounds but where the mask says that all is taken."""
+        wide = [forward if stride > 0 else backward for stride in strides]
+        left_out = out.value([bool(bits >> i & 1) for i in range(count)], np.bool_)
+        return out.add("Where", [left_out, out.value(wide), name])
+
+    first, last = _numbers(out, operator, 1), _numbers(out, operator, 2)
+    if operator.options["offset"]:
+        last = out.add("Add", [first, last])
+    first = masked(first, masks["begin"], 0, LAST)
+    last = masked(last, masks["end"], LAST, -LAST)
+    single = out.value([bool(masks["shrink"] >> i & 1) for i in range(count)], np.bool_)
+    behind = out.add("Add", [first, out.value(1)])
+    final = out.add("Equal", [first, out.value(-1)])
+    behind = out.add("Where", [final, out.value(LAST), behind])
+    last = out.add("Where", [single, behind, last])
+    dropped = [i for i in range(count) if masks["shrink"] >> i & 1]
+    inputs = [out.stored(operator, 0), first, last, out.value(range(count)), out.value(strides)]
+    y = out.add("Slice", inputs, main=not dropped)
+    if dropped:
+        y = out.add("Squeeze", [y, out.value(dropped)], main=True)
+    out.move(operator, y)
+
+
 def strided_slice(out: Writing, operator: Operator) -> None:
     """STRIDED_SLICE: NumPy's x[begin:end:stride, ...], with bits for what is left out, for an
     ellipsis, for new axes and for single indices."""
+    if any(out.tensor(operator, index).data is None for index in (1, 2)):
+        _strided_at_run_time(out, operator)
+        return
     given = [out.whole(operator, i, w) for i, w in ((1, "a begin"), (2, "an end"), (3, "strides"))]
     rank, count = len(out.tensor(operator, 0).shape), len(given[0])
     masks = {name: operator.options[name] for name in _STRIDED_MASKS}

@@ -13,6 +13,7 @@ from edgeconv.model.frontend.clipped_cells import DOMAIN as DOMAIN_OF_CELLS
 from edgeconv.model.frontend.clipped_cells import VERSION
 from edgeconv.model.frontend.tflite import (
     batches,
+    complex_numbers,
     control_flow,
     detections,
     indexing,
@@ -24,6 +25,7 @@ from edgeconv.model.frontend.tflite import (
 from edgeconv.model.frontend.tflite import comparisons as truths
 from edgeconv.model.frontend.tflite import elementwise as each
 from edgeconv.model.frontend.tflite import movement as moving
+from edgeconv.model.frontend.tflite.complex_numbers import COMPLEX
 from edgeconv.model.frontend.tflite.dilated import dilated
 from edgeconv.model.frontend.tflite.elements import element
 from edgeconv.model.frontend.tflite.variables import KINDS, Variable, Variables
@@ -156,6 +158,17 @@ TRANSLATORS: Mapping[str, Translator] = MappingProxyType(
         "RESIZE_BILINEAR": reductions.resize_bilinear,
         "RESIZE_NEAREST_NEIGHBOR": reductions.resize_nearest,
         "BATCH_MATMUL": reductions.batch_matmul,
+        "RFFT2D": complex_numbers.rfft_2d,
+        "COMPLEX_ABS": complex_numbers.complex_abs,
+        "REAL": complex_numbers.real_part,
+        "IMAG": complex_numbers.imaginary_part,
+    }
+)
+# Of complex numbers, which all others refuse.
+_COMPLEX: Mapping[str, Translator] = MappingProxyType(
+    {
+        **{kind: TRANSLATORS[kind] for kind in ("RFFT2D", "COMPLEX_ABS", "REAL", "IMAG")},
+        **dict.fromkeys(("RESHAPE", "SQUEEZE", "EXPAND_DIMS"), complex_numbers.same_pairs),
     }
 )
 _CUSTOM: Mapping[str, Translator] = MappingProxyType(
@@ -279,6 +292,11 @@ def _write(out: Writing, operator: Operator, variables: Variables | None) -> Non
         stays = any(out.model.tensors[i].stays for i in operator.inputs if i != ABSENT)
         if stays and not operator.kind.startswith(_STATES):
             raise UnsupportedError(f"reads {_VARIABLE}")
+        places = (*operator.inputs, *operator.outputs)
+        if any(out.model.tensors[i].dtype == COMPLEX for i in places if i != ABSENT):
+            if operator.kind not in _COMPLEX or set(operator.outputs) & set(out.model.outputs):
+                raise UnsupportedError("computes with complex numbers, or returns them")
+            translator = _COMPLEX[operator.kind]
         translator(out, operator)
     except UnsupportedError as error:
         out.refuse(operator, DOMAIN, {REASON: str(error)})

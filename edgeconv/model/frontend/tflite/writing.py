@@ -381,7 +381,10 @@ class Writing:
         shape = () if len(tensor.scale) == 1 else (len(tensor.scale),)
         zero = self.fresh("zero")
         self.initializers.append(helper.make_tensor(zero, ELEMENTS[tensor.dtype], shape, zeros))
-        return [self.value(np.reshape(tensor.scale, shape), np.float32), zero]
+        # Of zeros alone converters write a subnormal scale: all are 0 beside other numbers.
+        scale = np.reshape(tensor.scale, shape)
+        scale = np.where(scale > 0, np.maximum(scale, np.finfo(np.float32).tiny), scale)
+        return [self.value(scale, np.float32), zero]
 
     def _of_blocks(self, tensor: Tensor, blocks: Blocks) -> list[str]:
         """Scales of blocks, as float32, and zero points."""
