@@ -34,7 +34,7 @@ _BATCH = 48
 _SCALED = ("int8", "uint8", "int16")
 _TOLERANCE = 1e-6
 # Where engines differ, and LiteRT's reference kernels are followed: docs/tflite.md says why.
-AS_LITERT = frozenset({"RELU6 int8 other grid"})
+AS_LITERT = frozenset({"RELU6 int8 other grid", "RELU6 int16 other grid"})
 
 
 @dataclass(frozen=True)

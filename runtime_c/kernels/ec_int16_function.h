@@ -10,7 +10,10 @@ enum ec_int16_kind {
     EC_INT16_LINE,    /* a */
     EC_INT16_SIDES,   /* a; where it is below zero_a by the last four words */
     EC_INT16_MOVED,   /* a + zero_a is the result */
-    EC_INT16_CURVE    /* ec_int16_of_curve */
+    EC_INT16_CURVE,   /* ec_int16_of_curve */
+    EC_INT16_DOUBLED, /* a - zero_a, by words 0 and 1 (ec_int16_doubled) */
+    EC_INT16_DOUBLED_PRODUCT, /* (a - zero_a) (b - zero_b), by words 0 and 1 */
+    EC_INT16_DOUBLED_SUM /* (a - zero_a) 2^15 by words 0 and 1, b likewise by 2 and 3 and times word 6; by 4 and 5 */
 };
 
 /* words: of ec_int16_of_sum.  cut: of products that may not fit 32 bits.  width, bits: of a curve. */
@@ -34,8 +37,32 @@ EC_INLINE int32_t ec_int16_of_curve(const int32_t *lines, int width, int bits, i
     return below + (int32_t)((uint32_t)lines[bits + (i >> 5)] >> (i & 31) & 1);
 }
 
+/* x times a factor: the product with its multiplier rounded to a multiple of 2^31, halves up, and that by a shift,
+   halves away from 0, as TensorFlow Lite has it. */
+EC_INLINE int32_t ec_int16_doubled(int32_t x, int32_t multiplier, int32_t right)
+{
+    const int64_t word = ((int64_t)x * multiplier + ((int64_t)1 << 30)) >> 31, half = ((int64_t)1 << right) >> 1;
+    return (int32_t)((word + half - (word < 0 && half)) >> right);
+}
+
+EC_INLINE int32_t ec_int16_of_doubled(const ec_int16_function *by, int32_t a, int32_t b)
+{
+    const int32_t *const words = by->words, from_a = a - by->zero_a, from_b = b - by->zero_b;
+    int32_t q = from_a;
+    if (by->kind == EC_INT16_DOUBLED_PRODUCT)
+        q = from_a * from_b;
+    if (by->kind == EC_INT16_DOUBLED_SUM)
+        q = ec_int16_doubled(from_a * 32768, words[0], words[1]) +
+            words[6] * ec_int16_doubled(from_b * 32768, words[2], words[3]);
+    const int of_sum = by->kind == EC_INT16_DOUBLED_SUM ? 4 : 0;
+    q = by->result.zero + ec_int16_doubled(q, words[of_sum], words[of_sum + 1]);
+    return ec_min_i(ec_max_i(q, by->result.low), by->result.high);
+}
+
 EC_INLINE int32_t ec_int16_of_pair(const ec_int16_function *by, int32_t a, int32_t b)
 {
+    if (by->kind >= EC_INT16_DOUBLED)
+        return ec_int16_of_doubled(by, a, b);
     if (by->kind == EC_INT16_PRODUCT) {
         const int32_t from_a = a - by->zero_a, from_b = b - by->zero_b;
         const int32_t of_both = by->cut ? ec_int16_cut((int64_t)from_a * from_b) : from_a * from_b;
@@ -48,6 +75,8 @@ EC_INLINE int32_t ec_int16_of_pair(const ec_int16_function *by, int32_t a, int32
 
 EC_INLINE int32_t ec_int16_of_one(const ec_int16_function *by, const int32_t *lines, int32_t a)
 {
+    if (by->kind == EC_INT16_DOUBLED)
+        return ec_int16_of_doubled(by, a, 0);
     if (by->kind == EC_INT16_CURVE)
         return ec_int16_of_curve(lines, by->width, by->bits, a);
     if (by->kind == EC_INT16_MOVED)

@@ -37,17 +37,21 @@ def added(a: Affine, b: Affine, result: Affine, low: int, high: int) -> Integers
 
 
 def summed(
-    whole: tuple[Integers, Integers], scales: tuple[float, float], result: float
+    whole: tuple[Integers, Integers],
+    scales: tuple[float, float],
+    result: float,
+    left: int = _LEFT,
 ) -> Integers | None:
     """Integers less their zero points, added up in steps of ``result``, as ADD does and of a
-    negative scale SUB; None where the factor of the sum is not below 1."""
+    negative scale SUB; None where the factor of the sum is not below 1.  ``left``: bits by which
+    operands are shifted up."""
     largest = 2 * max(map(abs, scales))
     of_a, of_b = (
-        multiplied(each << _LEFT, *quantised_multiplier(abs(scale) / largest))
+        multiplied(each << left, *quantised_multiplier(abs(scale) / largest))
         * (1 if scale > 0 else -1)
         for each, scale in zip(whole, scales, strict=True)
     )
-    multiplier, shift = quantised_multiplier(largest / (2**_LEFT * result))
+    multiplier, shift = quantised_multiplier(largest / (2**left * result))
     return None if shift < 0 else multiplied(of_a + of_b, multiplier, shift)
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from edgeconv.ir.choice import Layer, Param
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.quantisation import OF_SCALE
+from edgeconv.ir.requantisation.tflite_short import Doubled
 from edgeconv.kernels.lowering.calls import in_place, kernel_layer, storage_of
 from edgeconv.kernels.lowering.integers import with_integers
 from edgeconv.kernels.lowering.nest import Nest, collapse, dense_strides, require_loops
@@ -127,18 +128,26 @@ def lower(node: Node, graph: Graph, target: Target) -> Layer:
         if int8_channels.form_of(node, graph) is not None:
             return int8_channels.lower(node, graph, target)
         return int8_binary.lower(node, graph, target)
-    if form is not None and any(graph[name].is_constant for name in node.inputs):
+    doubled = form is not None and isinstance(form.form, Doubled)
+    if form is not None and not doubled and any(graph[n].is_constant for n in node.inputs):
         return int16_function.lower_one(form, node, graph, target)
     out, call = graph[node.output], Call(node, graph, target)
     kind = _kind(node, graph)
     alone = kind in _POWERS.values()
     names = {"a": node.inputs[0]} if alone else dict(zip("ab", node.inputs, strict=True))
-    read = {pointer: operand(pointer, graph[name], out) for pointer, name in names.items()}
+    tensors = {pointer: graph[name] for pointer, name in names.items()}
+    if doubled:
+        for pointer, tensor in tensors.items():
+            if tensor.is_constant:
+                whole = int16_function.whole_constant(tensor.name, node, graph)
+                assert whole is not None, node.name
+                tensors[pointer] = whole
+    read = {pointer: operand(pointer, tensor, out) for pointer, tensor in tensors.items()}
     operands = {pointer: given for pointer, (given, _) in read.items()}
     strides = [moves for _, moves in read.values()]
     loops = _loop_params(node, graph, strides[0], strides[-1])
     if form is not None:
-        return int16_function.lower_pair(form, loops, node, graph, target)
+        return int16_function.lower_pair(form, operands, loops, node, graph, target)
     return kernel_layer(
         call,
         "elementwise",

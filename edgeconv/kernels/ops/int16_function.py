@@ -2,7 +2,8 @@
 of two a number.
 
 What is linear, or linear on either side of 0, and sums and products are 64 bits of fixed point,
-proven (`Wide`, `WidePair`); other functions are lines and bits (`Curve`).  All are rounded once.
+proven (`Wide`, `WidePair`); other functions are lines and bits (`Curve`).  All are rounded once, or
+as TensorFlow Lite rounds them (`Doubled`).
 """
 
 from __future__ import annotations
@@ -17,11 +18,19 @@ import numpy as np
 from edgeconv.ir.activation import LARGEST, NONE, Activation
 from edgeconv.ir.choice import Blob, Layer, Param
 from edgeconv.ir.encoding import INT16, Encoding
-from edgeconv.ir.graph import Epilogue, Graph, Node
-from edgeconv.ir.requantisation import EXACT
+from edgeconv.ir.graph import Epilogue, Graph, Node, Tensor
+from edgeconv.ir.quantisation import OF_SCALE
+from edgeconv.ir.requantisation import TFLITE
 from edgeconv.ir.requantisation.curve import Curve, curve
 from edgeconv.ir.requantisation.exact_reals import in_units, numbers, rounded
 from edgeconv.ir.requantisation.pair import Affine
+from edgeconv.ir.requantisation.tflite_short import (
+    Doubled,
+    doubled_one,
+    doubled_product,
+    doubled_sum,
+    short_function,
+)
 from edgeconv.ir.requantisation.wide import LEAST, MOST, WORDS, Wide
 from edgeconv.ir.requantisation.wide_pair import WidePair, wide_pair
 from edgeconv.ir.work import Work
@@ -40,9 +49,12 @@ from edgeconv.kernels.lowering.work import Call
 from edgeconv.target.targets import Target
 
 _KINDS = frozenset({"add", "sub", "mul"})
+_SHORT = frozenset({"sigmoid", "tanh"})
+_WIDTH = 2  # bytes of a constant operand
 _HEADERS = ("ec_nest.h", "ec_int16_scaling.h", "ec_int16_function.h")
 # Instructions of an element on a Cortex-M4, counted, the loop's among them, and slots of vectors.
 _SLOTS = {"sum": 24.0, "product": 18.0, "line": 22.0, "sides": 25.0, "moved": 7.0, "curve": 23.0}
+_SLOTS |= {"doubled_sum": 46.0, "doubled_product": 24.0, "doubled": 22.0}
 # Cycles on a core without vectors, as `PerCore` has them.
 _CYCLES: Mapping[str, PerCore] = MappingProxyType(
     {
@@ -52,6 +64,9 @@ _CYCLES: Mapping[str, PerCore] = MappingProxyType(
         "sides": PerCore(215, 29, 28, 36),
         "moved": PerCore(40, 9, 8),
         "curve": PerCore(60, 28, 25),
+        "doubled_sum": PerCore(420, 60, 56),
+        "doubled_product": PerCore(195, 30, 28),
+        "doubled": PerCore(190, 28, 26),
     }
 )
 
@@ -70,13 +85,15 @@ class Function:
     """A function of int16 and its constants.  ``kind``: as EC_INT16_<kind>."""
 
     kind: str
-    form: Wide | WidePair | Curve | Moved
+    form: Wide | WidePair | Curve | Moved | Doubled
 
 
 def of_pair(node: Node, graph: Graph) -> Function | None:
     """The function of a Binary node of two tensors, or of one and a number; None where it is none,
     or not proven."""
     kind = str(node.attrs["kind"])
+    if graph.requantise == TFLITE:
+        return _doubled_pair(kind, node, graph)
     if any(graph[name].is_constant for name in node.inputs):
         return _with_number(kind, node, graph)
     if kind not in _KINDS:
@@ -86,6 +103,43 @@ def of_pair(node: Node, graph: Graph) -> Function | None:
     y, rounding = graph[node.output].storage, node.epilogue.before
     a, b = (graph[name].storage for name in node.inputs)
     return _pair(kind, a, b, y, *bounds_in(rounding, y))
+
+
+def _doubled_pair(kind: str, node: Node, graph: Graph) -> Function | None:
+    """That of two tensors, or of one and a constant, in TensorFlow Lite's arithmetic."""
+    rounding, y = node.epilogue.before, graph[node.output].storage
+    if kind not in _KINDS or not node.epilogue.is_only_before or not _rounds(rounding, node, graph):
+        return None
+    operands = [_affine(name, node, graph) for name in node.inputs]
+    if None in operands or not any(graph[name].element_bytes == _WIDTH for name in node.inputs):
+        return None
+    a, b = (each for each in operands if each is not None)
+    of_y, bounds = Affine.of(y), bounds_in(rounding, y)
+    if kind == "mul":
+        form = doubled_product(a, b, of_y, *bounds)
+    else:
+        b = replace(b, scale=-b.scale) if kind == "sub" else b
+        form = doubled_sum(a, b, of_y, *bounds)
+    return Function(form.kind, form) if form else None
+
+
+def _affine(name: str, node: Node, graph: Graph) -> Affine | None:
+    """What the integers of an operand stand for; None of a constant of no such ones."""
+    if not graph[name].is_constant:
+        return Affine.of(graph[name].storage)
+    whole = whole_constant(name, node, graph)
+    return None if whole is None else Affine(node.attrs[OF_SCALE], 0)
+
+
+def whole_constant(name: str, node: Node, graph: Graph) -> Tensor | None:
+    """A constant as the int16 that it stands for; None of others."""
+    scale, tensor = node.attrs.get(OF_SCALE), graph[name]
+    if scale is None:
+        return None
+    whole = np.rint(tensor.constant().astype(np.float64) / scale)
+    if np.abs(whole).max(initial=0) > INT16.high:
+        return None
+    return replace(tensor, dtype="int16", data=whole.astype(np.int16))
 
 
 def _with_number(kind: str, node: Node, graph: Graph) -> Function | None:
@@ -116,8 +170,10 @@ def of_one(node: Node, graph: Graph) -> Function | None:
     function, rounding = _in_front(node.epilogue)
     if node.epilogue.residual or not _rounds(rounding, node, graph):
         return None
-    y = graph[node.output].storage
-    return _one(function, graph[node.inputs[0]].storage, y, *bounds_in(rounding, y))
+    x, y = graph[node.inputs[0]].storage, graph[node.output].storage
+    bounds = bounds_in(rounding, y)
+    made = _doubled_one if graph.requantise == TFLITE else _one
+    return made(function, x, y, *bounds)
 
 
 def _in_front(epilogue: Epilogue) -> tuple[Activation, Activation]:
@@ -127,8 +183,7 @@ def _in_front(epilogue: Epilogue) -> tuple[Activation, Activation]:
 
 
 def _rounds(rounding: Activation, node: Node, graph: Graph) -> bool:
-    stored = graph.requantise == EXACT and with_int16(node, graph)
-    return stored and rounds_to(rounding, graph[node.output].storage)
+    return with_int16(node, graph) and rounds_to(rounding, graph[node.output].storage)
 
 
 @lru_cache(maxsize=4096)
@@ -172,6 +227,25 @@ def _one_and_number(
         return _curve(function, x, y, low, high, **apart)
     form = wide_line(x, y, low, high, **given)
     return Function("line", form) if form else None
+
+
+@lru_cache(maxsize=1024)
+def _doubled_one(
+    function: Activation, x: Encoding, y: Encoding, low: int, high: int
+) -> Function | None:
+    """What TensorFlow Lite makes of one tensor."""
+    if function == NONE:
+        if x.scale == y.scale:
+            return _one(function, x, y, low, high)
+        form = doubled_one(Affine.of(x), Affine.of(y), low, high)
+        return Function(form.kind, form) if form else None
+    if function.kind in ("relu", "clip") and x.scale == y.scale:
+        return _one(function, x, y, low, high)
+    results = short_function(function.kind, x, y) if function.kind in _SHORT else None
+    if results is None:
+        return None
+    found = curve(np.clip(results, low, high))
+    return Function("curve", found) if found else None
 
 
 @lru_cache(maxsize=1024)
@@ -227,10 +301,15 @@ def lower_one(found: Function, node: Node, graph: Graph, target: Target) -> Laye
 
 
 def lower_pair(
-    found: Function, loops: Mapping[str, Param], node: Node, graph: Graph, target: Target
+    found: Function,
+    operands: Mapping[str, str | Blob],
+    loops: Mapping[str, Param],
+    node: Node,
+    graph: Graph,
+    target: Target,
 ) -> Layer:
-    """The loops of ec_binary, ``loops``."""
-    return _layer(found, dict(zip("ab", node.inputs, strict=True)), loops, node, graph, target)
+    """The loops of ec_binary, ``loops``, of ``operands`` a and b."""
+    return _layer(found, operands, loops, node, graph, target)
 
 
 def _layer(
@@ -243,8 +322,9 @@ def _layer(
 ) -> Layer:
     call = Call(node, graph, target)
     tensors = [name for name in node.inputs if not graph[name].is_constant]
-    zeros = [graph[name].storage.zero[0] for name in tensors]
-    sizes = [element_bytes(graph, name) for name in tensors]
+    names = node.inputs if loops else tensors
+    zeros = [0 if graph[name].is_constant else graph[name].storage.zero[0] for name in names]
+    sizes = [_WIDTH if graph[name].is_constant else element_bytes(graph, name) for name in names]
     scalar = target.is_scalar
     each = _CYCLES[found.kind].on(target, reals=False) if scalar else _SLOTS[found.kind]
     cycles = each * graph[node.output].elements
@@ -281,12 +361,15 @@ def _is_cut(a: Encoding, b: Encoding) -> bool:
     return least < LEAST or most > MOST
 
 
-def _members(form: Wide | WidePair | Curve | Moved, width: int) -> dict[str, Param]:
+def _members(form: Wide | WidePair | Curve | Moved | Doubled, width: int) -> dict[str, Param]:
     """The members of ec_int16_function that come of the form; ``width``: bytes of a result."""
     members: dict[str, Param] = dict.fromkeys(("by_a", "by_b", "words"), ())
     members |= dict.fromkeys(("offset", "width", "bits"), 0)
     if isinstance(form, Curve):
         return members | {"width": form.width, "bits": form.bits_at, "result": (0,) * 5 + (width,)}
+    if isinstance(form, Doubled):
+        result = (0, 0, form.zero, form.low, form.high, width)
+        return members | {"words": form.words, "result": result}
     if isinstance(form, Moved):
         result = (0, 0, 0, form.low, form.high, width)
         return members | {"zero_a": form.plus, "result": result}

@@ -14,12 +14,12 @@ import numpy as np
 import numpy.typing as npt
 
 from edgeconv.ir.activation import Activation
-from edgeconv.ir.encoding import Encoding, int8
+from edgeconv.ir.encoding import Encoding, int8, int16
 from edgeconv.ir.filters import WEIGHTED
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.pointwise import Applied, Pointwise
 from edgeconv.ir.quantisation import OF_SCALE, integers_of, rounding_to
-from edgeconv.ir.requantisation import tflite, tflite_averages
+from edgeconv.ir.requantisation import tflite, tflite_averages, tflite_short
 from edgeconv.ir.requantisation.double_rounding import multiplied, quantised_multiplier
 from edgeconv.ir.requantisation.exact_reals import Integers, Reals, in_units, multiples
 from edgeconv.ir.requantisation.pair import Affine
@@ -107,7 +107,7 @@ def _computed(
     elif node.op in ("Conv", "Dense") and len(node.inputs) > 2 and node.inputs[2]:
         bias = graph[node.inputs[2]].constant()
     rule = _RULES.get(node.op)
-    if rule is None or (y.bits > 8 and node.op not in WEIGHTED):
+    if rule is None or (y.bits > 8 and node.op not in (*WEIGHTED, "Binary")):
         raise NoExactValueError
     names = node.inputs if node.op in _OF_SEVERAL else node.inputs[:1]
     operands = [
@@ -150,7 +150,7 @@ def _bounded(whole: Integers, functions: list[Activation], y: Encoding) -> Integ
 def _tabulated(x: _Operand, functions: list[Activation], y: Encoding) -> Integers:
     """A function of one number, of the integers less their zero point."""
     if y.bits > 8:
-        raise NoExactValueError
+        return _short(x, functions, y)
     steps = [*functions, rounding_to(y)]
     function = Pointwise(tuple(Applied(each, i) for i, each in enumerate(steps)))
     result = int8(y.scale[0], y.zero[0] - y.low + _LOW)
@@ -164,6 +164,22 @@ def _tabulated(x: _Operand, functions: list[Activation], y: Encoding) -> Integer
         stored = table[argument[inside].astype(np.int8).view(np.uint8)]
         found[inside] = stored.astype(np.int64) - result.zero[0]
     return found
+
+
+def _short(x: _Operand, functions: list[Activation], y: Encoding) -> Integers:
+    """A function of 16 bits of the integers less their zero points."""
+    kinds = [function.kind for function in functions]
+    if kinds in (["sigmoid"], ["tanh"]):
+        of_x = int16(x.scale, 0)
+        results = tflite_short.short_function(kinds[0], of_x, y)
+        if results is None:
+            raise NoExactValueError
+        return results[x.whole - of_x.low] - y.zero[0]
+    if x.scale != y.scale[0]:
+        if functions:
+            raise NoExactValueError
+        return multiplied(x.whole, *quantised_multiplier(x.scale / y.scale[0]))
+    return _bounded(x.whole, functions, y)
 
 
 def _summed(call: _Call) -> Integers:
@@ -210,7 +226,11 @@ def _binary(call: _Call) -> Integers:
     if kind not in ("add", "sub"):
         raise NoExactValueError
     sign = 1.0 if kind == "add" else -1.0
-    found = tflite.summed((of_a, of_b), (a.scale, sign * b.scale), result.scale)
+    scales = a.scale, sign * b.scale
+    if call.y.bits > 8:
+        found = tflite_short.short_sum(of_a, of_b, scales, result.scale)
+    else:
+        found = tflite.summed((of_a, of_b), scales, result.scale)
     if found is None:
         raise NoExactValueError
     return found
