@@ -4,7 +4,9 @@ integers, LOGISTIC and TANH.
 Sums and products are those of int8, with operands shifted left by 15 bits in place of 20.  The two
 functions are lines between the points of one table of 256 numbers of 16 bits, a step of x = 1/24:
 
-    t(i) = round(2^16 (s(x) + |s''(x)| / (16 24^2))),   s(x) = 1 / (1 + exp(-x)),   tanh x = 2 s(2x) - 1
+    t(i) = round(2^16 (s(x) + |s''(x)| / (16 24^2))),   s(x) = 1 / (1 + exp(-x))
+
+with tanh x = 2 s(2x) - 1:
 
 points that lie above the curve by as much as chords would lie below it.
 """
@@ -90,8 +92,8 @@ def short_function(kind: str, x: Encoding, y: Encoding) -> Integers | None:
 
 
 def _argument_factor(scale: float, most: int) -> tuple[int, int]:
-    """Multiplier and shift that bring arguments to units of 1 / (3 2^12); ``most``: the largest power
-    of two times 2^-12 that is a multiplier alone."""
+    """Multiplier and shift that bring arguments to units of 1 / (3 2^12); ``most``: the largest
+    power of two times 2^-12 that is a multiplier alone."""
     bits = math.log2(scale / _UNIT)
     if bits == round(bits) and 0 <= bits <= most:
         return 3 << round(bits), 0

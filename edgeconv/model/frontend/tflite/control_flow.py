@@ -9,6 +9,7 @@ import onnx
 from onnx import TensorProto, helper
 
 from edgeconv.model.frontend.tflite.elements import element
+from edgeconv.model.frontend.tflite.recurrent_loops import recurrent_layer, write_layer
 from edgeconv.model.frontend.tflite.writing import Writing
 from edgeconv.model.tflite import DamagedError, Operator
 
@@ -35,7 +36,12 @@ def composite(out: Writing, operator: Operator) -> None:
 
 
 def loop(out: Writing, operator: Operator) -> None:
-    """WHILE: a graph as long as another one says so, of what it made the last time."""
+    """WHILE: a graph as long as another one says so, of what it made the last time; a recurrent
+    layer where it is one."""
+    layer = recurrent_layer(out, operator)
+    if layer is not None:
+        write_layer(out, operator, layer)
+        return
     given = [out.stored(operator, index) for index in range(len(operator.inputs))]
     if len(operator.outputs) != len(given):
         raise DamagedError(f"WHILE of {len(given)} inputs and {len(operator.outputs)} outputs")

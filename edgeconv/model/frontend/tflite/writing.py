@@ -267,6 +267,21 @@ class Writing:
         kind = np.dtype(tensor.dtype).newbyteorder("<")
         return np.frombuffer(self._content[first : first + length], kind).reshape(tensor.shape)
 
+    @property
+    def bodies(self) -> Sequence[Model]:
+        """The file's graphs but for the first."""
+        return self._bodies
+
+    def numbers_of(self, tensor: Tensor) -> Values | None:
+        """A constant of float32 or whole numbers; None of what is none."""
+        if tensor.data is None or tensor.sparsity is not None:
+            return None
+        if tensor.dtype not in ("float32", "int32", "int64"):
+            return None
+        first, length = self._bytes(tensor)
+        kind = np.dtype(tensor.dtype).newbyteorder("<")
+        return np.frombuffer(self._content[first : first + length], kind).reshape(tensor.shape)
+
     def custom_options(self, operator: Operator) -> bytes:
         """The options of a custom operator, whose form is its own."""
         first, length = operator.own or (0, 0)

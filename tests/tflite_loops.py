@@ -1,0 +1,158 @@
+"""Recurrent layers as Keras 3 and TensorFlow 2.21 write them: WHILE, with a step as its body."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from tests.tflite_models import Sketch
+
+STEPS, INPUTS, HIDDEN = 5, 3, 4
+GATES = {"LSTM": 4, "GRU": 3, "RNN": 1}
+
+
+class _Step(Sketch):
+    """A body that is being written."""
+
+    def one(self, kind: str, inputs: Sequence[int], shape: Sequence[int], **options: object) -> int:
+        made = self.tensor(f"{kind}_{len(self.tensors)}", shape, self.dtype_of(kind, inputs[0]))
+        self.operator(kind, inputs, [made], **options)
+        return made
+
+    def dtype_of(self, kind: str, place: int) -> str:
+        return "bool" if kind == "LESS" else str(self.tensors[place]["dtype"])
+
+    def numbers(self, *values: int) -> int:
+        return self.constant(f"whole_{len(self.tensors)}", values, "int32")
+
+
+def weights(kind: str) -> dict[str, np.ndarray]:
+    """W [gates hidden, inputs], R [gates hidden, hidden], and biases, in Keras's order of gates."""
+    rng = np.random.default_rng(GATES[kind])
+    rows = GATES[kind] * HIDDEN
+    shapes = {"w": (rows, INPUTS), "r": (rows, HIDDEN), "b": (rows,), "c": (rows,)}
+    return {
+        name: rng.uniform(-0.9, 0.9, shape).astype(np.float32) for name, shape in shapes.items()
+    }
+
+
+def loop(kind: str, *, every: bool, other: bool = False) -> bytes:
+    """A model of x [steps, 1, inputs] and y, of every step or of the last one.  ``other``: the
+    function of a gate is another one."""
+    length = STEPS if every else 1
+    states = 2 if kind == "LSTM" else 1
+    shapes = [("x", (STEPS, 1, INPUTS)), ("list", (length, 1, HIDDEN))]
+    shapes += [(f"state_{i}", (1, HIDDEN)) for i in range(states)]
+
+    def variables(sketch: Sketch) -> list[int]:
+        counters = [sketch.tensor(name, (), "int32") for name in ("number", "time")]
+        return [*counters, *(sketch.tensor(name, shape) for name, shape in shapes)]
+
+    condition = _Step()
+    given = variables(condition)
+    bound = condition.constant("bound", STEPS, "int32")
+    goes = condition.one("LESS", [given[1], bound], ())
+    body = _Step()
+    inside = variables(body)
+    results = _body(body, kind, inside, every=every, other=other)
+    main = Sketch()
+    x = main.tensor("x", shapes[0][1])
+    zeros = [main.constant(name, 0, "int32") for name in ("number", "time")]
+    begins = [main.constant(name, np.zeros(shape), "float32") for name, shape in shapes[1:]]
+    after = [main.tensor(f"{name}/after", (), "int32") for name in ("number", "time")]
+    after += [main.tensor(f"{name}/after", shape) for name, shape in shapes]
+    main.operator("WHILE", [*zeros, x, *begins], after, cond=1, body=2)
+    return main.bytes([x], [after[3]], [(condition, given, [goes]), (body, inside, results)])
+
+
+def _body(body: _Step, kind: str, given: list[int], *, every: bool, other: bool) -> list[int]:
+    number, time, x, kept, h, *c = given
+    own = {name: body.constant(name, value, "float32") for name, value in weights(kind).items()}
+    one = body.constant("one", 1, "int32")
+    number, behind = (body.one("ADD", [each, one], ()) for each in (number, time))
+    item = body.one("GATHER", [x, time], (1, INPUTS), axis=0)
+    rows = GATES[kind] * HIDDEN
+    a = body.one("FULLY_CONNECTED", [item, own["w"], own["b"]], (1, rows))
+    recurrent = body.one("FULLY_CONNECTED", [h, own["r"], own["c"]], (1, rows))
+    unit = (1, HIDDEN)
+
+    def parts(of: int) -> list[int]:
+        axis = body.numbers(1)
+        made = [body.tensor(f"part_{of}_{i}", unit) for i in range(GATES[kind])]
+        body.operator("SPLIT", [axis, of], made, count=GATES[kind])
+        return made
+
+    def of_two(name: str, first: int, second: int) -> int:
+        return body.one(name, [first, second], unit)
+
+    def function(name: str, of: int) -> int:
+        return body.one(name, [of], unit)
+
+    if kind == "RNN":
+        new = function("RELU" if other else "TANH", of_two("ADD", a, recurrent))
+        states = [new]
+    elif kind == "GRU":
+        (z, r, n), (hz, hr, hn) = parts(a), parts(recurrent)
+        z = function("LOGISTIC", of_two("ADD", z, hz))
+        r = function("LOGISTIC", of_two("ADD", r, hr))
+        fresh = function("RELU" if other else "TANH", of_two("ADD", n, of_two("MUL", r, hn)))
+        ones = body.constant("ones", 1, "float32")
+        rest = of_two("MUL", body.one("SUB", [ones, z], unit), fresh)
+        new = of_two("ADD", of_two("MUL", z, h), rest)
+        states = [new]
+    else:
+        total = body.one("ADD", [a, recurrent], (1, rows))
+        i, f, g, o = parts(total)
+        kept_cell = of_two("MUL", function("LOGISTIC", f), c[0])
+        fresh = function("RELU" if other else "TANH", g)
+        cell = of_two("ADD", kept_cell, of_two("MUL", function("LOGISTIC", i), fresh))
+        new = of_two("MUL", function("LOGISTIC", o), function("TANH", cell))
+        states = [new, cell]
+    shaped = body.one("RESHAPE", [new, body.numbers(1, 1, HIDDEN)], (1, 1, HIDDEN))
+    made = shaped
+    if every:
+        made = _put(body, kept, time, behind, shaped)
+    return [number, behind, x, made, *states]
+
+
+def _put(body: _Step, kept: int, time: int, behind: int, item: int) -> int:
+    """The list with an item in the place of this step, as TensorFlow lowers its lists."""
+    single = body.numbers(1)
+    left, first = (body.tensor(f"place_{each}", (1,), "int32") for each in (time, behind))
+    for of, to in ((time, left), (behind, first)):
+        body.operator("RESHAPE", [of, single], [to])
+    size, begin = (body.tensor(f"bounds_{each}", (3,), "int32") for each in (left, first))
+    body.operator("CONCATENATION", [left, body.numbers(-1, -1)], [size], axis=0)
+    body.operator("CONCATENATION", [first, body.numbers(0, 0)], [begin], axis=0)
+    free = (-1, 1, HIDDEN)
+    before = body.tensor("before", (1, 1, HIDDEN), signature=free)
+    rest = body.tensor("rest", (1, 1, HIDDEN), signature=free)
+    body.operator("SLICE", [kept, body.numbers(0, 0, 0), size], [before])
+    body.operator("SLICE", [kept, begin, body.numbers(-1, -1, -1)], [rest])
+    return body.one("CONCATENATION", [before, item, rest], (STEPS, 1, HIDDEN), axis=0)
+
+
+def expected(kind: str, x: np.ndarray) -> np.ndarray:
+    """The states of every step in float64, [steps, hidden]."""
+    own = {name: value.astype(np.float64) for name, value in weights(kind).items()}
+    h = c = np.zeros(HIDDEN)
+    found = []
+
+    def sigmoid(of: np.ndarray) -> np.ndarray:
+        return np.asarray(1 / (1 + np.exp(-of)))
+
+    for item in x[:, 0]:
+        a, b = own["w"] @ item + own["b"], own["r"] @ h + own["c"]
+        if kind == "RNN":
+            h = np.tanh(a + b)
+        elif kind == "GRU":
+            (z, r, n), (hz, hr, hn) = np.split(a, 3), np.split(b, 3)
+            z, r = sigmoid(z + hz), sigmoid(r + hr)
+            h = z * h + (1 - z) * np.tanh(n + r * hn)
+        else:
+            i, f, g, o = np.split(a + b, 4)
+            c = sigmoid(f) * c + sigmoid(i) * np.tanh(g)
+            h = sigmoid(o) * np.tanh(c)
+        found.append(h)
+    return np.stack(found)

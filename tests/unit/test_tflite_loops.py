@@ -1,0 +1,45 @@
+"""WHILE loops that are recurrent layers are one kernel call each; others are written out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import onnxruntime
+import pytest
+
+from edgeconv.model.frontend import load
+from edgeconv.model.frontend.tflite import translate
+from tests.tflite_loops import GATES, INPUTS, STEPS, expected, loop
+
+
+def _kinds(content: bytes, folder: Path) -> list[str]:
+    path = folder / "loop.tflite"
+    path.write_bytes(content)
+    return [node.op for node in load(path).nodes]
+
+
+def _run(content: bytes) -> tuple[np.ndarray, np.ndarray]:
+    model = translate(content, "loop").model
+    session = onnxruntime.InferenceSession(
+        model.SerializeToString(), providers=["CPUExecutionProvider"]
+    )
+    x = np.random.default_rng(3).uniform(-2, 2, (STEPS, 1, INPUTS)).astype(np.float32)
+    return x, np.asarray(session.run(None, {"x": x})[0])
+
+
+@pytest.mark.parametrize("every", [True, False])
+@pytest.mark.parametrize("kind", GATES)
+def test_a_loop_of_a_cell_is_a_layer(kind: str, every: bool, tmp_path: Path) -> None:
+    content = loop(kind, every=every)
+    assert _kinds(content, tmp_path).count("Recurrent") == 1
+    x, y = _run(content)
+    want = expected(kind, x)
+    np.testing.assert_allclose(y[:, 0], want if every else want[-1:], atol=2e-6)
+
+
+@pytest.mark.parametrize("kind", GATES)
+def test_a_loop_of_another_cell_is_written_out(kind: str, tmp_path: Path) -> None:
+    kinds = _kinds(loop(kind, every=True, other=True), tmp_path)
+    assert "Recurrent" not in kinds
+    assert kinds.count("Dense") >= STEPS
