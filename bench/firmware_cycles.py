@@ -3,6 +3,7 @@
     python bench/firmware_cycles.py MODEL.onnx [MODEL.onnx ...] [--board microbit ...] [--layers]
                                     [--ram BYTES] [--code speed|size]
                                     [--stream INPUT:AXIS=k] [--stream-borders window|stream]
+                                    [--preprocess FILE.toml]
 
 Of every network that fits a board one line: millions of cycles that the board's file predicts of an
 inference, of instructions that it executes under QEMU, and of cycles that these take by the manual
@@ -52,6 +53,7 @@ def main() -> int:
     parser.add_argument("--code", choices=CODE, default=SPEED)
     parser.add_argument("--stream", nargs="*", type=sliding, default=[], metavar="INPUT:AXIS=k")
     parser.add_argument("--stream-borders", choices=BORDERS, default=OF_WINDOW)
+    parser.add_argument("--preprocess", type=Path, metavar="FILE.toml")
     given = parser.parse_args()
     print(f"{'':52}{'predicted':>12}{'instructions':>14}{'ratio':>7}{'cycles':>14}{'ratio':>7}")
     for model in given.models:
@@ -66,6 +68,7 @@ def main() -> int:
                     ram=given.ram,
                     streams=dict(given.stream),
                     stream_borders=given.stream_borders,
+                    preprocess=given.preprocess,
                 )
                 decided = pipeline.decide(options)
             except UnfitError:

@@ -20,6 +20,7 @@ from edgeconv.ir.array_types import array_type
 from edgeconv.ir.element_types import SCALES
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.pointwise import Applied
+from edgeconv.model.preprocessing import preprocessed
 from tests.resize_weights import resize_weights
 
 Values = npt.NDArray[Any]
@@ -376,6 +377,9 @@ _EVALUATORS: dict[str, Evaluator] = {
     "Dense": _dense,
     "MatMul": lambda inputs, attrs, shape: np.asarray(_need(inputs[0]) @ _need(inputs[1])),
     "Pool": _pool,
+    "Preprocess": lambda inputs, attrs, shape: preprocessed(
+        attrs["preprocessing"], _need(inputs[0]).astype(np.uint8)
+    ).astype(np.float64),
     "Table": _table,
     "Unary": lambda inputs, attrs, shape: _need(inputs[0]),
     "Binary": _binary,

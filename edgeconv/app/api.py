@@ -106,6 +106,7 @@ class Options(TypedDict, total=False):
     initial_states: StrPath
     stream: Mapping[str, int]
     stream_borders: str
+    preprocess: StrPath
 
 
 @dataclass(frozen=True, slots=True)

@@ -160,7 +160,7 @@ def try_project(
                 rule="samples are single runs, and the network keeps states from run to run",
                 hint="verify --inputs X.npz takes a sequence: arrays with an axis of time in front",
             )
-        found, ran = try_on(project, model_file.find(project, model), samples, progress)
+        found, ran = try_on(project, model_file.of_program(project, model), samples, progress)
     return found, ran, project.report.get("choice", {})
 
 

@@ -43,6 +43,7 @@ class CompileOptions:
     ``initial_states``: an .npz file of what states are before the first run.
     ``streams``: inputs that are windows which slide, by name the axis and by how many rows.
     ``stream_borders``: what layers that pad them read at their ends, one of `BORDERS`.
+    ``preprocess``: the file that says what the camera delivers whose frames are an input.
     ``renames``: what the C API is to call inputs and outputs, by name (``codegen.port_names``).
     ``places``: memories of the board by part (weights, arena, io) or pattern of layers' names.
     ``selftest``: the library has a function that compares an inference with its known outputs.
@@ -86,6 +87,7 @@ class CompileOptions:
     initial_states: Path | None = None
     streams: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     stream_borders: str = OF_WINDOW
+    preprocess: Path | None = None
     renames: Mapping[str, str] = field(default_factory=dict)
     places: Mapping[str, str] = field(default_factory=dict)
     selftest: bool = False
@@ -173,6 +175,8 @@ class CompileOptions:
             yield from ("--io", self.io)
         if self.weights_as_c:
             yield from ("--weights", "c")
+        if self.preprocess:
+            yield from ("--preprocess", self.preprocess.name)
         for path in self.tuned:
             yield from ("--tuned", path.name)
         yield from self._accuracy()

@@ -110,6 +110,13 @@ def model_options() -> tuple[click.Parameter, ...]:
             f"anew, or the rows of the stream that lie there ({OF_WINDOW})",
             default=OF_WINDOW,
         ),
+        option(
+            "--preprocess",
+            FILE,
+            "FILE.toml",
+            "what the camera delivers and what becomes of it: the input is its frame, which one pass "
+            "decodes, resizes and normalises",
+        ),
         _by_name(
             "--rename renames",
             Word(pair),

@@ -8,7 +8,7 @@ from copy import copy
 from dataclasses import replace
 
 from edgeconv.app.choice_notes import integers_of
-from edgeconv.app.deciding import stream_model
+from edgeconv.app.deciding import preprocess_model, stream_model
 from edgeconv.app.deciding.float16_hint import require_plain
 from edgeconv.app.deciding.formats import Formats
 from edgeconv.app.deciding.less_ram import trade_offs, ways
@@ -64,6 +64,7 @@ class Decider(Closing):
     ) -> None:
         require_plain(options)
         stream_model.require_plain(options)
+        preprocess_model.require_plain(options)
         self.options, self.progress = options, progress
         self._learnt: list[Overhead] = []
         self._requested: Decider | None = None  # whose budgets reports are to be of
@@ -88,6 +89,9 @@ class Decider(Closing):
             progress("sliding the window")
             self.planner.stream = stream_model.make(graph, options)
             graph = self.planner.stream.graph
+        if options.preprocess:
+            self.planner.frames = preprocess_model.make(graph, options.preprocess)
+            graph = self.planner.frames.graph
         simple = with_integer_results(graph)
         self.graph = _in_integers(simple, self.planner)
         graph = self.graph

@@ -61,7 +61,9 @@ class Int8Model:
             *self.gains,
             *measured_notes(self.accuracy, self.source, option=decided.options.samples_option),
         )
-        return replace(decided, report=report, notes=notes, files={name: self.data})
+        return replace(
+            decided, report=report, notes=notes, files={**decided.files, name: self.data}
+        )
 
 
 def is_requested(options: CompileOptions, graph: Graph) -> bool:

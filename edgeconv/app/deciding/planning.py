@@ -20,6 +20,7 @@ from edgeconv.app.choice_notes import (
     tuned_notes,
     winograd_notes,
 )
+from edgeconv.app.deciding.preprocess_model import PreprocessModel
 from edgeconv.app.deciding.stream_model import StreamModel
 from edgeconv.app.deciding.winograd import WinogradDecision
 from edgeconv.base.errors import EdgeconvError, UsageError
@@ -145,6 +146,7 @@ class Planner:
         self.overhead = Overhead()
         self._known = Known()
         self.stream: StreamModel | None = None
+        self.frames: PreprocessModel | None = None
         self.budgets = self._budgets()
 
     def within(self, ram: int | None, flash: int | None) -> Planner:
@@ -325,6 +327,9 @@ class Planner:
         if self.stream:
             report, files = self.stream.into(report, facts.name), self.stream.file(facts.name)
             own["notes"] = (*own["notes"], self.stream.note(report["model"]["macs"]))
+        if self.frames:
+            report, files = self.frames.into(report, facts.name), self.frames.file(facts.name)
+            own["notes"] = (*own["notes"], self.frames.note())
         return Decision(
             **own,
             options=options,

@@ -153,7 +153,8 @@ LOOPS: Mapping[str, Loop] = MappingProxyType(
             _AS_STATED,
         ),
         **dict.fromkeys(
-            ("int8_channels", "int16_function", "view", "matmul", "attention"), _AS_STATED
+            ("int8_channels", "int16_function", "view", "matmul", "attention", "preprocess"),
+            _AS_STATED,
         ),
         **dict.fromkeys(("dynamic_range", "dynamic_scale", "dynamic_zero"), _AS_STATED),
         **dict.fromkeys(("elementwise", "quantise", "dequantise"), _AS_STATED),

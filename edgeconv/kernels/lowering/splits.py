@@ -188,6 +188,7 @@ _BY_TEMPLATE: Mapping[str, Callable[[Mapping[str, Param], Target], Splits]] = Ma
         "ops/move": _nest,
         "ops/pad": _nest,
         "ops/pool": _by_rows,
+        "ops/preprocess": _by_rows,
         "ops/pool_global": _images,
         "ops/product": _product,
         "ops/quantise": _quantise,

@@ -24,11 +24,13 @@ from edgeconv.ir.encoding import INT4, INT8
 from edgeconv.ir.filters import WEIGHTED
 from edgeconv.ir.graph import Graph, Node, Tensor
 from edgeconv.ir.grids import rounded_to
+from edgeconv.ir.preprocessing import PREPROCESS
 from edgeconv.model.frontend.saved_activations import activation, table
 from edgeconv.model.frontend.saved_coupling import coupling
 from edgeconv.model.frontend.saved_data_dependent import SAVED_DATA_DEPENDENT
 from edgeconv.model.frontend.saved_elements import SAVED_ELEMENTS, opset_of
 from edgeconv.model.frontend.saved_nodes import SAVED, Save, Written
+from edgeconv.model.frontend.saved_preprocessing import preprocess
 from edgeconv.model.frontend.saved_recurrent import recurrent
 from edgeconv.model.frontend.saved_trees import trees, versions_of
 
@@ -40,6 +42,7 @@ WRITERS: Mapping[str, Save] = MappingProxyType(
         **SAVED_ELEMENTS,
         **SAVED_DATA_DEPENDENT,
         "Coupling": coupling,
+        PREPROCESS: preprocess,
         "Recurrent": recurrent,
         "Table": table,
         "Trees": trees,

@@ -11,6 +11,7 @@ from edgeconv.ir.edit import Editor
 from edgeconv.ir.filters import WEIGHTED
 from edgeconv.ir.graph import Epilogue, Graph, Node
 from edgeconv.ir.grids import moves, rounded_to
+from edgeconv.ir.preprocessing import PREPROCESS
 from edgeconv.ir.quantisation import integers_of, rounding_to
 from edgeconv.ir.requantisation import EXACT
 from edgeconv.model.passes.base import Pass, Stage, at_each
@@ -19,7 +20,7 @@ from edgeconv.model.passes.remove_requantisation import changes_nothing
 _MOST_BITS = 16  # of integers that memory holds
 _PASSED = frozenset({"Reshape", "Transpose"})
 # Operators with kernels of integers that round.
-_ROUND = frozenset({*WEIGHTED, "Binary", "Pool", "Reduce", "Resize", "Softmax"})
+_ROUND = frozenset({*WEIGHTED, "Binary", "Pool", PREPROCESS, "Reduce", "Resize", "Softmax"})
 
 
 def _computed(position: int, editor: Editor) -> int | None:
@@ -95,7 +96,7 @@ def run(graph: Graph) -> Graph:
 PASS = Pass(
     run=run,
     requires="a Quantise of 16 bits at most, per tensor, that alone reads the result of a Conv, "
-    "Dense, Binary, Pool, Reduce, Resize or Softmax, reshaped or transposed maybe, which was not "
+    "Dense, Binary, Pool, Preprocess, Reduce, Resize or Softmax, reshaped or transposed maybe, which was not "
     "rounded so, nor to a grid that it would change nothing of; where results are to be TensorFlow "
     "Lite's, of what anything computed",
     ensures="a Unary in between rounds it to the Quantise's grid",

@@ -224,8 +224,9 @@ class Project:
     @property
     def cut(self) -> Cut:
         """The part that it is of the model that its layers are held to; of a network of new rows
-        all of it."""
-        return WHOLE if "stream" in self.report["model"] else self.original_cut
+        or with pre-processing all of it."""
+        own = {"stream", "preprocess"} & self.report["model"].keys()
+        return WHOLE if own else self.original_cut
 
     @property
     def original_cut(self) -> Cut:

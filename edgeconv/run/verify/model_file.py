@@ -7,9 +7,10 @@ and SHA-256 only.  The path is remembered outside of it, per SHA-256, in the use
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from edgeconv.base.errors import EdgeconvError, UsageError
 from edgeconv.model.frontend.fingerprint import sha256
@@ -58,24 +59,42 @@ def find(project: Project, given: Path | None = None) -> Path:
     )
 
 
-def held_to(project: Project, given: Path | None = None, *, to_original: bool = False) -> Path:
-    """The model that layers are compared with: of a network that was quantised to int8 the
-    project's own, unless ``to_original``; of one that takes the new rows of a window its own; else
-    as `find`.
+def of_program(project: Project, given: Path | None = None) -> Path:
+    """The model that has the program's inputs, and its own numbers: with the pre-processing of
+    ``--preprocess`` or of new rows the project's own, else as `find`.
 
     Raises EdgeconvError: as `find`, or the project's own is gone or another one.
     """
-    slid = project.report["model"].get("stream")
-    made = slid or project.report["model"].get("int8")
-    if made is None or (to_original and not slid):
+    model = project.report["model"]
+    made = model.get("stream") or model.get("preprocess")
+    if made is None:
         return find(project, given)
     if given is not None:
         find(project, given)
+    return _own(project, made, "of new rows" if "stream" in model else "with pre-processing")
+
+
+def held_to(project: Project, given: Path | None = None, *, to_original: bool = False) -> Path:
+    """The model that layers are compared with: of a network that was quantised to int8 the
+    project's own, unless ``to_original``; else as `of_program`.
+
+    Raises EdgeconvError: as `find`, or the project's own is gone or another one.
+    """
+    model = project.report["model"]
+    made = None if to_original or "stream" in model else model.get("int8")
+    if made is None:
+        return of_program(project, given)
+    if given is not None:
+        find(project, given)
+    return _own(project, made, "quantised to int8")
+
+
+def _own(project: Project, made: Mapping[str, Any], what: str) -> Path:
+    """The project's file of the network that was made, ``what``, as the report has it."""
     path = project.directory / str(made["file"])
     if not path.is_file() or not _is(path, made["sha256"]):
         raise EdgeconvError(
-            f"the network that was {'made of new rows' if slid else 'quantised to int8'} is gone, "
-            "or another one",
+            f"the network that was made {what} is gone, or another one",
             where=str(path),
             rule=f"the program computes that with SHA-256 {made['sha256']}",
             hint="compile the model again; --tolerance compares with the original model",

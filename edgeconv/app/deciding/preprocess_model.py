@@ -1,0 +1,73 @@
+"""The network behind the pre-processing of a camera's frame: as a graph, and as the model file that
+its program is held to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from edgeconv.base.errors import UsageError
+from edgeconv.ir.graph import Graph
+from edgeconv.ir.preprocessing import PREPROCESS
+from edgeconv.model import passes
+from edgeconv.model.frontend.saving import model_of
+from edgeconv.model.preprocessing import Settings, read, with_frames
+from edgeconv.report.document import Report
+from edgeconv.search.options import CompileOptions
+
+ENDING = "_preprocess.onnx"  # of the file, behind the program's prefix
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PreprocessModel:
+    """A network behind pre-processing.  ``graph``: with the name and the hash of the model without
+    it.  ``data``: the model file.  ``about``: what report.json says of it beside its file."""
+
+    graph: Graph
+    data: bytes
+    about: dict[str, Any]
+
+    def file(self, prefix: str) -> dict[str, bytes]:
+        """The model file, by its name."""
+        return {f"{prefix}{ENDING}": self.data}
+
+    def into(self, report: Report, prefix: str) -> Report:
+        """``report``, saying which model its layers are held to."""
+        own = {"file": f"{prefix}{ENDING}", "sha256": sha256(self.data).hexdigest(), **self.about}
+        return {**report, "model": {**report["model"], "preprocess": own}}
+
+    def note(self) -> str:
+        """What the program reads."""
+        return f"input {self.about['input']!r} is {self.about['frame']}"
+
+
+def require_plain(options: CompileOptions) -> None:
+    """Raises UsageError (exit status 2) where ``options`` ask for frames and for new rows."""
+    if options.preprocess and options.streams:
+        raise UsageError(
+            "--stream together with --preprocess",
+            rule="a camera's frame is whole, and the network takes new rows",
+            hint="leave one of the two out",
+        )
+
+
+def make(graph: Graph, path: Path) -> PreprocessModel:
+    """The network that the file at ``path`` asks for in front of ``graph``, a simplified one.
+    Raises EdgeconvError as `read` and `with_frames`."""
+    settings = read(path)
+    made = passes.optimise(with_frames(graph, settings))
+    node = next(each for each in made.nodes if each.op == PREPROCESS)
+    about = {"input": node.inputs[0], "frame": described(settings), "settings": path.name}
+    data = model_of(made).SerializeToString(deterministic=True)
+    return PreprocessModel(made, data, about)
+
+
+def described(settings: Settings) -> str:
+    """The frame that ``settings`` speak of, for people."""
+    kind, lines = settings.pixel_format, settings.pixel_format.lines(settings.height)
+    return (
+        f"a frame of {settings.width} x {settings.height} pixels, {settings.format} "
+        f"({kind.about}), a row every {settings.stride} bytes, {lines * settings.stride} bytes in all"
+    )

@@ -1,0 +1,169 @@
+"""A camera's frame as the input of a network: `ir.preprocessing` in one pass over the result.
+
+Nothing is imported as one: ``model.passes.recognise_preprocessing`` makes it of what a model spells
+out, and ``--preprocess`` puts it in front of a network.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
+
+from edgeconv.ir.choice import Blob, Layer, Param
+from edgeconv.ir.encoding import FLOAT32
+from edgeconv.ir.graph import Graph, Node, Tensor
+from edgeconv.ir.layout import CHANNELS_LAST, ROW_MAJOR, Order
+from edgeconv.ir.preprocessing import PACKED, PREPROCESS, Neighbours, Preprocessing
+from edgeconv.ir.step import Divides
+from edgeconv.ir.work import Work
+from edgeconv.kernels.lowering.activations import evaluate
+from edgeconv.kernels.lowering.calls import FLOAT_BYTES, kernel_layer
+from edgeconv.kernels.lowering.loops import PerCore
+from edgeconv.kernels.lowering.options import LayoutOption, Stored
+from edgeconv.kernels.lowering.work import Call
+from edgeconv.kernels.ops.base import Operator
+from edgeconv.target.targets import Target
+
+_BESIDE = 4  # sums behind a line's last, which the kernel reads with those of its last pixels
+Floats = npt.NDArray[np.float32]
+
+
+def layouts(node: Node, graph: Graph, target: Target) -> Sequence[LayoutOption]:
+    """Channels side by side, or apart; what has none of them has one order."""
+    del graph, target
+    return [LayoutOption((ROW_MAJOR,), (layout,)) for layout in (CHANNELS_LAST, ROW_MAJOR)]
+
+
+def lower(node: Node, graph: Graph, target: Target) -> Layer:
+    """Values that are whole numbers are looked up, with all that becomes of them; others are
+    computed, and on vectors real numbers of all."""
+    made: Preprocessing = node.attrs["preprocessing"]
+    out, call = graph[node.output], Call(node, graph, target)
+    looked_up = made.is_whole and (target.is_scalar or out.storage.affine)
+    near = _neighbours(made, 1 if looked_up else made.channels)
+    operands: dict[str, str | Blob] = {
+        "in": node.inputs[0],
+        "neighbours": Blob("neighbours", near.size, lambda: near, dtype="int16"),
+    }
+    if looked_up:
+        operands["table"] = _table(node, made, out)
+    else:
+        numbers = _numbers(made)
+        operands["numbers"] = Blob("numbers", numbers.size, lambda: numbers)
+    layer = kernel_layer(
+        call,
+        "preprocess",
+        "ops/preprocess.c.j2",
+        operands=operands,
+        params={"looked_up": looked_up, "plain": _is_plain(node, out), **_params(made, out)},
+        headers=("ec_preprocess.h",),
+        work=_work(call, made, looked_up),
+        workspace_bytes=0 if looked_up else _workspace(made),
+        divides=Divides(made.size[0]),
+        epilogue=not looked_up,
+    )
+    args = (
+        replace(arg, c_type="void") if arg.c_name in ("out", "table") and looked_up else arg
+        for arg in layer.args
+    )
+    return replace(layer, args=tuple(args))
+
+
+def _is_plain(node: Node, out: Tensor) -> bool:
+    """Nothing becomes of its numbers, which are float32."""
+    return node.epilogue.is_empty and out.storage == FLOAT32
+
+
+def _workspace(made: Preprocessing) -> int:
+    """Bytes of a line of the frame, of the columns made of it, and of a row of the result."""
+    pixels = made.width + len(made.columns.first) + made.size[1]
+    return FLOAT_BYTES * (made.channels * pixels + _BESIDE)
+
+
+def _neighbours(made: Preprocessing, apart: int) -> npt.NDArray[np.int16]:
+    """Rows, and columns in elements of a line whose pixels are so far ``apart``."""
+    return np.concatenate([_along(made.rows, 1), _along(made.columns, apart)]).astype(np.int16)
+
+
+def _along(axis: Neighbours, apart: int) -> npt.NDArray[np.int64]:
+    pixels = np.array([*axis.first, *axis.second], np.int64) * apart
+    return np.concatenate([pixels, np.array(axis.weight, np.int64)])
+
+
+def _table(node: Node, made: Preprocessing, out: Tensor) -> Blob:
+    """Results by channel and value, then those around the frame, as memory has them."""
+    numbers = results(node, made)
+    storage = out.storage
+    if not storage.affine:
+        return Blob("table", numbers.size, lambda: numbers, storage=storage)
+    whole = np.rint(numbers.astype(np.float32) / np.float32(storage.scale[0])) + storage.zero[0]
+    whole = np.clip(whole, storage.low, storage.high).astype(np.float32)
+    return Blob("table", whole.size, lambda: whole, storage=storage.element)
+
+
+def results(node: Node, made: Preprocessing) -> Floats:
+    """What the node makes of each value of each channel, and of what is around the frame."""
+    numbers = np.concatenate([made.table().ravel(), np.array(made.fill, np.float32)])
+    for function in (node.epilogue.before, node.epilogue.after):
+        numbers = np.asarray(evaluate(function, numbers), np.float32)
+    return numbers
+
+
+def _numbers(made: Preprocessing) -> Floats:
+    scale = np.array(made.scale, np.float64) / (1 if made.rounded else made.over)
+    return np.concatenate([scale, made.shift, made.fill]).astype(np.float32)
+
+
+def _params(made: Preprocessing, out: Tensor) -> dict[str, Param]:
+    pixels, (rows, columns) = made.pixels, made.box
+    order = (*pixels.order, 0, 1, 2)[:3]
+    beside = out.layout.order is Order.CHANNELS_LAST
+    width, channels = made.size[1], made.channels
+    held = (out.ring or made.size[0]) * width
+    return {
+        "rounded": made.rounded,
+        "as_bytes": _as_bytes(made),
+        "pixels": pixels.kind,
+        "pixel_bytes": pixels.pixel_bytes,
+        "at": (*pixels.at, 0, 0)[:3],
+        "colours": tuple(order.index(colour) for colour in range(3)),
+        "grey": pixels.grey,
+        "channels": channels,
+        "height": made.height,
+        "width": made.width,
+        "stride": made.stride,
+        "out_size": (1, *made.size),
+        "place": (made.top, made.left, rows, columns),
+        "linear": (int(made.rows.is_linear), int(made.columns.is_linear)),
+        "over": (made.rows.over, made.columns.over),
+        "element": out.element_bytes,
+        "next": (1, channels, width * channels) if beside else (held, 1, width),
+        "out_ring": out.ring,
+    }
+
+
+def _as_bytes(made: Preprocessing) -> bool:
+    """Whether a row of the frame is nothing but the network's channels."""
+    pixels, each = made.pixels, tuple(range(made.channels))
+    packed = pixels.kind == PACKED and not pixels.grey and pixels.pixel_bytes == made.channels
+    return packed and tuple(sorted(pixels.at)) == each
+
+
+def _work(call: Call, made: Preprocessing, looked_up: bool) -> Work:
+    return call.in_integers(
+        20.0 * call.output.elements,
+        20.0 * call.output.elements,
+        20.0 * call.output.elements,
+    )
+
+
+OPERATOR = Operator(
+    name=PREPROCESS,
+    lower=lower,
+    layouts=layouts,
+    fuses=True,
+    stored=Stored.WRITES,
+)
