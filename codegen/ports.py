@@ -42,13 +42,9 @@ class Port:
         """What its dimensions and its integers mean, in words that follow the shape."""
         axes = f" {self.facts.axes}" if self.facts.axes else ""
         layout = "" if self.order == "row-major" else f", in memory as {self.tensor.layout}"
-        return (
-            axes
-            + layout
-            + self._data_dependent
-            + self._text
-            + (f", {self.formula}" if self.formula else "")
-        )
+        said = "".join((axes, layout, self._data_dependent, self._text))
+        said += f", {self.formula}" if self.formula else ""
+        return f"{said}: {self.facts.frame}" if self.facts.frame else said
 
     @property
     def order(self) -> str:

@@ -27,6 +27,7 @@ from edgeconv.run.inference import Arrays, infer
 from edgeconv.run.verify import (
     Verification,
     bounds,
+    compare_frames,
     compare_windows,
     decisions_of,
     explains,
@@ -137,6 +138,10 @@ def verify_project(
             whole = model_file.find(project, model)
             windows = compare_windows(project, whole, source, limit, progress)
             result = replace(result, windows=windows)
+        if "preprocess" in project.report["model"] and not project.states:
+            original, made = model_file.find(project, model), model_file.of_program(project, model)
+            frames = compare_frames(project, original, made, progress)
+            result = replace(result, frames=frames)
         report = project.report if layers else measured(project)
         project.write_report(document.with_accuracy(report, result))
     return result

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from edgeconv.ir.encoding import Encoding
 from edgeconv.ir.graph import DataDependentOutput, Graph, Node, Texts
 from edgeconv.ir.grids import spacings_of
+from edgeconv.ir.preprocessing import PREPROCESS
 from edgeconv.ir.quantisation import INTEGERS, integers_of
 
 # Operators whose result's axes are those of their first input.
@@ -30,6 +31,7 @@ class PortFacts:
     does not tell.  ``spacing``: between neighbouring values of a quantised one, else 0.
     ``data_dependent``: how much of an output means something, where that is data-dependent.
     ``text``: what its strings are, where the model has strings.
+    ``frame``: what an input that is a camera's frame is, in words.
     """
 
     scaling: Encoding | None
@@ -37,6 +39,7 @@ class PortFacts:
     spacing: float
     data_dependent: DataDependentOutput | None = None
     text: Texts | None = None
+    frame: str = ""
 
 
 def free_ports(graph: Graph) -> frozenset[str]:
@@ -58,7 +61,9 @@ def port_facts(graph: Graph) -> dict[str, PortFacts]:
         readers = consumers[name]
         axes = _axes_of_input(graph, consumers, name)
         scaling = _scaling(graph, name, readers, "Dequantise")
-        found[name] = PortFacts(scaling, axes, spacings.get(name, 0.0))
+        frame = _frame(readers)
+        axes = NHWC if frame and len(graph[name].shape) == len(NHWC) else axes
+        found[name] = PortFacts(scaling, axes, spacings.get(name, 0.0), frame=frame)
     for name in graph.outputs:
         writer = producers.get(name)  # none: an input that is an output
         axes = _axes_of_output(graph, producers, name)
@@ -70,6 +75,12 @@ def port_facts(graph: Graph) -> dict[str, PortFacts]:
         if text.name in found:
             found[text.name] = replace(found[text.name], text=text)
     return found
+
+
+def _frame(readers: list[Node]) -> str:
+    """What those that read a camera's frame know of it; "" of other inputs."""
+    found = (node.attrs["preprocessing"] for node in readers if node.op == PREPROCESS)
+    return next((str(made.frame) for made in found), "")
 
 
 def _scaling(graph: Graph, name: str, nodes: list[Node], op: str) -> Encoding | None:

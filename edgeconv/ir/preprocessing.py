@@ -53,7 +53,8 @@ class Pixels:
     luma and both colour differences within two pixels that share these (yuv422), and the latter
     within a pair of the plane behind the luma, which four pixels share (yuv420).  ``order``: which
     of red, green and blue, 0 to 2, are the network's channels; none: a grey of them.  Of packed
-    pixels, whose bytes are in order, it is empty too unless a grey is made of three.
+    pixels, whose bytes are in order, it is empty too unless a grey is made of three.  ``words``: the
+    format for people.
     """
 
     kind: str
@@ -61,10 +62,11 @@ class Pixels:
     at: tuple[int, ...]
     order: tuple[int, ...] = ()
     grey: bool = False
+    words: str = "a byte per channel"
 
     @property
     def channels(self) -> int:
-        """Those of the network."""
+        """How many the network has."""
         if self.grey:
             return 1
         return len(self.at) if self.kind == PACKED else len(self.order)
@@ -72,8 +74,10 @@ class Pixels:
 
 @dataclass(frozen=True, slots=True)
 class Preprocessing:
-    """A frame of ``height`` rows of ``width`` pixels -> (1, C, *``size``).  It has ``lines`` rows of
-    bytes, ``stride`` bytes apart: those of a plane of colours behind the luma among them.
+    """A frame of ``height`` rows of ``width`` pixels -> (1, C, *``size``).
+
+    It has ``lines`` rows of bytes, ``stride`` bytes apart: those of a plane of colours behind the
+    luma among them.
 
     The resized frame has its upper left corner at (``top``, ``left``); around it is ``fill``, a
     number per channel.  ``rounded``: what is interpolated is rounded to whole numbers, halves up.
@@ -100,13 +104,21 @@ class Preprocessing:
         return self.pixels.channels
 
     @property
+    def frame(self) -> str:
+        """The frame in words: format, size, and bytes."""
+        return (
+            f"a frame of {self.width} x {self.height} pixels, {self.pixels.words}, a row every "
+            f"{self.stride} bytes, {self.lines * self.stride} bytes in all"
+        )
+
+    @property
     def box(self) -> tuple[int, int]:
         """Rows and columns of the resized frame."""
         return len(self.rows.first), len(self.columns.first)
 
     @property
     def shape(self) -> Shape:
-        """That of the result."""
+        """The shape of the result."""
         return (1, self.channels, *self.size)
 
     @property

@@ -82,6 +82,7 @@ def verification(result: Verification) -> Group:
     lines += _of_larger(result)
     lines += _of_steps(result)
     lines += _of_windows(result)
+    lines += _of_frames(result)
     lines += [_verdict(result)]
     return Group(*lines)
 
@@ -104,6 +105,15 @@ def _of_windows(result: Verification) -> Iterator[str]:
         mark = "[red]differs[/]: " if result.beyond_windows else ""
         off = f"{escape(worst.name)} is off by {worst.relative:.2g} of its largest at most"
         yield f"{mark}from the first full window on, beside the model of the window: {off}"
+
+
+def _of_frames(result: Verification) -> Iterator[str]:
+    """The network behind pre-processing beside the model behind the definition of that."""
+    if result.frames:
+        worst = max(result.frames, key=lambda difference: difference.relative)
+        mark = "[red]differs[/]: " if result.beyond_frames else ""
+        off = f"{escape(worst.name)} is off by {worst.relative:.2g} of its largest at most"
+        yield f"{mark}frames pre-processed by the definition in numpy, then the model: {off}"
 
 
 def _of_larger(result: Verification) -> list[str]:
@@ -270,6 +280,7 @@ def verification_json(result: Verification) -> dict[str, Any]:
         "unwritten": [asdict(each) for each in result.unwritten],
         "larger": [_difference_json(each) for each in result.larger],
         "windows": [_difference_json(each) for each in result.windows],
+        "frames": [_difference_json(each) for each in result.frames],
         "layers": [
             {
                 "name": layer.name,
@@ -362,6 +373,9 @@ def _verdict(result: Verification) -> str:
     if result.beyond_windows:
         names = ", ".join(each.name for each in result.beyond_windows[:_MOST_NAMED])
         return f"[red]DIFFERENT[/] from the whole window: {escape(names)}"
+    if result.beyond_frames:
+        names = ", ".join(each.name for each in result.beyond_frames[:_MOST_NAMED])
+        return f"[red]DIFFERENT[/] from the model of pre-processed frames: {escape(names)}"
     if result.beyond_stack:
         return f"[red]WRONG BOUND[/]: {result.beyond_stack}, which is a defect of edgeconv"
     limit = f"tolerance {result.tolerance:g} of the largest output"

@@ -290,11 +290,11 @@ EC_INLINE void ec_preprocess_numbers(const ec_preprocess spec, const ec_epilogue
             for (int c = 0; c < spec.channels; c++)
                 to[(ptrdiff_t)x * spec.x_next + (ptrdiff_t)c * c_next] = reals[x * spec.channels + (spec.as_bytes ? order[c] : c)];
         }
-        for (int part = 0; part < (beside ? 1 : spec.channels); part++) {
-            const ptrdiff_t at = begin + (ptrdiff_t)part * spec.c_next;
+        for (int plane = 0; plane < (beside ? 1 : spec.channels); plane++) {
+            const ptrdiff_t at = begin + (ptrdiff_t)plane * spec.c_next;
             for (int i = 0; i < count; i += EC_VL) {
                 const int n = ec_min_i(EC_VL, count - i);
-                ec_finish(epilogue, ec_read(arranged + (ptrdiff_t)part * count + i, n), NULL, out, at + i, n);
+                ec_finish(epilogue, ec_read(arranged + (ptrdiff_t)plane * count + i, n), NULL, out, at + i, n);
             }
         }
     }

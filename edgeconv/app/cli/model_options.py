@@ -114,8 +114,8 @@ def model_options() -> tuple[click.Parameter, ...]:
             "--preprocess",
             FILE,
             "FILE.toml",
-            "what the camera delivers and what becomes of it: the input is its frame, which one pass "
-            "decodes, resizes and normalises",
+            "what the camera delivers, and what becomes of it: the input is its frame, which one "
+            "pass decodes, resizes and normalises",
         ),
         _by_name(
             "--rename renames",

@@ -10,10 +10,9 @@ from typing import Any
 
 from edgeconv.base.errors import UsageError
 from edgeconv.ir.graph import Graph
-from edgeconv.ir.preprocessing import PREPROCESS
 from edgeconv.model import passes
 from edgeconv.model.frontend.saving import model_of
-from edgeconv.model.preprocessing import Settings, read, with_frames
+from edgeconv.model.preprocessing import about_frames, read, with_frames
 from edgeconv.report.document import Report
 from edgeconv.search.options import CompileOptions
 
@@ -58,16 +57,6 @@ def make(graph: Graph, path: Path) -> PreprocessModel:
     Raises EdgeconvError as `read` and `with_frames`."""
     settings = read(path)
     made = passes.optimise(with_frames(graph, settings))
-    node = next(each for each in made.nodes if each.op == PREPROCESS)
-    about = {"input": node.inputs[0], "frame": described(settings), "settings": path.name}
+    about = about_frames(graph, settings)
     data = model_of(made).SerializeToString(deterministic=True)
     return PreprocessModel(made, data, about)
-
-
-def described(settings: Settings) -> str:
-    """The frame that ``settings`` speak of, for people."""
-    kind, lines = settings.pixel_format, settings.pixel_format.lines(settings.height)
-    return (
-        f"a frame of {settings.width} x {settings.height} pixels, {settings.format} "
-        f"({kind.about}), a row every {settings.stride} bytes, {lines * settings.stride} bytes in all"
-    )

@@ -21,7 +21,6 @@ from edgeconv.ir.step import Divides
 from edgeconv.ir.work import Work
 from edgeconv.kernels.lowering.activations import evaluate
 from edgeconv.kernels.lowering.calls import FLOAT_BYTES, kernel_layer
-from edgeconv.kernels.lowering.loops import PerCore
 from edgeconv.kernels.lowering.options import LayoutOption, Stored
 from edgeconv.kernels.lowering.work import Call
 from edgeconv.kernels.ops.base import Operator

@@ -96,9 +96,9 @@ def run(graph: Graph) -> Graph:
 PASS = Pass(
     run=run,
     requires="a Quantise of 16 bits at most, per tensor, that alone reads the result of a Conv, "
-    "Dense, Binary, Pool, Preprocess, Reduce, Resize or Softmax, reshaped or transposed maybe, which was not "
-    "rounded so, nor to a grid that it would change nothing of; where results are to be TensorFlow "
-    "Lite's, of what anything computed",
+    "Dense, Binary, Pool, Preprocess, Reduce, Resize or Softmax, reshaped or transposed maybe, "
+    "which was not rounded so, nor to a grid that it would change nothing of; where results are to "
+    "be TensorFlow Lite's, of what anything computed",
     ensures="a Unary in between rounds it to the Quantise's grid",
     stage=Stage.FUSE,
     after=("fuse_activation",),

@@ -5,8 +5,21 @@ The operator is `ir.preprocessing`; its kernel, `kernels.ops.preprocess`.
 
 from __future__ import annotations
 
-from edgeconv.model.preprocessing.apply import preprocessing, with_frames
+from edgeconv.model.preprocessing.apply import (
+    about_frames,
+    network_inputs,
+    preprocessing,
+    with_frames,
+)
 from edgeconv.model.preprocessing.definition import preprocessed
 from edgeconv.model.preprocessing.settings import Settings, read
 
-__all__ = ["Settings", "preprocessed", "preprocessing", "read", "with_frames"]
+__all__ = [
+    "Settings",
+    "about_frames",
+    "network_inputs",
+    "preprocessed",
+    "preprocessing",
+    "read",
+    "with_frames",
+]

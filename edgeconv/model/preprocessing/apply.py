@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
 
 from edgeconv.base.names import untaken
 from edgeconv.ir.check import check
 from edgeconv.ir.encoding import Encoding
 from edgeconv.ir.graph import Graph, Node, Tensor
 from edgeconv.ir.layout import Shape
-from edgeconv.ir.preprocessing import PREPROCESS, Preprocessing, same
+from edgeconv.ir.preprocessing import PREPROCESS, Preprocessing
 from edgeconv.ir.quantisation import integers_of
+from edgeconv.model.preprocessing.definition import preprocessed
 from edgeconv.model.preprocessing.formats import CHANNELS
 from edgeconv.model.preprocessing.neighbours import neighbours
 from edgeconv.model.preprocessing.settings import LAYOUTS, Settings
 
+Values = npt.NDArray[Any]
 FRAME = "frame"  # the input of the program
 _HALF = Fraction(1, 2)
 
@@ -57,6 +63,40 @@ def with_frames(graph: Graph, settings: Settings) -> Graph:
     return check(found, "pre-processing")
 
 
+def about_frames(graph: Graph, settings: Settings) -> dict[str, Any]:
+    """What report.json says of the frames in front of ``graph``: enough for `network_inputs`.
+    Raises UsageError as `with_frames`."""
+    name = _input(graph, settings)
+    last = _channels_last(graph[name].shape, name, settings)
+    size, encoding = _size(graph[name].shape, last), _encoding(graph, name, settings)
+    return {
+        "input": untaken(FRAME, graph.tensors),
+        "replaces": name,
+        "frame": preprocessing(size, settings).frame,
+        "size": list(size),
+        "layout": LAYOUTS[last],
+        "integers": encoding and [graph[name].dtype, encoding.scale[0], encoding.zero[0]],
+        "settings": settings.as_json(),
+    }
+
+
+def network_inputs(about: Mapping[str, Any], given: Mapping[str, Values]) -> dict[str, Values]:
+    """The inputs of the network without pre-processing, for those of a program whose report says
+    ``about`` it what `about_frames` does: by the definition in numpy."""
+    found = dict(given)
+    frame = found.pop(about["input"])
+    made = preprocessing((about["size"][0], about["size"][1]), Settings.of_json(about["settings"]))
+    numbers: Values = preprocessed(made, frame)
+    if about["layout"] == "nhwc":
+        numbers = numbers.transpose(0, 2, 3, 1)
+    if about["integers"]:
+        dtype, scale, zero = about["integers"]
+        bounds = np.iinfo(dtype)
+        whole = np.rint(numbers / np.float32(scale)) + zero
+        numbers = np.clip(whole, bounds.min, bounds.max).astype(dtype)
+    return {**found, about["replaces"]: np.ascontiguousarray(numbers)}
+
+
 def preprocessing(size: tuple[int, int], settings: Settings) -> Preprocessing:
     """What ``settings`` make of a frame, for an input of ``size``.  Raises UsageError as
     `Settings.per_channel`."""
@@ -66,7 +106,7 @@ def preprocessing(size: tuple[int, int], settings: Settings) -> Preprocessing:
     fill = settings.per_channel("fill")
     pairs = list(zip(mean, std, strict=True))
     return Preprocessing(
-        pixels=settings.pixel_format.pixels(settings.channels),
+        pixels=settings.pixel_format.pixels(settings.channels, settings.format),
         height=settings.height,
         width=settings.width,
         lines=settings.pixel_format.lines(settings.height),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from edgeconv.ir.preprocessing import PACKED, RGB565, YUV420, YUV422, Pixels
@@ -33,8 +33,12 @@ class PixelFormat:
         """Rows of bytes in a frame: of yuv420 those of the plane of colours, too."""
         return height + height // 2 if self.kind == YUV420 else height
 
-    def pixels(self, channels: str) -> Pixels:
-        """Its pixels as those ``channels`` of a network, a key of `CHANNELS`."""
+    def pixels(self, channels: str, name: str) -> Pixels:
+        """Its pixels, by the ``name`` of the format, as those ``channels`` of a network, a key of
+        `CHANNELS`."""
+        return replace(self._pixels(channels), words=f"{name} ({self.about})")
+
+    def _pixels(self, channels: str) -> Pixels:
         order, grey = CHANNELS[channels], channels == "grey"
         if self.kind == PACKED and len(self.at) == 1:
             return Pixels(PACKED, self.pixel_bytes, self.at * max(1, len(order)))
@@ -45,7 +49,7 @@ class PixelFormat:
         return Pixels(self.kind, self.pixel_bytes, self.at, order, grey)
 
     def shape(self, height: int, width: int, stride: int) -> tuple[int, ...]:
-        """That of a frame as an input: pixels where nothing but these is in its rows."""
+        """The shape of a frame as an input: pixels where nothing but these is in its rows."""
         if self.kind != PACKED or stride != width * self.pixel_bytes:
             return (1, self.lines(height), stride)
         return (1, height, width, *((self.pixel_bytes,) if self.pixel_bytes > 1 else ()))

@@ -12,7 +12,7 @@ _HALF = Fraction(1, 2)
 
 
 def neighbours(size: int, out: int, *, linear: bool, reverse: bool = False) -> Neighbours:
-    """Of ``size`` pixels for ``out`` of the result, whose centres lie evenly over them.
+    """The neighbours among ``size`` pixels of ``out`` places that lie evenly over them.
 
     Place i is at (i + 1/2) size / out - 1/2, as ONNX's "half_pixel"; the border pixel counts beyond
     the border.  ``linear``: the weight of the second pixel is what the place is beyond the first,

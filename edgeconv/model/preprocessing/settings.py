@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -67,6 +67,18 @@ class Settings:
                 key, f"{len(found)} numbers", f"the network has {count} channels, {self.channels}"
             )
         return found if len(found) == count else found * count
+
+    def as_json(self) -> dict[str, Any]:
+        """What report.json keeps of it."""
+        return {**asdict(self), "path": self.path.name}
+
+    @classmethod
+    def of_json(cls, given: Mapping[str, Any]) -> Settings:
+        """The settings that `as_json` made."""
+        found = {
+            key: tuple(each) if isinstance(each, list) else each for key, each in given.items()
+        }
+        return cls(**{**found, "path": Path(given["path"])})
 
     def error(self, key: str, got: str, rule: str, hint: str = "") -> UsageError:
         return _error(self.path, key, got, rule, hint)
@@ -181,7 +193,7 @@ class _Table:
         found = self._given.get("stride", least)
         if not is_whole(found) or not least <= found <= 8 * LARGEST:
             rule = f"bytes from row to row: a row of pixels has {least}"
-            raise self._error("stride", found, rule, f"leave it out where rows have no padding")
+            raise self._error("stride", found, rule, "leave it out where rows have no padding")
         return int(found)
 
     def numbers(

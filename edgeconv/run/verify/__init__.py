@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from edgeconv.run.verify.compare import Difference, compare
 from edgeconv.run.verify.decision_outputs import decisions_of, explains
+from edgeconv.run.verify.frames import compare_frames
 from edgeconv.run.verify.judging import is_quantised, promised_error
 from edgeconv.run.verify.layers import LayerResult
 from edgeconv.run.verify.run import verify
@@ -15,6 +16,7 @@ __all__ = [
     "LayerResult",
     "Verification",
     "compare",
+    "compare_frames",
     "compare_windows",
     "decisions_of",
     "explains",

@@ -31,7 +31,9 @@ class Verification:
     (`bounds`), where these were run.  Of a program with states, whose ``steps`` followed each
     other, everything is that of ``step``, the worst, from the states that the program had; outputs
     are its states too.  ``carried``: all steps of each output, where both carry their own states.
-    ``windows``: of a network of new rows, its outputs beside those of whole windows.
+    ``windows``: of a network of new rows, its outputs beside those of whole windows.  ``frames``:
+    of a network behind pre-processing, its outputs beside those of the model for the numbers that
+    the definition makes of a frame.
     """
 
     outputs: tuple[Difference, ...]
@@ -55,12 +57,15 @@ class Verification:
     step: int = 0
     carried: tuple[Difference, ...] = ()
     windows: tuple[Difference, ...] = ()
+    frames: tuple[Difference, ...] = ()
 
     @property
     def passed(self) -> bool:
         """Everything that is judged is within the tolerance, and depends on the inputs alone; the
         stack held no more than its bound."""
         if self.unwritten or self.beyond_bounds or self.beyond_stack or self.beyond_windows:
+            return False
+        if self.beyond_frames:
             return False
         if self.per_layer:
             near = all(difference.within(self.tolerance) for difference in self.read)
@@ -85,6 +90,11 @@ class Verification:
     def beyond_windows(self) -> tuple[Difference, ...]:
         """The outputs that are not those of the whole window."""
         return tuple(each for each in self.windows if not each.within(self.tolerance))
+
+    @property
+    def beyond_frames(self) -> tuple[Difference, ...]:
+        """The outputs that are not those of the model behind the definition of pre-processing."""
+        return tuple(each for each in self.frames if not each.within(self.tolerance))
 
     @property
     def apart(self) -> tuple[Difference, ...]:
@@ -135,6 +145,9 @@ class Verification:
         if self.beyond_windows:
             off = self.beyond_windows[0]
             return f"output {off.name!r} of whole windows: relative error {off.relative:.3g}"
+        if self.beyond_frames:
+            off = self.beyond_frames[0]
+            return f"output {off.name!r} of pre-processed frames: relative error {off.relative:.3g}"
         worst = max(self.apart or self.judged, key=lambda difference: difference.relative)
         if worst.shapes:
             mine, theirs = ("x".join(map(str, shape)) or "scalar" for shape in worst.shapes)
