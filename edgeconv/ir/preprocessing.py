@@ -53,7 +53,7 @@ class Pixels:
     luma and both colour differences within two pixels that share these (yuv422), and the latter
     within a pair of the plane behind the luma, which four pixels share (yuv420).  ``order``: which
     of red, green and blue, 0 to 2, are the network's channels; none: a grey of them.  Of packed
-    pixels, whose bytes are in order, it is empty too unless a grey is made of three.  ``words``: the
+    pixels, whose bytes are in order, it is empty unless a grey is made of three.  ``words``: the
     format for people.
     """
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -35,7 +36,7 @@ def spec_of(
     )
 
 
-def made_of(size: tuple[int, int], **changed: object) -> Preprocessing:
+def made_of(size: tuple[int, int], **changed: Any) -> Preprocessing:
     return preprocessing(size, settings_of(**changed))
 
 

@@ -18,7 +18,15 @@ from edgeconv.ir.edit import Editor
 from edgeconv.ir.element_types import is_element_type
 from edgeconv.ir.graph import Graph, Node, Tensor, Texts
 from edgeconv.ir.layout import Shape
-from edgeconv.model.frontend import cut, input_values, model_file, rejections, structured, tflite
+from edgeconv.model.frontend import (
+    cut,
+    input_values,
+    model_file,
+    preprocess_metadata,
+    rejections,
+    structured,
+    tflite,
+)
 from edgeconv.model.frontend.audit import audit
 from edgeconv.model.frontend.cut import WHOLE, Cut
 from edgeconv.model.frontend.definitions import DEFINED_IN
@@ -111,6 +119,7 @@ def load(
         *walk.stated_otherwise.notes(),
     ]
     finished = _finished(path, walk, inputs, outputs, notes, digest)
+    finished = preprocess_metadata.restored(finished, file.model, weights)
     if file.translated:
         finished = tflite.halves_away(finished)
     texts = [*(Texts(name, (), walk.texts.examples()) for name in strings), *texts]

@@ -30,7 +30,7 @@ _CHANNELS = 2  # the axis of them, behind rows and columns
 def preprocess(written: Written, node: Node, inputs: tuple[str, ...], y: str) -> None:
     """Nodes for what `model.preprocessing.definition` says, in int32 as far as that is whole."""
     made: Preprocessing = node.attrs["preprocessing"]
-    to = _Nodes(written, y)
+    to, written.calling = _Nodes(written, y), f"{node.name}/values"
     rows = to.add("Reshape", inputs[0], np.array([made.lines, made.stride]))
     values = _colours(to, made.pixels, rows, made.height, made.width)
     values = _between(to, _between(to, values, made.rows, 0), made.columns, 1)
@@ -50,6 +50,7 @@ def preprocess(written: Written, node: Node, inputs: tuple[str, ...], y: str) ->
     wide = made.size[1]
     box = _joined(to, [_fill(to, made, top, wide), box, _fill(to, made, below, wide)], 0)
     planes = to.add("Transpose", box, perm=[2, 0, 1])
+    written.calling = node.name
     written.node("Reshape", (planes, np.array(made.shape)), y)
 
 

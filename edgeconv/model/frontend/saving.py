@@ -25,6 +25,7 @@ from edgeconv.ir.filters import WEIGHTED
 from edgeconv.ir.graph import Graph, Node, Tensor
 from edgeconv.ir.grids import rounded_to
 from edgeconv.ir.preprocessing import PREPROCESS
+from edgeconv.model.frontend import preprocess_metadata
 from edgeconv.model.frontend.saved_activations import activation, table
 from edgeconv.model.frontend.saved_coupling import coupling
 from edgeconv.model.frontend.saved_data_dependent import SAVED_DATA_DEPENDENT
@@ -90,6 +91,7 @@ def model_of(graph: Graph) -> onnx.ModelProto:
     opsets = [helper.make_opsetid(*version) for version in versions.items()]
     model = helper.make_model(made, opset_imports=opsets, producer_name=PRODUCER)
     model.ir_version = helper.find_min_ir_version_for(opsets)
+    preprocess_metadata.note(model, graph.nodes)
     return model
 
 

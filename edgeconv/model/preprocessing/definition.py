@@ -79,10 +79,11 @@ def _ordered(rgb: list[Any], pixels: Pixels) -> Integers:
 
 def _between(values: Integers, axis: Neighbours, along: int) -> Integers:
     """Sums of the neighbours along an axis, ``over`` times what they mean."""
-    first = np.take(values, axis.first, axis=along)
+    first: Integers = np.take(values, axis.first, axis=along)
     if not axis.is_linear:
         return first
-    second = np.take(values, axis.second, axis=along)
+    second: Integers = np.take(values, axis.second, axis=along)
     shape = tuple(-1 if d == along else 1 for d in range(values.ndim))
     weight = np.array(axis.weight).reshape(shape)
-    return first * (axis.over - weight) + second * weight
+    found: Integers = first * (axis.over - weight) + second * weight
+    return found

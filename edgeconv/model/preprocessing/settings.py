@@ -75,7 +75,7 @@ class Settings:
     @classmethod
     def of_json(cls, given: Mapping[str, Any]) -> Settings:
         """The settings that `as_json` made."""
-        found = {
+        found: dict[str, Any] = {
             key: tuple(each) if isinstance(each, list) else each for key, each in given.items()
         }
         return cls(**{**found, "path": Path(given["path"])})

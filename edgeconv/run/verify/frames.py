@@ -1,5 +1,5 @@
-"""A network behind pre-processing held to the model without it, on frames that were pre-processed by
-the definition in numpy."""
+"""A network behind pre-processing held to the model without it, on frames that the definition in
+numpy has pre-processed."""
 
 from __future__ import annotations
 
