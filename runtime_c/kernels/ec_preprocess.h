@@ -212,25 +212,75 @@ EC_INLINE void ec_preprocess_line(const ec_preprocess spec, const ec_pixel_row a
     }
 }
 
+/* Pixel x of the result, in the order of the line: its first sums, or values where they are rounded. */
+EC_INLINE void ec_preprocess_column(const ec_preprocess spec, const ec_preprocess_neighbours by,
+                                    const int32_t *restrict line, int x, int32_t *restrict pixel, int count)
+{
+    const uint32_t divisor = spec.rounded ? (uint32_t)(spec.over_h * spec.over_w) : 1;
+    const int32_t *const first = line + by.first_w[x], *const second = spec.linear_w ? line + by.second_w[x] : first;
+    const int32_t weight = spec.linear_w ? by.weight_w[x] : 0;
+    EC_UNROLL
+    for (int c = 0; c < count; c++)
+        pixel[c] = (int32_t)((uint32_t)(first[c] * spec.over_w + (second[c] - first[c]) * weight) / divisor);
+}
+
+/* Columns as values, four channels at a time: what is beyond a pixel's own is overwritten by the next. */
+EC_INLINE void ec_preprocess_values(const ec_preprocess spec, const ec_preprocess_neighbours by,
+                                    const int32_t *restrict line, int32_t *restrict values)
+{
+    for (int x = 0; x < spec.columns; x++) {
+        int32_t pixel[4];
+        ec_preprocess_column(spec, by, line, x, pixel, 4);
+        EC_COPY(values + (ptrdiff_t)x * spec.channels, pixel, sizeof pixel);
+    }
+}
+
+/* ec_preprocess_table on vectors: two rows of the frame are a line of sums in the workspace first, then values. */
+EC_INLINE void ec_preprocess_lines(const ec_preprocess spec, const uint8_t *frame, const int16_t *neighbours,
+                                   const void *table, void *out, int32_t *workspace, int row0, int row1)
+{
+    const ec_preprocess_neighbours by = ec_preprocess_split(spec, neighbours);
+    const unsigned char *const results = table;
+    const unsigned char *const around = results + (ptrdiff_t)256 * spec.channels * spec.element;
+    int32_t *const values = workspace + (ptrdiff_t)spec.width * spec.channels + 4;
+    const int order[3] = {spec.at_0, spec.at_1, spec.at_2};
+    for (int y = row0; y < row1; y++) {
+        unsigned char *const to = (unsigned char *)out + (ptrdiff_t)ec_ring(y, spec.out_ring) * spec.y_next * spec.element;
+        const int row = y - spec.top, inside = row >= 0 && row < spec.rows;
+        ec_preprocess_around(spec, around, to, 0, inside ? spec.left : spec.out_w);
+        if (!inside)
+            continue;
+        const ec_pixel_row a = ec_pixel_row_of(spec, frame, by.first_h[row]);
+        const ec_pixel_row b = spec.linear_h ? ec_pixel_row_of(spec, frame, by.second_h[row]) : a;
+        ec_preprocess_line(spec, a, b, spec.linear_h ? by.weight_h[row] : 0, workspace);
+        ec_preprocess_values(spec, by, workspace, values);
+        for (int x = 0; x < spec.columns; x++) {
+            EC_UNROLL
+            for (int c = 0; c < spec.channels; c++)
+                EC_COPY(to + ((ptrdiff_t)(x + spec.left) * spec.x_next + (ptrdiff_t)c * spec.c_next) * spec.element,
+                        results + ((ptrdiff_t)256 * c + values[x * spec.channels + (spec.as_bytes ? order[c] : c)]) * spec.element,
+                        (size_t)spec.element);
+        }
+        ec_preprocess_around(spec, around, to, spec.left + spec.columns, spec.out_w);
+    }
+}
+
 /* Scales and shifts of the channels of a line, in its order. */
 typedef struct ec_preprocess_numbers_of {
     float scale[4], shift[4];
 } ec_preprocess_numbers_of;
 
-/* One pixel of the result, in the order of the line: its channels, or the four numbers from there on. */
-EC_INLINE void ec_preprocess_column(const ec_preprocess spec, const ec_preprocess_neighbours by,
+/* Pixel x of the result, in the order of the line: its channels, or the four numbers from there on. */
+EC_INLINE void ec_preprocess_number(const ec_preprocess spec, const ec_preprocess_neighbours by,
                                     const ec_preprocess_numbers_of numbers, const int32_t *restrict line, int x,
                                     float *restrict to, int count)
 {
-    const uint32_t divisor = spec.rounded ? (uint32_t)(spec.over_h * spec.over_w) : 1;
-    const int32_t *const first = line + by.first_w[x], *const second = spec.linear_w ? line + by.second_w[x] : first;
-    const int32_t weight = spec.linear_w ? by.weight_w[x] : 0;
+    int32_t sums[4];
     float pixel[4];
+    ec_preprocess_column(spec, by, line, x, sums, count);
     EC_UNROLL
-    for (int c = 0; c < count; c++) {
-        const int32_t sum = first[c] * spec.over_w + (second[c] - first[c]) * weight;
-        pixel[c] = (float)(int32_t)((uint32_t)sum / divisor) * numbers.scale[c] + numbers.shift[c];
-    }
+    for (int c = 0; c < count; c++)
+        pixel[c] = (float)sums[c] * numbers.scale[c] + numbers.shift[c];
     EC_COPY(to, pixel, (size_t)count * sizeof *pixel);
 }
 
@@ -240,8 +290,8 @@ EC_INLINE void ec_preprocess_columns(const ec_preprocess spec, const ec_preproce
                                      float *restrict to)
 {
     for (int x = 0; x < spec.columns - 1; x++)
-        ec_preprocess_column(spec, by, numbers, line, x, to + (ptrdiff_t)x * spec.channels, spec.channels == 1 ? 1 : 4);
-    ec_preprocess_column(spec, by, numbers, line, spec.columns - 1, to + (ptrdiff_t)(spec.columns - 1) * spec.channels,
+        ec_preprocess_number(spec, by, numbers, line, x, to + (ptrdiff_t)x * spec.channels, spec.channels == 1 ? 1 : 4);
+    ec_preprocess_number(spec, by, numbers, line, spec.columns - 1, to + (ptrdiff_t)(spec.columns - 1) * spec.channels,
                          spec.channels);
 }
 

@@ -96,7 +96,8 @@ def test_interpolation_is_that_of_onnx() -> None:
     node = helper.make_node("Resize", ["x", "", "", "sizes"], ["y"], mode="linear")
     model = helper.make_model(helper.make_graph([node], "resize", [image], [out], [sizes]))
     planes = frame.transpose(0, 3, 1, 2).astype(np.float32)
-    want = np.asarray(ReferenceEvaluator(model).run(None, {"x": planes})[0])
+    (found,) = ReferenceEvaluator(model).run(None, {"x": planes})
+    want = np.asarray(found)
     assert np.abs(preprocessed(made, frame) - want).max() <= 0.5 + 255 * 2 / OVER
 
 
@@ -206,8 +207,8 @@ def held_to_model(path: Path, graph: Graph) -> Preprocessing:
     (node,) = [each for each in graph.nodes if each.op == PREPROCESS]
     made: Preprocessing = node.attrs["preprocessing"]
     frame = rng.integers(0, 256, (1, 8, 12, 3), np.uint8)
-    want = np.asarray(ReferenceEvaluator(str(path)).run(None, {"x": frame})[0])
-    found: Any = preprocessed(made, frame)
+    (outputs,) = ReferenceEvaluator(str(path)).run(None, {"x": frame})
+    want, found = np.asarray(outputs), np.asarray(preprocessed(made, frame))
     if want.shape != found.shape:
         found = found.transpose(0, 2, 3, 1)
     np.testing.assert_allclose(found, want, atol=1e-4)

@@ -6,8 +6,9 @@ out, and ``--preprocess`` puts it in front of a network.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 
 import numpy as np
 import numpy.typing as npt
@@ -16,17 +17,41 @@ from edgeconv.ir.choice import Blob, Layer, Param
 from edgeconv.ir.encoding import FLOAT32
 from edgeconv.ir.graph import Graph, Node, Tensor
 from edgeconv.ir.layout import CHANNELS_LAST, ROW_MAJOR, Order
-from edgeconv.ir.preprocessing import PACKED, PREPROCESS, Neighbours, Preprocessing
+from edgeconv.ir.preprocessing import (
+    PACKED,
+    PREPROCESS,
+    RGB565,
+    YUV420,
+    YUV422,
+    Neighbours,
+    Preprocessing,
+)
 from edgeconv.ir.step import Divides
 from edgeconv.ir.work import Work
 from edgeconv.kernels.lowering.activations import evaluate
 from edgeconv.kernels.lowering.calls import FLOAT_BYTES, kernel_layer
+from edgeconv.kernels.lowering.loops import PerCore
 from edgeconv.kernels.lowering.options import LayoutOption, Stored
 from edgeconv.kernels.lowering.work import Call
 from edgeconv.kernels.ops.base import Operator
 from edgeconv.target.targets import Target
 
 _BESIDE = 4  # sums behind a line's last, which the kernel reads with those of its last pixels
+# Cycles of cores without vectors, counted in the kernel by `bench/firmware_cycles.py` (those of a
+# Cortex-M0 are estimates): of a pixel that is read, by kind; of two channels that are blended, a
+# result and its rounding, and a pixel beside.
+_READ: Mapping[str, PerCore] = MappingProxyType(
+    {
+        PACKED: PerCore(12, 6, 5),
+        RGB565: PerCore(20, 11, 9),
+        YUV422: PerCore(70, 44, 37),
+        YUV420: PerCore(72, 45, 38),
+    }
+)
+_BLEND, _RESULT, _PIXEL = PerCore(10, 6, 5), PerCore(9, 4.5, 3.5), PerCore(10, 6, 4)
+_NUMBER = PerCore(250, 12, 8)  # of a result that no table has
+# Slots of vectors: of a byte of a line, of a pixel of the columns, of a result that is looked up.
+_LINE_SLOTS, _COLUMN_SLOTS, _TABLE_SLOTS = 0.5, 9.0, 4.0
 Floats = npt.NDArray[np.float32]
 
 
@@ -42,7 +67,8 @@ def lower(node: Node, graph: Graph, target: Target) -> Layer:
     made: Preprocessing = node.attrs["preprocessing"]
     out, call = graph[node.output], Call(node, graph, target)
     looked_up = made.is_whole and (target.is_scalar or out.storage.affine)
-    near = _neighbours(made, 1 if looked_up else made.channels)
+    by_lines = looked_up and not target.is_scalar
+    near = _neighbours(made, 1 if looked_up and not by_lines else made.channels)
     operands: dict[str, str | Blob] = {
         "in": node.inputs[0],
         "neighbours": Blob("neighbours", near.size, lambda: near, dtype="int16"),
@@ -57,17 +83,20 @@ def lower(node: Node, graph: Graph, target: Target) -> Layer:
         "preprocess",
         "ops/preprocess.c.j2",
         operands=operands,
-        params={"looked_up": looked_up, "plain": _is_plain(node, out), **_params(made, out)},
+        params={
+            "looked_up": looked_up,
+            "by_lines": by_lines,
+            "plain": _is_plain(node, out),
+            **_params(made, out),
+        },
         headers=("ec_preprocess.h",),
         work=_work(call, made, looked_up),
-        workspace_bytes=0 if looked_up else _workspace(made),
+        workspace_bytes=0 if looked_up and not by_lines else _workspace(made),
         divides=Divides(made.size[0]),
         epilogue=not looked_up,
     )
-    args = (
-        replace(arg, c_type="void") if arg.c_name in ("out", "table") and looked_up else arg
-        for arg in layer.args
-    )
+    types = {"out": "void", "table": "void", "workspace": "int32_t"} if looked_up else {}
+    args = (replace(arg, c_type=types.get(arg.c_name, arg.c_type)) for arg in layer.args)
     return replace(layer, args=tuple(args))
 
 
@@ -79,7 +108,7 @@ def _is_plain(node: Node, out: Tensor) -> bool:
 def _workspace(made: Preprocessing) -> int:
     """Bytes of a line of the frame, of the columns made of it, and of a row of the result."""
     pixels = made.width + len(made.columns.first) + made.size[1]
-    return FLOAT_BYTES * (made.channels * pixels + _BESIDE)
+    return FLOAT_BYTES * (made.channels * pixels + 2 * _BESIDE)
 
 
 def _neighbours(made: Preprocessing, apart: int) -> npt.NDArray[np.int16]:
@@ -152,11 +181,21 @@ def _as_bytes(made: Preprocessing) -> bool:
 
 
 def _work(call: Call, made: Preprocessing, looked_up: bool) -> Work:
-    return call.in_integers(
-        20.0 * call.output.elements,
-        20.0 * call.output.elements,
-        20.0 * call.output.elements,
+    """Pixels that are read, blends of their channels, and a result for each."""
+    target, channels = call.target, made.channels
+    pixels = float(made.box[0] * made.box[1])
+    taps = (1 + made.rows.is_linear) * (1 + made.columns.is_linear)
+    blends = channels * (taps - 1)
+    read, blend, result, around = (
+        each.on(target, reals=False) for each in (_READ[made.pixels.kind], _BLEND, _RESULT, _PIXEL)
     )
+    cycles = around + taps * read + blends * blend + channels * result
+    if target.is_scalar and not looked_up:
+        cycles += channels * _NUMBER.on(target)
+    slots = _TABLE_SLOTS * channels if looked_up else 0.0
+    slots += _LINE_SLOTS * channels * made.width / max(1, made.box[1]) + _COLUMN_SLOTS
+    work = call.in_integers(pixels * cycles, pixels * cycles, pixels * slots)
+    return work if looked_up else replace(work, slots=work.slots + call.epilogue)
 
 
 OPERATOR = Operator(

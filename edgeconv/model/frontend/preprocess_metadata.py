@@ -1,7 +1,8 @@
 """What a saved model says of its pre-processing, so that it is one node again when it is read.
 
-Other tools see standard operators (`saved_preprocessing`).  The model's metadata says what they are;
-that is believed where the same operators, with the same constants, are what would be written of it.
+Other tools see standard operators (`saved_preprocessing`).  The model's metadata says what they
+are; that is believed where the same operators, with the same constants, are what would be written
+of it.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ KEY = "edgeconv.preprocess"  # in metadata_props
 
 
 def note(model: onnx.ModelProto, nodes: Iterable[Node]) -> None:
-    """Say in the metadata of ``model`` which of its operators are the Preprocess among ``nodes``."""
+    """Say in the metadata of ``model`` which of its operators are a Preprocess of ``nodes``."""
     found = [
         {
             "name": node.name,
@@ -89,8 +90,12 @@ def _read(said: str) -> list[tuple[str, str, str, Preprocessing]]:
 
 def _preprocessing(given: Mapping[str, Any]) -> Preprocessing:
     pixels, rows, columns = (given[key] for key in ("pixels", "rows", "columns"))
-    numbers = {key: tuple(map(float, given[key])) for key in ("scale", "shift", "fill")}
-    sides = {key: int(given[key]) for key in ("height", "width", "lines", "stride", "top", "left")}
+    numbers: dict[str, Any] = {
+        key: tuple(map(float, given[key])) for key in ("scale", "shift", "fill")
+    }
+    sides: dict[str, Any] = {
+        key: int(given[key]) for key in ("height", "width", "lines", "stride", "top", "left")
+    }
     height, width = map(int, given["size"])
     large = max(height, width, sides["height"], sides["width"]) > LARGEST
     if pixels["kind"] not in PIXELS or large or min(sides.values()) < 0:

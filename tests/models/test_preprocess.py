@@ -1,0 +1,130 @@
+"""Programs that read camera frames: here, checked in every access, and as firmware."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import helper, numpy_helper
+
+from edgeconv.app.pipeline import CompileOptions, compile_model, run_project, verify_project
+from edgeconv.base.errors import EdgeconvError
+from edgeconv.model.frontend import references
+from edgeconv.model.preprocessing import network_inputs
+from edgeconv.run.build import run_binary
+from edgeconv.run.verify import compare_frames
+from edgeconv.run.verify.inputs import seeded
+from tests.compilers import sanitized
+from tests.onnx_models import save
+from tests.tools import available
+
+pytestmark = pytest.mark.usefixtures("compiled_lightly")
+CAMERA = """
+[frame]
+format = "{format}"
+width = 40
+height = 22
+stride = 88
+flip = "horizontal"
+
+[resize]
+fit = "letterbox"
+fill = [9, 114, 200]
+
+[normalise]
+mean = [123, 116, 103]
+std = 58
+"""
+
+
+def network(seed: int = 0, quantised: bool = False) -> onnx.ModelProto:
+    """Two convolutions of an image of 16 x 24 pixels; quantised: of integers of its input."""
+    random = np.random.default_rng(seed)
+    weights = {
+        "w1": random.normal(size=(6, 3, 3, 3)) / 4,
+        "w2": random.normal(size=(4, 6, 3, 3)) / 6,
+    }
+    constants = [numpy_helper.from_array(w.astype(np.float32), name) for name, w in weights.items()]
+    nodes, x = [], "image"
+    if quantised:
+        scale, zero = np.float32(1 / 45), np.int8(5)
+        constants += [numpy_helper.from_array(np.asarray(scale), "scale")]
+        constants += [numpy_helper.from_array(np.asarray(zero), "zero")]
+        nodes += [
+            helper.make_node("QuantizeLinear", ["image", "scale", "zero"], ["whole"]),
+            helper.make_node("DequantizeLinear", ["whole", "scale", "zero"], ["real"]),
+        ]
+        x = "real"
+    nodes += [
+        helper.make_node("Conv", [x, "w1"], ["a"], pads=[1] * 4, strides=[2, 2]),
+        helper.make_node("Relu", ["a"], ["b"]),
+        helper.make_node("Conv", ["b", "w2"], ["c"], pads=[1] * 4),
+        helper.make_node("GlobalAveragePool", ["c"], ["y"]),
+    ]
+    image = helper.make_tensor_value_info("image", 1, (1, 3, 16, 24))
+    y = helper.make_tensor_value_info("y", 1, (1, 4, 1, 1))
+    made = helper.make_graph(nodes, "camera", [image], [y], constants)
+    return helper.make_model(made, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
+
+
+def options_of(tmp_path: Path, board: str, kind: str, quantised: bool = False) -> CompileOptions:
+    (tmp_path / "camera.toml").write_text(CAMERA.format(format=kind))
+    model = save(network(quantised=quantised), tmp_path / "camera.onnx")
+    return CompileOptions(model, board, preprocess=tmp_path / "camera.toml")
+
+
+@pytest.mark.parametrize("kind", ["uyvy", "rgb565"])
+def test_frames_in_float32(kind: str, tmp_path: Path) -> None:
+    options = options_of(tmp_path, "host", kind)
+    project, notes = compile_model(replace(options, selftest=True), tmp_path / "made")
+    assert [(port.name, port.shape) for port in project.inputs] == [("frame", (1, 22, 88))]
+    assert any("a frame of 40 x 22 pixels" in note for note in notes)
+    assert f"{kind} (" in (project.directory / "camera.h").read_text()
+    assert "--preprocess camera.toml" in project.report["program"]["command"]
+    found = verify_project(tmp_path / "made", model=options.model)
+    assert found.passed
+    assert found.frames
+    assert project.report["layers"][0]["op"] == "Preprocess"
+    frames = seeded(project.inputs)
+    with references(options.model, ("y",)) as reference:
+        want = reference(network_inputs(project.report["model"]["preprocess"], frames)).values["y"]
+    (got,), _ = run_project(tmp_path / "made", [frames])
+    np.testing.assert_allclose(got["y"], want, atol=1e-5)
+
+
+def test_another_model_behind_the_definition_is_seen(tmp_path: Path) -> None:
+    options = options_of(tmp_path, "host", "yuyv")
+    project, _ = compile_model(options, tmp_path / "made")
+    other = save(network(seed=1), tmp_path / "other.onnx")
+    made = project.directory / project.report["model"]["preprocess"]["file"]
+    (apart,) = compare_frames(project, other, made)
+    assert apart.relative > 1e-2
+
+
+@pytest.mark.parametrize(("board", "quantised"), [("generic-c", True), ("host", False)])
+def test_no_byte_beside_the_frame_is_read(board: str, quantised: bool, tmp_path: Path) -> None:
+    """By the sanitizers, which also know sums that overflow."""
+    options = options_of(tmp_path, board, "rgb565", quantised)
+    project, _ = compile_model(options, tmp_path / "made")
+    assert verify_project(tmp_path / "made", model=options.model).passed
+    binary = sanitized(project, tmp_path / "checked")
+    done = run_binary(binary.path, binary.board, [], cwd=project.directory)
+    assert done.status == 0, done.stdout + done.stderr
+
+
+def test_frames_as_integers_on_a_microcontroller(tmp_path: Path) -> None:
+    available("mps2-an500")
+    options = options_of(tmp_path, "mps2-an500", "rgb565", quantised=True)
+    project, _ = compile_model(options, tmp_path / "made")
+    assert "int8" in project.report["layers"][0]["storage"]["output"]
+    assert verify_project(tmp_path / "made", model=options.model).passed
+
+
+def test_frames_and_new_rows_are_refused(tmp_path: Path) -> None:
+    options = replace(options_of(tmp_path, "host", "yuyv"), streams={"image": (2, 1)})
+    with pytest.raises(EdgeconvError, match="--stream together with --preprocess"):
+        compile_model(options, tmp_path / "made")
+    assert not (tmp_path / "made").exists()
