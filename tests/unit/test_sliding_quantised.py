@@ -82,7 +82,8 @@ class _Stack:
         return True
 
     def model(self, head: str) -> onnx.ModelProto:
-        net, shape = self.net, (1, self.channels, self.rows)
+        net = self.net
+        shape: tuple[int, ...] = (1, self.channels, self.rows)
         if head == "average":
             pooled = net.pair(net.node("GlobalAveragePool", [self.x], "pooled"), 0.125, 0)
             self.x, shape = net.node("Flatten", [pooled], "flat"), (1, self.channels)

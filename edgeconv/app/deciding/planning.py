@@ -226,8 +226,7 @@ class Planner:
             any_layout=options.input_layout == ANY_LAYOUT,
             float16=(EVERY_LAYER,) if options.float16 else (),
         )
-        own = {"resumable": options.resumable, "states_apart": options.states_apart}
-        choice = replace(choice, **own)
+        choice = replace(choice, resumable=options.resumable, states_apart=options.states_apart)
         return share_out(choice, board.target, self.machine)
 
     def _with_attention(self, graph: Graph, allowed: Allowed, formats: Mapping[str, str]) -> Graph:

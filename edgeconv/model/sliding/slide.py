@@ -207,9 +207,9 @@ class _Network:
         made = replace(node, name=self._node_name(node.name), inputs=given, outputs=(every,))
         self.nodes.append(made)
         self._keep(name, cut(name, 0, steps))
-        for number, state in enumerate(kept):
+        for number, each in enumerate(kept):
             last = cut(f"{name}.last", steps + number, 1)
-            self._emit("Reshape", (last,), state.output, name)
+            self._emit("Reshape", (last,), each.output, name)
         self.states += kept
 
     def _add_rows(self, node: Node, found: Reading, rows: Rows, hint: str) -> str:
