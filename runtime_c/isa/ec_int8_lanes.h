@@ -17,6 +17,13 @@ EC_INLINE void ec_s8_init(ec_s8_sums *tile, const void *start, int by_rows, int 
             tile->acc[p * nv + j] = !words    ? ec_iset1(0)
                                     : by_rows ? ec_iset1(words[p])
                                               : ec_iload(words + j * EC_VL);
+#ifdef EC_LOADS_TWO
+        if (!words || by_rows)
+            continue;
+        EC_UNROLL
+        for (int j = 0; j < nv - 1; j += 2)
+            ec_iload_two(words + j * EC_VL, &tile->acc[p * nv + j], &tile->acc[p * nv + j + 1]);
+#endif
     }
 }
 

@@ -250,6 +250,12 @@ EC_INLINE void ec_depthwise_int8_pixels(const ec_depthwise_int8 spec, const ec_d
     ec_ivec results[EC_DOT_PIXELS][4];
     ec_dot_sums group_sums[EC_DOT_PIXELS];
     as.apart = nv * EC_VL;
+#ifdef EC_NARROWS
+    ec_nvec halves[EC_DOT_PIXELS][2];
+    ec_requantise_here here;
+    if (nv == 4)
+        here.offset = ec_noffset_of(as.offset, as.right);
+#endif
     EC_UNROLL
     for (int j = 0; j < nv; j++) {
         const ec_scaling by = ec_scaling_at(multiplier + j * EC_VL, as.apart);
@@ -270,8 +276,16 @@ EC_INLINE void ec_depthwise_int8_pixels(const ec_depthwise_int8 spec, const ec_d
 #endif
         EC_UNROLL
         for (int p = 0; p < mr; p++) {
+#ifdef EC_NARROWS
+            here.by[j] = by;
+            if (nv == 4 && j % 2)
+                halves[p][j / 2] = ec_requantised_two(as, &here, results[p][j - 1], sums[p], j - 1, j, here.offset.whole);
+            else if (nv == 4)
+                results[p][j] = sums[p];
+#else
             if (nv == 4)
                 results[p][j] = ec_scaled(sums[p], by, as.offset, as.right);
+#endif
             else
                 ec_requantise_lanes(as, sums[p], by, of.residual, of.out, at + p * (ptrdiff_t)spec.channels, n);
         }
@@ -279,8 +293,14 @@ EC_INLINE void ec_depthwise_int8_pixels(const ec_depthwise_int8 spec, const ec_d
     }
     if (nv == 4) {
         EC_UNROLL
-        for (int p = 0; p < mr; p++)
-            ec_istore_s8_four((int8_t *)of.out + at + p * (ptrdiff_t)spec.channels, results[p], as.low, as.high);
+        for (int p = 0; p < mr; p++) {
+            int8_t *const to = (int8_t *)of.out + at + p * (ptrdiff_t)spec.channels;
+#ifdef EC_NARROWS
+            ec_nstore_s8_two(to, halves[p][0], halves[p][1], as.low, as.high);
+#else
+            ec_istore_s8_four(to, results[p], as.low, as.high);
+#endif
+        }
     }
 }
 

@@ -134,7 +134,12 @@ EC_INLINE void ec_pack_words(const ec_panel shape, const ec_phase phase, const e
                              const int8_t *in, ptrdiff_t at, ptrdiff_t apart, uint32_t *to, int n)
 {
     const ptrdiff_t next = phase.every * source.pixel;
-    for (int i = phase.lo; i < phase.hi; i++) {
+    int i = phase.lo;
+#ifdef EC_PACKS_PLANES
+    for (; next == 1 && !shape.shift && i + 16 <= phase.hi; i += 16)
+        ec_s8_pack_planes(to + i, in + at + i, apart, n, source.zero);
+#endif
+    for (; i < phase.hi; i++) {
         const int8_t *const from = in + at + i * next;
         uint32_t word = (uint8_t)source.zero * EC_FOUR_BYTES;
         if (n == 4 && apart == 1)

@@ -35,7 +35,97 @@ EC_INLINE void ec_requantise_lanes(const ec_requantise as, ec_ivec sum, const ec
         ec_istore_s8((int8_t *)out + at, q, n);
 }
 
-#ifdef EC_STORES_ROWS
+#ifdef EC_NARROWS
+/* What all results of a tile take. */
+typedef struct ec_requantise_here {
+    ec_scaling by[EC_TILE_VECS];
+    ec_noffset offset;
+    ec_ivec by_sum, by_residual, sum_offset;
+} ec_requantise_here;
+
+/* Two vectors of sums, of vectors i and j of a row, as ec_requantised, in int16. */
+EC_INLINE ec_nvec ec_requantised_two(const ec_requantise as, const ec_requantise_here *here, ec_ivec a, ec_ivec b,
+                                     int i, int j, ec_nvec residual)
+{
+#ifdef EC_SCALES_ALIKE
+    const ec_nvec whole = ec_nscaled(a, b, here->by[i], here->by[j], here->offset, as.right);
+#else
+    const ec_nvec whole = ec_narrow(ec_scaled(a, here->by[i], as.offset, as.right),
+                                     ec_scaled(b, here->by[j], as.offset, as.right));
+#endif
+    ec_ivec sums[2];
+    if (!as.sum_right)
+        return whole;
+    const ec_nvec bounded = ec_nbetween(whole, as.low, as.high);
+    EC_UNROLL
+    for (int k = 0; k < 2; k++) {
+        sums[k] = ec_iadd(here->sum_offset, ec_imul(ec_nwiden(bounded, k), here->by_sum));
+        if (as.has_residual)
+            sums[k] = ec_iadd(sums[k], ec_imul(ec_nwiden(residual, k), here->by_residual));
+        sums[k] = ec_to_even(sums[k], as.sum_right, as.sum_ties);
+    }
+    return ec_nshift_right(sums[0], sums[1], as.sum_right);
+}
+
+/* Vectors j and j + 1 of a row, whose sums are `sums` and the following; n bytes of them exist. */
+EC_INLINE ec_nvec ec_requantised_beside(const ec_requantise as, const ec_requantise_here *here, const int32_t *sums,
+                                        const int8_t *residual, int j, int n)
+{
+    const ec_ivec a = ec_iload(sums), b = ec_iload(sums + EC_VL);
+    return ec_requantised_two(as, here, a, b, j, j + 1,
+                              as.has_residual ? ec_nload_s8(residual, n) : ec_narrow(a, a));
+}
+
+/* Rows of nv vectors in registers to bytes, two vectors at a time, of an odd last one those of two rows: as
+   ec_requantise_tile. */
+EC_INLINE void ec_requantise_rows(const ec_requantise as, const int32_t *sums, const int32_t *multiplier,
+                                  const int8_t *residual, int8_t *out, ptrdiff_t at, ptrdiff_t out_row,
+                                  int rows, int columns, int nv)
+{
+    const int low = as.sum_right ? as.sum_low : as.low, high = as.sum_right ? as.sum_high : as.high;
+    const int even = nv / 2 * 2, odd = columns - even * EC_VL;
+    ec_requantise_here here;
+    EC_UNROLL
+    for (int j = 0; j < nv; j++)
+        here.by[j] = ec_scaling_at(multiplier + j * EC_VL, as.apart);
+    here.offset = ec_noffset_of(as.offset, as.right);
+    if (as.sum_right) {
+        here.by_sum = ec_iset1_here(as.by_sum);
+        here.by_residual = ec_iset1_here(as.by_residual);
+        here.sum_offset = ec_iset1_here(as.sum_offset);
+    }
+    EC_UNROLL
+    for (int p = 0; p < rows; p++) {
+        EC_UNROLL
+        for (int j = 0; j < even; j += 2) {
+            const int32_t *const of = sums + (p * nv + j) * EC_VL;
+            const ptrdiff_t to = at + p * out_row + j * EC_VL;
+            const int n = ec_min_i(columns - j * EC_VL, 2 * EC_VL);
+            const ec_nvec two = ec_requantised_beside(as, &here, of, residual + to, j, n);
+            if (j % 4 == 0 && columns >= (j + 4) * EC_VL)
+                ec_nstore_s8_two(out + to, two,
+                                 ec_requantised_beside(as, &here, of + 2 * EC_VL, residual + to + 2 * EC_VL, j + 2,
+                                                       2 * EC_VL),
+                                 low, high);
+            else if (j % 4 == 0 || columns < (j + 2) * EC_VL)
+                ec_nstore_s8(out + to, two, low, high, n);
+        }
+    }
+    if (even == nv)
+        return;
+    EC_UNROLL
+    for (int p = 0; p < rows; p += 2) {
+        const int next = ec_min_i(1, rows - 1 - p);
+        const int32_t *const of = sums + (p * nv + even) * EC_VL;
+        const ptrdiff_t to = at + p * out_row + even * EC_VL;
+        const ec_ivec a = ec_iload(of), b = ec_iload(of + next * nv * EC_VL);
+        const ec_nvec two = ec_requantised_two(
+            as, &here, a, b, even, even,
+            as.has_residual ? ec_nload_s8_rows(residual + to, next * out_row, odd) : ec_narrow(a, a));
+        ec_nstore_s8_rows(out + to, next * out_row, two, low, high, odd);
+    }
+}
+#elif defined(EC_STORES_ROWS)
 /* `side` vectors of each of `rows` rows, four at most, to n bytes of each row; sums have rows of nv vectors. */
 EC_INLINE void ec_requantise_four(const ec_requantise as, const int32_t *sums, const int32_t *multiplier,
                                   const int8_t *residual, int8_t *out, ptrdiff_t at, ptrdiff_t out_row,
@@ -90,7 +180,12 @@ EC_INLINE void ec_requantise_tile(const ec_requantise as, const int32_t *sums, c
                                   const void *residual, void *out, ptrdiff_t at, ptrdiff_t out_row,
                                   ptrdiff_t out_vec, int rows, int columns, int nv)
 {
-#ifdef EC_STORES_ROWS
+#ifdef EC_NARROWS
+    if (out_vec == EC_VL && !as.as_float) {
+        ec_requantise_rows(as, sums, multiplier, residual, out, at, out_row, rows, columns, nv);
+        return;
+    }
+#elif defined(EC_STORES_ROWS)
     if (out_vec == EC_VL && !as.as_float && (columns == nv * EC_VL || EC_IS_CONSTANT(columns))) {
         ec_requantise_rows(as, sums, multiplier, residual, out, at, out_row, rows, columns, nv);
         return;

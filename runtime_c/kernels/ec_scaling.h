@@ -9,6 +9,7 @@
 #define EC_SCALING_H
 
 enum { EC_SCALING_WORDS = 2 }; /* of a channel: what its sum starts with, and this: */
+#define EC_SCALES_ALIKE        /* but for this one all have the same */
 typedef ec_ivec ec_scaling;
 
 /* Of the channels whose multipliers lie at `multiplier`; what else they have lies `apart` behind. */

@@ -36,10 +36,10 @@ _KERNELS = (
         latency=8,
         row_multiple=4,  # filters are loaded four at a time and multiplied by lane
     ),
-    # rows * vectors accumulators + rows pixels + one vector of filters <= 32 registers
+    # rows * vectors accumulators + rows pixels + two vectors of filters <= 32 registers
     int8_row(
         *(_NAME, Lies.STRIDED),
-        tiles((7, 3), (8, 2)),  # of one vector Clang 14 spills the steps that are left over
+        tiles((7, 3), (6, 4), (8, 2)),  # of one vector Clang 14 spills the steps that are left over
         groups_per_load=4,
         feature="int8_dot",
         flags=_DOT,

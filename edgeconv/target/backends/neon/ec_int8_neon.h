@@ -9,6 +9,17 @@
 
 #include "ec_int8_neon_sums.h"
 
+/* Sixteen words of n channels, which lie in planes `apart` bytes from each other; others are zero points. */
+#define EC_PACKS_PLANES
+EC_INLINE void ec_s8_pack_planes(void *to, const int8_t *in, ptrdiff_t apart, int n, int zero)
+{
+    int8x16x4_t planes;
+    EC_UNROLL
+    for (int j = 0; j < 4; j++)
+        planes.val[j] = j < n ? vld1q_s8(in + j * apart) : vdupq_n_s8((int8_t)zero);
+    vst4q_s8(to, planes);
+}
+
 /* In place, group number n of the pixels: GCC moves the sums of vdotq_laneq_s32. */
 EC_INLINE void ec_s8_add(ec_ivec *sum, int8x16_t filters, int8x16_t pixels, int n)
 {
@@ -20,31 +31,58 @@ EC_INLINE void ec_s8_add(ec_ivec *sum, int8x16_t filters, int8x16_t pixels, int 
     }
 }
 
-/* Rows that are strided: four groups of each are one load where they lie side by side. */
+/* Two vectors of filters; p moves on. */
+EC_INLINE void ec_s8_next_two(const int8_t **p, int8x16_t *first, int8x16_t *second)
+{
+    __asm__ volatile("ldp %q0, %q1, [%2], #32" : "=w"(*first), "=w"(*second), "+r"(*p)::"memory");
+}
+
+/* All sums of `groups` groups of every row, of which four are one load. */
+EC_INLINE void ec_s8_groups(ec_s8_sums *tile, const int8_t *x_at, ptrdiff_t a_row, const int8_t **filters,
+                            int groups, int mr, int nv)
+{
+    int8x16_t x[EC_TILE_VECS], f, next;
+    EC_UNROLL
+    for (int p = 0; p < mr; p++)
+        x[p] = vld1q_s8(x_at + p * a_row);
+    EC_UNROLL
+    for (int i = 0; i + 2 <= groups * nv; i += 2) {
+        ec_s8_next_two(filters, &f, &next);
+        EC_UNROLL
+        for (int p = 0; p < mr; p++)
+            ec_s8_add(&tile->acc[p * nv + i % nv], f, x[p], i / nv);
+        EC_UNROLL
+        for (int p = 0; p < mr; p++)
+            ec_s8_add(&tile->acc[p * nv + (i + 1) % nv], next, x[p], (i + 1) / nv);
+        EC_IN_ORDER();
+    }
+    if (groups * nv % 2) {
+        f = vld1q_s8(*filters);
+        *filters += 16;
+        EC_UNROLL
+        for (int p = 0; p < mr; p++)
+            ec_s8_add(&tile->acc[p * nv + nv - 1], f, x[p], groups - 1);
+    }
+}
+
+/* Rows that are strided: four groups of each are one load where they lie side by side, or two or three, with what lies
+   behind them: panels have room for that. */
 EC_INLINE void ec_s8_mac(ec_s8_sums *tile, const void *a, ptrdiff_t a_row, ptrdiff_t a_k,
                          const void *b, int depth, int mr, int nv)
 {
     const int8_t *x_at = a, *w = b;
     int k = 0;
-    if (a_k == 4)
+    if (a_k == 4) {
         EC_NO_UNROLL
-        for (; k + 4 <= depth; k += 4, x_at += 16, w += 4 * nv * 16) {
-            int8x16_t x[EC_TILE_VECS];
-            EC_UNROLL
-            for (int p = 0; p < mr; p++)
-                x[p] = vld1q_s8(x_at + p * a_row);
-            EC_UNROLL
-            for (int i = 0; i < 4; i++) {
-                EC_IN_ORDER();
-                EC_UNROLL
-                for (int j = 0; j < nv; j++) {
-                    const int8x16_t f = vld1q_s8(w + (i * nv + j) * 16);
-                    EC_UNROLL
-                    for (int p = 0; p < mr; p++)
-                        ec_s8_add(&tile->acc[p * nv + j], f, x[p], i);
-                }
-            }
-        }
+        for (; k + 4 <= depth; k += 4, x_at += 16)
+            ec_s8_groups(tile, x_at, a_row, &w, 4, mr, nv);
+        if (depth - k == 3)
+            ec_s8_groups(tile, x_at, a_row, &w, 3, mr, nv);
+        else if (depth - k == 2)
+            ec_s8_groups(tile, x_at, a_row, &w, 2, mr, nv);
+        if (depth - k > 1)
+            return;
+    }
     EC_NO_UNROLL
     for (; k < depth; k++, x_at += a_k, w += nv * 16) {
         int8x16_t f[EC_TILE_VECS];

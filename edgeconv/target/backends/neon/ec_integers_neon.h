@@ -76,6 +76,10 @@ EC_INLINE void ec_istore_s8_rows(int8_t *p, ptrdiff_t row, const ec_ivec *v, int
         memcpy(p + i / nv * row, bytes + i * 4, (size_t)nv * 4);
 }
 
+#ifdef __aarch64__
+#include "ec_narrow_neon.h"
+#endif
+
 #ifdef EC_PACKED_ZERO_POINTS
 /* The sum of sixteen bytes. */
 #define EC_SUMS_SIXTEEN

@@ -7,7 +7,18 @@
    ec_istore_s8_four: four vectors, brought between low and high of int8; of every 16 bytes (fewer
    where EC_VL is) the first quarter is of v[0], the second of v[1], and so on.  ec_iload_s8_run and
    ec_istore_s8_run: four vectors from and to bytes, one behind the other; what is stored is brought between
-   low and high of int8. */
+   low and high of int8.
+
+   What an ISA may have besides, for tiles whose sums become bytes in registers:
+
+   EC_LOADS_TWO: ec_iload_two, two vectors side by side.
+   EC_NARROWS: ec_nvec, 2 * EC_VL numbers of int16, those of two vectors behind each other, each bounded to int16.
+   ec_narrow(a, b): as they are; ec_nshift_right: floor(v / 2^bits); ec_nscaled: floor((high word of the product with
+   a multiplier + offset) / 2^right), the offset prepared for that right by ec_noffset_of.  ec_nwiden: the first vector
+   or the second.  ec_nbetween: as ec_ibetween.  ec_nload_s8, ec_nstore_s8: the first n lanes from and to bytes;
+   ec_nload_s8_rows, ec_nstore_s8_rows: the first n of each half, so far apart; ec_nstore_s8_two: all of two.  What is
+   stored is brought between low and high of int8.  ec_iset1_here, ec_nset1_here: a number in all lanes, made where it
+   stands. */
 #ifndef EC_INTEGERS_H
 #define EC_INTEGERS_H
 
