@@ -65,7 +65,7 @@ def _whole(d: Definition) -> tuple[Values, int, bool]:
 def _numbers(packed: Values, bits: int) -> Values:
     """The numbers in each byte, the lowest bits first."""
     shifts = np.arange(0, 8, bits)
-    apart = (packed.astype(np.int64)[..., None] >> shifts) & ((1 << bits) - 1)
+    apart: Values = (packed.astype(np.int64)[..., None] >> shifts) & ((1 << bits) - 1)
     return apart.reshape(*packed.shape[:-1], -1)
 
 
@@ -90,7 +90,8 @@ def _packed(whole: Values, bits: int) -> Values:
     per_byte = 8 // bits
     spare = -whole.shape[1] % per_byte
     padded = np.pad(whole, ((0, 0), (0, spare))).reshape(whole.shape[0], -1, per_byte)
-    return (padded << (bits * np.arange(per_byte))).sum(-1).astype(np.uint8)
+    bytes_: Values = (padded << (bits * np.arange(per_byte))).sum(-1).astype(np.uint8)
+    return bytes_
 
 
 def _unpacked(d: Definition, rows: str, bits: int) -> str:
