@@ -169,7 +169,7 @@ class Walk(StringValues):
 
     def _skip(self, visit: Visit) -> None:
         kinds: Mapping[str, onnx.TypeProto] = {}
-        open_ = self._unknown.union(self._without_tensors())
+        open_ = self._unknown.union(self._without_tensors()) - self.texts.names()
         if visit.schema and not open_.intersection(reads(visit.node)):
             try:
                 kinds = self._infer(visit, visit.schema)

@@ -8,6 +8,7 @@ are bytes of UTF-8, so many for each text, zeros behind its end.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from types import MappingProxyType
 
 import numpy as np
@@ -83,7 +84,7 @@ class Texts:
         """The input ``name``, a tensor of bytes, is strings from now on."""
         held = self._walk.fresh(f"{name}/bytes")
         node = onnx.helper.make_node("Identity", [name], [held], held)
-        self._walk.run([node], visit.scope, [held])
+        self._walk.run([node], replace(visit.scope, origin=name), [held])
         self.kept[name] = Stored(held, self.room(name))
         self._inputs.add(name)
 
@@ -153,7 +154,7 @@ class Texts:
                 continue
             held = text.index if isinstance(text, Labels) else text.stored
             node = onnx.helper.make_node("Identity", [held], [name], f"{name}/text")
-            self._walk.run([node], visit.scope, [name])
+            self._walk.run([node], replace(visit.scope, origin=name), [name])
             found.append(Port(name, text.table if isinstance(text, Labels) else ()))
         return found
 
