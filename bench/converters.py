@@ -1,8 +1,9 @@
 """Files of TensorFlow Lite's converters: what is refused, and how near programs are to LiteRT.
 
-    python bench/converters.py FOLDER [--board host] [--only NAME] [--compile-only] [--jobs 1]
+    python bench/converters.py FOLDER [--board host] [--only NAME] [--kinds KIND...]
+                                      [--compile-only] [--jobs 1]
 
-FOLDER: of `bench/converter_networks.py`, which needs TensorFlow and no edgeconv.  Every file is
+FOLDER: of `bench/converter_files.py`, which needs TensorFlow and no edgeconv.  Every file is
 compiled, those with integers with ``--requantise tflite`` or, where that is refused, without it;
 the program runs on the seeded inputs there, run after run, and is held to what LiteRT's reference
 kernels made of them.  Prints a table in Markdown, a network a row, and what is refused or differs.
@@ -125,12 +126,14 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--board", default="host")
-    parser.add_argument("--only", default="")
+    parser.add_argument("--only", default="", help="files whose names begin so")
+    parser.add_argument("--kinds", nargs="+", default=KINDS)
     parser.add_argument("--compile-only", action="store_true")
     parser.add_argument("--jobs", type=int, default=1)
     wanted = parser.parse_args()
     paths = sorted(wanted.folder.glob(f"{wanted.only}*.tflite"))
-    jobs = [Job(path, wanted.board, wanted.compile_only) for path in paths]
+    chosen = [path for path in paths if path.stem.rpartition("-")[2] in wanted.kinds]
+    jobs = [Job(path, wanted.board, wanted.compile_only) for path in chosen]
     table: dict[str, dict[str, Found]] = defaultdict(dict)
     with ProcessPoolExecutor(wanted.jobs) as pool:
         for found in pool.map(measure, jobs):
@@ -138,10 +141,10 @@ def main() -> int:
             line = f"{found.name} {found.kind}: {found.cell} {found.seconds:.1f} s, "
             line += f"flash {found.flash} of a file of {found.bytes} bytes"
             print(line, *found.notes, sep="\n  ", file=sys.stderr, flush=True)
-    print(f"| network | {' | '.join(KINDS)} |")
-    print(f"|---|{'---|' * len(KINDS)}")
+    print(f"| network | {' | '.join(wanted.kinds)} |")
+    print(f"|---|{'---|' * len(wanted.kinds)}")
     for name, row in sorted(table.items()):
-        cells = (row[kind].cell if kind in row else "" for kind in KINDS)
+        cells = (row[kind].cell if kind in row else "" for kind in wanted.kinds)
         print(f"| {name} | {' | '.join(cells)} |")
     return 0
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -15,7 +16,7 @@ GATES = {"LSTM": 4, "GRU": 3, "RNN": 1}
 class _Step(Sketch):
     """A body that is being written."""
 
-    def one(self, kind: str, inputs: Sequence[int], shape: Sequence[int], **options: object) -> int:
+    def one(self, kind: str, inputs: Sequence[int], shape: Sequence[int], **options: Any) -> int:
         made = self.tensor(f"{kind}_{len(self.tensors)}", shape, self.dtype_of(kind, inputs[0]))
         self.operator(kind, inputs, [made], **options)
         return made
@@ -42,7 +43,8 @@ def loop(kind: str, *, every: bool, other: bool = False) -> bytes:
     function of a gate is another one."""
     length = STEPS if every else 1
     states = 2 if kind == "LSTM" else 1
-    shapes = [("x", (STEPS, 1, INPUTS)), ("list", (length, 1, HIDDEN))]
+    shapes: list[tuple[str, tuple[int, ...]]] = [("x", (STEPS, 1, INPUTS))]
+    shapes.append(("list", (length, 1, HIDDEN)))
     shapes += [(f"state_{i}", (1, HIDDEN)) for i in range(states)]
 
     def variables(sketch: Sketch) -> list[int]:

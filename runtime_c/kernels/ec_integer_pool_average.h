@@ -36,12 +36,15 @@ EC_INLINE void ec_integer_average_of(const ec_pool *spec, const ec_int8_average 
             }
         }
 #ifdef EC_INT16_SCALING_H
-    if (by.scaling == EC_INT8_WIDE) {
+    if (by.wide.bytes) {
         int32_t each[4 * EC_VL];
+        const int of_sum = by.scaling == EC_INT8_WIDE;
         for (int j = 0; j < vectors; j++)
-            ec_istore(each + j * EC_VL, sums[j]);
+            ec_istore(each + j * EC_VL,
+                      of_sum ? sums[j] : ec_ibetween(ec_int8_of_window(by, sums[j], words), by.low, by.high));
         for (int i = 0; i < (vectors - 1) * EC_VL + n; i++)
-            ec_int16_put(out, by.wide.bytes, at->at + c + i, ec_int16_of_sum(by.wide, each[i], words, 1));
+            ec_int16_put(out, by.wide.bytes, at->at + c + i,
+                         of_sum ? ec_int16_of_sum(by.wide, each[i], words, 1) : each[i]);
         return;
     }
 #endif

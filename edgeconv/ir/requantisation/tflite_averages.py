@@ -27,18 +27,19 @@ def mean_factor(count: int, x: float, y: float) -> tuple[int, int]:
     return (multiplier << further) // count, right + further
 
 
-def mean(count: int, x: Affine, y: Affine, low: int, high: int) -> Average | None:
-    """MEAN of so many numbers; None where its factor is 1 or more, or a sum out of reach."""
+def mean(count: int, x: Affine, y: Affine, low: int, high: int, bits: int = 8) -> Average | None:
+    """MEAN of so many numbers of 8 or 16 ``bits``; None where its factor is 1 or more, or a sum out
+    of reach."""
     multiplier, right = mean_factor(count, x.scale, y.scale)
-    if right < 0 or 256 * count >= REACH:
+    if right < 0 or count << bits >= REACH:
         return None
     return Average("doubled", right, low, high, (-count * x.zero,), (multiplier,), y.zero)
 
 
-def total(count: int, x: Affine, y: Affine, low: int, high: int) -> Average | None:
-    """SUM of so many numbers; None where its factor is 1 or more, or a sum out of reach."""
+def total(count: int, x: Affine, y: Affine, low: int, high: int, bits: int = 8) -> Average | None:
+    """SUM likewise."""
     multiplier, right = quantised_multiplier(x.scale / y.scale)
-    if right < 0 or 256 * count >= REACH:
+    if right < 0 or count << bits >= REACH:
         return None
     return Average("doubled", right, low, high, (-count * x.zero,), (multiplier,), y.zero)
 

@@ -9,9 +9,10 @@ from dataclasses import replace
 import numpy as np
 
 from edgeconv.ir.choice import Blob, Layer, Param
+from edgeconv.ir.encoding import INT16
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.quantisation import AWAY
-from edgeconv.ir.requantisation import ARITHMETICS, EXACT
+from edgeconv.ir.requantisation import ARITHMETICS, EXACT, tflite_averages
 from edgeconv.ir.requantisation.averages import WHOLE, Average, averages
 from edgeconv.ir.requantisation.forms import Words
 from edgeconv.ir.requantisation.pair import Affine
@@ -37,6 +38,7 @@ _CYCLES, _WINDOW_CYCLES = 3.0, 60.0  # of portable C: of a vector, of a window
 _AVERAGE = (PerCore(60, 60, 60), PerCore(26, 14, 14), PerCore(7.5, 3, 3), PerCore(15, 15, 15))
 _BY_WORD = (PerCore(130, 130, 150), PerCore(4, 4, 8), PerCore(3, 3, 3), PerCore(10, 10, 20))
 _BY_BYTE = (PerCore(60, 60, 60), PerCore(60, 20, 20), PerCore(17, 6, 6), PerCore(30, 46, 46))
+_SUMMED = {"mean": tflite_averages.mean, "total": tflite_averages.total}
 _NUMBERS = ("offset", "right", "low", "high", "zero")
 _HEADERS = ("ec_window.h", "ec_pool_op.h", "ec_integer_pool.h")
 
@@ -79,11 +81,9 @@ def average_of(node: Node, graph: Graph) -> Average | Wide | None:
     counts = counts_of(node, graph)
     if counts[0] < 1 or (len(counts) > 1 and counts[-1] > _MOST_COUNTED):
         return None
-    if with_int16(node, graph):
-        if node.attrs.get("total"):
-            return None
-        return wide_averages(counts, x, y, low, high) if graph.requantise == EXACT else None
     of_x, of_y = map(Affine.of, (x, y))
+    if with_int16(node, graph):
+        return _of_int16(node, graph, counts)
     if (zero := node.attrs.get(AWAY)) is not None:  # TensorFlow Lite's, however others are rounded
         if of_x.scale != of_y.scale:
             return None
@@ -97,6 +97,17 @@ def average_of(node: Node, graph: Graph) -> Average | Wide | None:
     if node.attrs.get("mean"):  # which may round otherwise than a pool
         return says.mean(counts[0], of_x, of_y, low, high)
     return says.average(counts, of_x, of_y, low, high)
+
+
+def _of_int16(node: Node, graph: Graph, counts: tuple[int, ...]) -> Average | Wide | None:
+    """What becomes of sums of int16; of pools TensorFlow Lite's rounding is not followed."""
+    x, y = graph[node.inputs[0]].storage, graph[node.output].storage
+    low, high = bounds_in(node.epilogue.before, y)
+    if graph.requantise == EXACT:
+        return None if node.attrs.get("total") else wide_averages(counts, x, y, low, high)
+    says = next((_SUMMED[name] for name in _SUMMED if node.attrs.get(name)), None)
+    of_x, of_y = map(Affine.of, (x, y))
+    return says(counts[0], of_x, of_y, low, high, INT16.bits) if says else None
 
 
 def lower(
@@ -121,6 +132,8 @@ def lower(
         if isinstance(form, Wide):
             result = (form.shift, form.tie, form.zero, form.low, form.high, out.element_bytes)
             numbers["wide"] = result
+        elif wide:
+            numbers["wide"] = (0, 0, 0, form.low, form.high, out.element_bytes)
     scaling = ("ec_int16_scaling.h",) if wide else ()
     header = target.byte_vectors.header if maximum else target.integers
     layer = kernel_layer(

@@ -142,10 +142,10 @@ def cut(out: Writing, operator: Operator) -> None:
     if any(out.tensor(operator, index).data is None for index in (1, 2)):
         first, count = _numbers(out, operator, 1), _numbers(out, operator, 2)
         all_left = out.add("Less", [count, out.value(0)])
-        ends = out.add("Where", [all_left, out.value(LAST), out.add("Add", [first, count])])
+        last = out.add("Where", [all_left, out.value(LAST), out.add("Add", [first, count])])
         axes = out.value(range(len(out.tensor(operator, 0).shape)))
-        inputs = [out.stored(operator, 0), first, ends, axes]
-        out.move(operator, out.add("Slice", inputs, main=True))
+        given = [out.stored(operator, 0), first, last, axes]
+        out.move(operator, out.add("Slice", given, main=True))
         return
     begin, size = out.whole(operator, 1, "a begin"), out.whole(operator, 2, "a size")
     if len(begin) != len(size):

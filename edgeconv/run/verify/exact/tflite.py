@@ -107,7 +107,7 @@ def _computed(
     elif node.op in ("Conv", "Dense") and len(node.inputs) > 2 and node.inputs[2]:
         bias = graph[node.inputs[2]].constant()
     rule = _RULES.get(node.op)
-    if rule is None or (y.bits > 8 and node.op not in (*WEIGHTED, "Binary")):
+    if rule is None or (y.bits > 8 and node.op not in (*WEIGHTED, "Binary", "Reduce")):
         raise NoExactValueError
     names = node.inputs if node.op in _OF_SEVERAL else node.inputs[:1]
     operands = [
