@@ -20,11 +20,14 @@ from tests.tflite_cases import CASES, EXPECTED, Case
 from tests.tflite_graph_cases import GRAPH_CASES
 from tests.tflite_integer_cases import INTEGER_CASES
 from tests.tflite_more_cases import MORE_CASES
+from tests.tflite_spectra_cases import SPECTRA_CASES
 from tests.tflite_typed_cases import TYPED_CASES
 
 Values = npt.NDArray[Any]
 Outputs = dict[str, Values]
-ALL_CASES: tuple[Case, ...] = (*CASES, *TYPED_CASES, *MORE_CASES, *GRAPH_CASES, *INTEGER_CASES)
+ALL_CASES: tuple[Case, ...] = (
+    *(*CASES, *TYPED_CASES, *MORE_CASES, *GRAPH_CASES, *INTEGER_CASES, *SPECTRA_CASES),
+)
 MICRO = EXPECTED.with_name("tflite_micro_expected.npz")
 _ARENA = 1 << 20
 # Which the reference kernels do not have, or have wrong of int8.

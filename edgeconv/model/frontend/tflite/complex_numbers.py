@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from edgeconv.model.frontend.tflite.elements import COMPLEX
 from edgeconv.model.frontend.tflite.writing import Translator, UnsupportedError, Writing
 from edgeconv.model.tflite import Operator
 
-COMPLEX = "complex64"
 _REAL, _IMAGINARY = 0, 1
 
 

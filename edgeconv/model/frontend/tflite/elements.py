@@ -11,6 +11,7 @@ from edgeconv.model.tflite.file import ABSENT
 QUANTISED = ("int8", "uint8", "int16", "int4", "uint4", "int2")
 REALS = ("float16", "bfloat16", "float8_e4m3fn", "float8_e5m2")  # converted to float32
 BITS = {"int4": 4, "uint4": 4, "int2": 2, "bfloat16": 16, "float8_e4m3fn": 8, "float8_e5m2": 8}
+COMPLEX = "complex64"  # as pairs of float32 along a last dimension more
 ELEMENTS: dict[str, int] = {
     **{kind: getattr(TensorProto, kind.upper()) for kind in ("float16", "bool", "bfloat16")},
     **{f"int{bits}": getattr(TensorProto, f"INT{bits}") for bits in (4, 8, 16, 32, 64)},

@@ -25,7 +25,6 @@ from edgeconv.model.frontend.tflite import (
 from edgeconv.model.frontend.tflite import comparisons as truths
 from edgeconv.model.frontend.tflite import elementwise as each
 from edgeconv.model.frontend.tflite import movement as moving
-from edgeconv.model.frontend.tflite.complex_numbers import COMPLEX
 from edgeconv.model.frontend.tflite.dilated import dilated
 from edgeconv.model.frontend.tflite.elements import element
 from edgeconv.model.frontend.tflite.variables import KINDS, Variable, Variables
@@ -292,10 +291,9 @@ def _write(out: Writing, operator: Operator, variables: Variables | None) -> Non
         stays = any(out.model.tensors[i].stays for i in operator.inputs if i != ABSENT)
         if stays and not operator.kind.startswith(_STATES):
             raise UnsupportedError(f"reads {_VARIABLE}")
-        places = (*operator.inputs, *operator.outputs)
-        if any(out.model.tensors[i].dtype == COMPLEX for i in places if i != ABSENT):
-            if operator.kind not in _COMPLEX or set(operator.outputs) & set(out.model.outputs):
-                raise UnsupportedError("computes with complex numbers, or returns them")
+        if out.is_complex(operator):
+            if operator.kind not in _COMPLEX:
+                raise UnsupportedError("computes with complex numbers")
             translator = _COMPLEX[operator.kind]
         translator(out, operator)
     except UnsupportedError as error:

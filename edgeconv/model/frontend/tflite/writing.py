@@ -22,6 +22,7 @@ from edgeconv.base.names import shortened, untaken
 from edgeconv.model.frontend.mapped_constants import refer
 from edgeconv.model.frontend.tflite.elements import (
     BITS,
+    COMPLEX,
     ELEMENTS,
     QUANTISED,
     REALS,
@@ -121,6 +122,15 @@ class Writing:
             f"{kind} {shortened(first)!r}{f' and {len(more)} more' if more else ''}: {why}"
             for (kind, why), (first, *more) in self._differs.items()
         )
+
+    def is_complex(self, operator: Operator) -> bool:
+        """Whether it reads or writes complex numbers.  Raises UnsupportedError where these are the
+        model's outputs."""
+        tensors, outputs = self.model.tensors, set(self.model.outputs) & set(operator.outputs)
+        if any(tensors[place].dtype == COMPLEX for place in outputs):
+            raise UnsupportedError("returns complex numbers")
+        places = (*operator.inputs, *operator.outputs)
+        return any(tensors[place].dtype == COMPLEX for place in places if place != ABSENT)
 
     def kept(self, place: int) -> str:
         """The tensor at that place, had if it is a constant."""
