@@ -32,6 +32,9 @@ COPIES: dict[str, Make] = {
     "affine": lambda b, x: b.node(
         "Affine", (x, b.constant(np.ones(3)), b.constant(np.zeros(3))), SHAPE
     ),
+    "dense": lambda b, x: b.node(
+        "Dense", (x, b.constant(np.eye(5)), b.constant(np.zeros(5))), SHAPE
+    ),
     "plus 0": lambda b, x: b.binary("add", x, 0.0),
     "times 1": lambda b, x: b.binary("mul", x, 1.0),
     "over 1": lambda b, x: b.binary("div", x, 1.0),
@@ -48,6 +51,10 @@ OTHERS: dict[str, Make] = {
     "pool over the edge": lambda b, x: b.pool(x, "max", 2, size=SHAPE[2:]),
     "strided pool": lambda b, x: b.pool(x, "max", 1, stride=2),
     "gather": lambda b, x: b.gather(x, (0, 2, 1)),
+    "dense": lambda b, x: b.node("Dense", (x, b.constant(np.eye(5)[::-1])), SHAPE),
+    "dense with a bias": lambda b, x: b.node(
+        "Dense", (x, b.constant(np.eye(5)), b.constant(np.ones(5))), SHAPE
+    ),
     "0 minus x": lambda b, x: b.binary("sub", 0.0, x),
     "max with 0": lambda b, x: b.binary("max", x, 0.0),
     "times 1 that broadcasts": lambda b, x: b.binary("mul", x, b.constant(np.ones((2, 1, 1, 1)))),

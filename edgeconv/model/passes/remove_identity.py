@@ -61,10 +61,20 @@ def _resize(node: Node, editor: Editor) -> bool:
     return all(scale == 1 for scale in node.attrs["scales"])
 
 
+def _dense(node: Node, editor: Editor) -> bool:
+    """As saved recurrent layers have one, whose inputs are multiplied already."""
+    weights = editor.constant(node.inputs[1])
+    bias = editor.constant(node.inputs[2]) if len(node.inputs) > 2 and node.inputs[2] else 0.0
+    if weights is None or bias is None or np.any(bias):
+        return False
+    return np.array_equal(weights, np.eye(len(weights)))
+
+
 _COPIES: Mapping[str, Callable[[Node, Editor], bool]] = {
     "Affine": _affine,
     "Binary": _neutral_constant,
     "Concat": _single_input,
+    "Dense": _dense,
     "Expand": _always,
     "Gather": _gather,
     "Identity": _always,
