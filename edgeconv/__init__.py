@@ -10,7 +10,7 @@ __version__ = "0.1.0"
 
 _PUBLIC = (
     *("compile", "load", "quantise", "Options", "Program", "EdgeconvError", "Layer", "LayerTime"),
-    *("Port", "QuantisedLayer", "QuantisedModel", "Timing", "Verification"),
+    *("MetricFunction", "Port", "QuantisedLayer", "QuantisedModel", "Timing", "Verification"),
 )
 
 

@@ -1,6 +1,7 @@
 from edgeconv.app.api import EdgeconvError as EdgeconvError
 from edgeconv.app.api import Layer as Layer
 from edgeconv.app.api import LayerTime as LayerTime
+from edgeconv.app.api import MetricFunction as MetricFunction
 from edgeconv.app.api import Options as Options
 from edgeconv.app.api import Port as Port
 from edgeconv.app.api import Program as Program

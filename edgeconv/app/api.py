@@ -27,7 +27,7 @@ from edgeconv.app import pipeline
 from edgeconv.app.cli.commands import usage_error
 from edgeconv.app.cli.program import COMPILE
 from edgeconv.app.cli.run.compile_options import compile_options
-from edgeconv.app.quantise import ANY_BOARD, QuantisedLayer, QuantisedModel, quantise_model
+from edgeconv.app.quantise import ANY_BOARD, QuantisedModel, quantise_model
 from edgeconv.base.arguments import DEFAULT_RUNS, pair
 from edgeconv.base.errors import EdgeconvError, UsageError
 from edgeconv.base.names import did_you_mean
@@ -38,11 +38,14 @@ from edgeconv.run.bench import LayerTime, Timing
 from edgeconv.run.build.project import Port, Project
 from edgeconv.run.inference import converted
 from edgeconv.run.verify import Verification
+from edgeconv.search.calibration.metric import MetricFunction
+from edgeconv.search.quantising.layers import QuantisedLayer
 
 __all__ = [
     "EdgeconvError",
     "Layer",
     "LayerTime",
+    "MetricFunction",
     "Options",
     "Port",
     "Program",
@@ -83,6 +86,7 @@ class Options(TypedDict, total=False):
     flash: int | str
     calibration: StrPath
     int8: StrPath
+    metric: str
     min_sqnr: float
     max_drop: float
     objective: str
@@ -308,6 +312,7 @@ def quantise(
     max_drop: float | None = None,
     effort: Literal["fast", "thorough"] = "fast",
     state: Sequence[str] = (),
+    metric: str | MetricFunction | None = None,
     progress: Progress = no_progress,
 ) -> QuantisedModel:
     """Quantise a float32 model to int8 by samples and write it as ONNX (QuantizeLinear and
@@ -315,9 +320,13 @@ def quantise(
 
     ``samples``: an .npz file with an array per input, (S, N, C, H, W) of S samples, and optionally
     `label`.  ``min_sqnr`` in dB and ``max_drop``, a share of the labels: layers stay float32 where
-    all lose more.  ``state``: "OUT=IN" of outputs that are inputs of the next run; samples may be
-    sequences then, (S, T, N, C, H, W) of T runs each.  What each layer lost and gained is in the
-    result.  Raises EdgeconvError.
+    all lose more; where neither is given, where the outputs were off by a third (10 dB).
+    ``state``: "OUT=IN" of outputs that are inputs of the next run; samples may be sequences then,
+    (S, T, N, C, H, W) of T runs each.  ``metric``: accuracy by a function
+    ``f(outputs, float32, labels) -> float``, or by ``"module:function"``, the higher the better;
+    each is a dict of arrays by name, outputs of shape (S, *shape), and ``max_drop`` is then how
+    much less it may be than in float32.  `edgeconv.metrics` has some.  What each layer lost and
+    gained is in the result.  Raises EdgeconvError.
     """
     model_path.require(Path(model))
     return quantise_model(
@@ -329,6 +338,7 @@ def quantise(
         max_drop=max_drop,
         effort=effort,
         states=tuple(map(pair, state)),
+        metric=metric,
         progress=progress,
     )
 

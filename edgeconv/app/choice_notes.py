@@ -87,8 +87,10 @@ def average_notes(choice: Choice) -> tuple[str, ...]:
 
 
 def left_notes(choice: Choice, wanted: Mapping[str, str]) -> tuple[str, ...]:
-    """Says which weights keep their format where one is asked for of every layer."""
-    if wanted.get(EVERY_LAYER, FLOAT32) == FLOAT32:
+    """Says which weights keep their format where one is asked for of every layer, or of every
+    result."""
+    every = wanted.get(EVERY_LAYER, FLOAT32) != FLOAT32
+    if not every and wanted.get(EVERY_LAYER + OUTPUT) != INT8:
         return ()
     left: Counter[str] = Counter()
     for layer in choice.layers:

@@ -14,11 +14,12 @@ from edgeconv.model import frontend, passes
 from edgeconv.model.frontend.saving import model_of, saved_by_us
 from edgeconv.report.numbers import finite
 from edgeconv.search.calibration import samples as calibration_samples
+from edgeconv.search.calibration.metric import MetricFunction, metric_of
 from edgeconv.search.calibration.sqnr import Accuracy
 from edgeconv.search.quantising.accepted import Limits, require_quantisable
 from edgeconv.search.quantising.effort import EFFORTS, FAST
 from edgeconv.search.quantising.gains import gains_note
-from edgeconv.search.quantising.layers import QuantisedLayer, layers_of
+from edgeconv.search.quantising.layers import QuantisedLayer, layers_of, left_notes
 from edgeconv.search.quantising.quantiser import Quantiser
 from edgeconv.target import board as boards
 
@@ -46,6 +47,13 @@ class QuantisedModel:
             "agreement": measured.agreement,
             "top1": measured.top1,
             "top1_drop": measured.top1_drop,
+            "metric": None
+            if measured.metric is None
+            else {
+                "name": measured.metric_name,
+                "value": measured.metric,
+                "drop": measured.metric_drop,
+            },
             "samples": measured.samples,
             "source": self.source,
             "layers": [each.to_json() for each in self.layers],
@@ -64,6 +72,7 @@ def quantise_model(
     max_drop: float | None = None,
     effort: str = FAST,
     states: Sequence[tuple[str, str]] = (),
+    metric: str | MetricFunction | None = None,
     progress: Progress = no_progress,
 ) -> QuantisedModel:
     """Quantise the float32 ``model`` to int8 by ``samples`` and write it to ``output``.
@@ -73,26 +82,33 @@ def quantise_model(
     (``{"conv1": "float32"}``), as ``--storage`` takes them.  ``min_sqnr`` in dB and ``max_drop``, a
     share of the labels: where all layers lose more, those with the most multiply-accumulates that
     keep it (`Limits`, whose own holds where neither is given).  ``states``: outputs, each with the
-    input that it is in the next run; then samples may be sequences.  Raises EdgeconvError: a model
-    or samples that cannot be used, a file in the way that edgeconv has not written (exit status 2),
-    limits that no layer keeps (1), no C compiler where one is needed (3).
+    input that it is in the next run; then samples may be sequences.  ``metric``: a function, or
+    ``"module:function"``, whose number ``max_drop`` then is the drop of, in place of labels.
+
+    Raises EdgeconvError: a model, samples or a metric that cannot be used, a file in the way that
+    edgeconv has not written (exit status 2), limits that no layer keeps, a metric that fails (1),
+    no C compiler where one is needed (3).
     """
+    accuracy = metric_of(metric)
     whole_file.require_replaceable(output, saved_by_us)
     progress(Share("reading the model", 0))
     graph = passes.optimise(frontend.load(model, states=states))
     require_quantisable(graph, str(model))
     found = calibration_samples.load(samples, graph)
-    calibration_samples.require_labels(found, max_drop, "--samples")
+    if accuracy is None:
+        calibration_samples.require_labels(found, max_drop, "--samples")
 
     limits = Limits(min_sqnr, max_drop)
     target = boards.load(board).target
     given = dict(storage or {})
-    with Quantiser(graph, target, found, given, progress, effort=EFFORTS[effort]) as quantiser:
+    with Quantiser(
+        graph, target, found, given, progress, effort=EFFORTS[effort], metric=accuracy
+    ) as quantiser:
         macs = quantiser.macs()
         made = quantiser.within(limits.keep, macs)
         if made is None:
             raise limits.missed(str(model), found.source)
-        notes = gains_note(quantiser.gains)
+        notes = (*gains_note(quantiser.gains), *left_notes(graph))
     progress(Share("writing the model", 1))
     with refused("cannot write the model", output, kind=UsageError):
         whole_file.replace(output, model_of(made.graph).SerializeToString(deterministic=True))

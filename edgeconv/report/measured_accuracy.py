@@ -7,8 +7,9 @@ from typing import Any
 
 from edgeconv.report.numbers import finite
 from edgeconv.search.calibration.confidence import CONFIDENCE, FEWEST
-from edgeconv.search.calibration.sqnr import LEAST_DB, Accuracy
+from edgeconv.search.calibration.sqnr import Accuracy
 
+POOR_DB = 15.0
 FEW = 8  # samples below which accuracy is hardly known
 
 
@@ -43,10 +44,10 @@ def measured_notes(
             f"{few}: that says little about other inputs, and filters were rounded by as little; "
             f"{option} should have dozens that differ, {2 * FEWEST} at least for any promise"
         )
-    if measured.sqnr_db < LEAST_DB:
+    if measured.sqnr_db < POOR_DB:
         lines.append(
             f"that is little: outputs were off by up to {measured.max_abs_error:.2g}; below "
-            f"{LEAST_DB:.0f} dB try the program on real inputs before using it; --min-sqnr sets a "
+            f"{POOR_DB:.0f} dB try the program on real inputs before using it; --min-sqnr sets a "
             "floor, and more memory less error"
         )
     return tuple(lines)
@@ -56,6 +57,9 @@ def words(measured: Accuracy) -> str:
     """SQNR, and top-1 where it is known."""
     sqnr = measured.sqnr_db
     words = f"SQNR {sqnr:.1f} dB" if math.isfinite(sqnr) else "SQNR infinite"
+    if measured.metric is not None and measured.metric_drop is not None:
+        plain = measured.metric + measured.metric_drop
+        words += f", {measured.metric_name} {measured.metric:.4g} (float32: {plain:.4g})"
     if measured.top1 is not None and measured.top1_drop is not None:
         plain = measured.top1 + measured.top1_drop
         words += f", top-1 {measured.top1:.1%} (float32: {plain:.1%})"

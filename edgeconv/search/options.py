@@ -30,9 +30,10 @@ class CompileOptions:
     ``winograd_error``: of the outputs, in parts of their largest, within which layers may be
     computed by Winograd's algorithm; None for the default (`deciding.WinogradDecision`).
     ``calibration``: samples to measure accuracy on.  ``int8``: a float32 network is quantised to
-    int8 by them, all of it that can be.  ``min_sqnr`` in dB and ``max_drop``, a share
-    of the labels: what may be lost of it; ``objective``: what to make smallest within
-    that, "" for latency where the board predicts it, else memory.
+    int8 by them, all of it that can be; ``metric``: ``module:function``, what accuracy then is.
+    ``min_sqnr`` in dB and ``max_drop``, a share of the labels: what may be lost of it;
+    ``objective``: what to make smallest within that, "" for latency where the board predicts it,
+    else memory.
     ``io``: who keeps inputs and outputs, "caller" or "arena"; "" for the caller, or
     where RAM is to be small and a board has no operating system the arena (`io_on`).
     ``code``: what the compiler optimises the network for, one of `CODE`; "" for the size where RAM
@@ -76,6 +77,7 @@ class CompileOptions:
     weights_as_c: bool = False
     calibration: Path | None = None
     int8: bool = False
+    metric: str = ""
     winograd_error: float | None = None
     min_sqnr: float | None = None
     max_drop: float | None = None
@@ -214,3 +216,5 @@ class CompileOptions:
         ):
             if limit is not None:
                 yield from (option, f"{limit:g}")
+        if self.metric:
+            yield from ("--metric", self.metric)

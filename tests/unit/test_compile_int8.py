@@ -56,6 +56,7 @@ def test_layers_that_are_said_to_be_something_else_are(edgeconv: Command, tmp_pa
         (("--min-sqnr", "200"), 1, "no layer can be int8"),
         (("--calibration", SAMPLES), 2, "--int8 together with --calibration"),
         (("--rounding", "truncate"), 2, "--int8 together with --rounding truncate"),
+        (("--metric", "nothing"), 2, "MODULE:FUNCTION"),
         (("--stream", "image:2=1"), 2, "--stream together with --int8"),
     ],
 )
@@ -67,6 +68,13 @@ def test_what_cannot_be(
     assert done.status == status
     assert words in done.stderr
     assert not out.exists()
+
+
+def test_a_metric_is_of_an_int8_network(edgeconv: Command, tmp_path: Path) -> None:
+    given = ("compile", MODEL, *BOARD, "-o", tmp_path / "c", "--metric", "edgeconv.metrics:top1")
+    assert "--metric without --int8" in edgeconv(*given).stderr
+    done = edgeconv.ok(*given, "--int8", SAMPLES, "--max-drop", "0.1")
+    assert "edgeconv.metrics:top1 1 (float32: 1)" in done.stderr
 
 
 def test_a_quantised_model_stays_as_it_is(

@@ -18,6 +18,7 @@ from edgeconv.report import accuracy, missing, stored
 from edgeconv.report.advice import Resource, suggestions
 from edgeconv.report.html import page
 from edgeconv.report.html.rounding import outputs, rounding
+from edgeconv.report.measured_accuracy import measured_notes
 from edgeconv.report.network import Network
 from edgeconv.search.calibration.sqnr import Accuracy
 from tests import onnx_models
@@ -193,10 +194,10 @@ def test_outputs_of_a_choice(chosen: Report) -> None:
 def test_a_large_error_is_named() -> None:
     """Whether or not anybody has set a limit of accuracy."""
     found = Accuracy({"y": 9.2}, {}, 2.8, None, None, None, None, 8, promised=False)
-    noted = "; ".join(accuracy.measured_notes(found, "8 seeded inputs"))
+    noted = "; ".join(measured_notes(found, "8 seeded inputs"))
     assert "SQNR 9.2 dB" in noted
     assert "outputs were off by up to 2.8; below 15 dB try the program" in noted
-    fine = accuracy.measured_notes(replace(found, outputs={"y": 40.0}), "8 seeded inputs")
+    fine = measured_notes(replace(found, outputs={"y": 40.0}), "8 seeded inputs")
     assert not any("off by" in each for each in fine)
 
 

@@ -66,6 +66,17 @@ def limits_of_accuracy() -> tuple[click.Option, ...]:
     )
 
 
+def metric() -> click.Option:
+    """What accuracy is."""
+    return option(
+        "--metric",
+        TEXT,
+        "MODULE:FUNCTION",
+        "accuracy of an int8 network by a function of outputs, those of float32 and labels, whose "
+        "number --max-drop is then the drop of; edgeconv.metrics has some",
+    )
+
+
 def model_options() -> tuple[click.Parameter, ...]:
     """The model and the options; `run.asked.wanted` takes what they were given.  They are called as
     the fields of `CompileOptions` where they are what those hold."""
@@ -191,6 +202,7 @@ def model_options() -> tuple[click.Parameter, ...]:
             "quantise a float32 model to int8 by these samples, as `edgeconv quantise` does",
         ),
         *limits_of_accuracy(),
+        metric(),
         option(
             "--objective",
             click.Choice(OBJECTIVES),

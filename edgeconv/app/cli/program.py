@@ -6,7 +6,7 @@ import click
 
 from edgeconv import __version__
 from edgeconv.app.cli.commands import CONTEXT, Command, Group, Program
-from edgeconv.app.cli.model_options import limits_of_accuracy, model_options
+from edgeconv.app.cli.model_options import limits_of_accuracy, metric, model_options
 from edgeconv.app.cli.param_types import BOARD, FILE, FOLDER, TEXT, Word, argument, flag, option
 from edgeconv.base.arguments import (
     DEFAULT_RUNS,
@@ -119,6 +119,7 @@ _QUANTISE = Command(
     ),
     option("--board", BOARD, "NAME", "whose kernels say which results can be int8"),
     *limits_of_accuracy(),
+    metric(),
     option(
         "--effort",
         click.Choice(EFFORTS),

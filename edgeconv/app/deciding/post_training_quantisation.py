@@ -23,6 +23,7 @@ from edgeconv.base.progress import Progress, no_progress
 from edgeconv.ir.graph import Graph
 from edgeconv.search.budget.tables import Objective
 from edgeconv.search.calibration import samples
+from edgeconv.search.calibration.metric import metric_of
 from edgeconv.search.calibration.samples import require_labels
 from edgeconv.search.calibration.sqnr import Accuracy
 from edgeconv.search.choose.storage import INT8
@@ -217,10 +218,12 @@ class PostTrainingQuantisation(Closing):
         """The network quantised to int8 within the limits, but for the tensors ``kept``."""
         options, graph = self.options, self.graph
         found = samples.load(path, graph)
-        require_labels(found, options.max_drop)
+        metric = metric_of(options.metric or None)
+        if metric is None:
+            require_labels(found, options.max_drop, options.samples_option)
         effort = EFFORTS[FAST if options.int8 else THOROUGH]
         quantiser = Quantiser(
-            graph, self.board.target, found, options.storage, self.progress, kept, effort
+            graph, self.board.target, found, options.storage, self.progress, kept, effort, metric
         )
         self._quantiser, self._folder = quantiser, TemporaryDirectory(prefix="edgeconv-int8-")
         limits = Limits(options.min_sqnr, options.max_drop)

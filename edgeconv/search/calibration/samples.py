@@ -3,16 +3,17 @@
 An .npz file has one array per input of the model, by the input's name (or ``in:`` and its name, as
 in files of `verify --inputs`; ``out:...`` is ignored).  With S samples, an input of shape
 (N, C, H, W) is (S, N, C, H, W), (S * N, C, H, W), or (N, C, H, W) itself for one sample.  ``label``
-may hold the right class of each image: S * N integers.  Of a network that keeps states the file has
-those of every sample too, or S sequences of T runs, (S, T, N, C, H, W) or (T, N, C, H, W) of one,
-which are S * T samples.
+may hold the right class of each image: S * N integers.  Arrays called ``label:`` and a name, with
+a row for each sample, are for metrics of the user's (`calibration.metric`).  Of a network that
+keeps states the file has those of every sample too, or S sequences of T runs, (S, T, N, C, H, W) or
+(T, N, C, H, W) of one, which are S * T samples.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,7 @@ from edgeconv.search.calibration.sequences import are_sequences, require_sequenc
 
 Array = npt.NDArray[Any]
 LABEL = "label"
+TRUTH = f"{LABEL}:"  # what the names of arrays begin with that only a metric looks at
 SEEDED = 8  # samples where the user gives none
 
 
@@ -36,12 +38,14 @@ SEEDED = 8  # samples where the user gives none
 class Samples:
     """Samples for a network.  ``inputs``: by name, (S, *shape of the input).  ``labels``: (S,
     images of one run) or None.  ``source``: words for the report.  ``promised``: they are the
-    user's, so that what is measured on them may be promised."""
+    user's, so that what is measured on them may be promised.  ``truths``: what a metric compares
+    with, by name, a row for each sample."""
 
     inputs: Mapping[str, Array]
     labels: npt.NDArray[np.int64] | None
     source: str
     promised: bool
+    truths: Mapping[str, Array] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return min((len(array) for array in self.inputs.values()), default=1)
@@ -72,6 +76,7 @@ class Samples:
             self,
             inputs={name: array[at] for name, array in self.inputs.items()},
             labels=None if self.labels is None else self.labels[at],
+            truths={name: array[at] for name, array in self.truths.items()},
         )
 
 
@@ -97,7 +102,7 @@ def load(path: Path | None, graph: Graph) -> Samples:
     with array_file.opened(path) as archive:
         stated = inputs_of(archive)
         for name in stated:
-            if name not in graph.inputs and name != LABEL:
+            if name not in graph.inputs and name != LABEL and not name.startswith(TRUTH):
                 hint = did_you_mean(name, graph.inputs)
                 raise array_file.invalid(path, "no such input", repr(name), hint=hint)
         in_time = are_sequences(graph, stated)
@@ -116,12 +121,18 @@ def load(path: Path | None, graph: Graph) -> Samples:
         if LABEL in stated and LABEL not in graph.inputs:
             count = len(next(iter(inputs.values()), ()))
             labels = _labels(archive, stated[LABEL], count, graph)
+        count = len(next(iter(inputs.values()), ()))
+        truths = {
+            name.removeprefix(TRUTH): _truth(archive, each, count)
+            for name, each in stated.items()
+            if name.startswith(TRUTH) and name not in graph.inputs
+        }
     counts = {name: len(array) for name, array in inputs.items()}
     if len(set(counts.values())) > 1:
         got = ", ".join(f"{count} of {name!r}" for name, count in counts.items())
         raise array_file.invalid(path, "inputs have different numbers of samples", got)
     count = next(iter(counts.values()), 1)
-    return Samples(inputs, labels, f"{count} samples in {path.name}", promised=True)
+    return Samples(inputs, labels, f"{count} samples in {path.name}", True, truths)
 
 
 def _in_time(samples: Array, tensor: Tensor, given: Sequence[int]) -> Array:
@@ -162,6 +173,16 @@ def _read(archive: Arrays, name: str, tensor: Tensor, stated: Mapping[str, State
         got = f"{int(bad.sum())} infinite values or NaN, the first in sample {first}"
         raise array_file.invalid(archive.path, f"values of {name!r}", got, "samples are finite")
     return samples
+
+
+def _truth(archive: Arrays, stated: Stated, count: int) -> Array:
+    """An array with a row for each sample."""
+    if not stated.shape or stated.shape[0] != count:
+        got = f"{stated.shape[0] if stated.shape else 'one number'}"
+        rule = f"a row for each of {count} samples, along the first axis"
+        raise array_file.invalid(archive.path, f"rows of {stated.name!r}", got, rule)
+    found: Array = archive.read(stated.name)
+    return found
 
 
 def _labels(archive: Arrays, stated: Stated, count: int, graph: Graph) -> npt.NDArray[np.int64]:

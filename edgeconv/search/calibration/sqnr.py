@@ -20,12 +20,12 @@ from edgeconv.ir.filters import Filters
 from edgeconv.ir.graph import Graph
 from edgeconv.search.calibration.confidence import upper
 from edgeconv.search.calibration.inference import Floats, InferenceEngine, Rounding
-from edgeconv.search.calibration.samples import Samples, images_of
+from edgeconv.search.calibration.metric import Metric
+from edgeconv.search.calibration.samples import LABEL, Samples, images_of
 
 # Samples that a network was tuned on are further from the borders of classes than others are: the
 # share that is at risk may be half of what may be lost.
 RESERVE = 2.0
-LEAST_DB = 15.0  # below, what a network computes is of little use
 _NO_RISK = 1e-12  # of an image: smaller ones say nothing, and may be no numbers of a report
 
 
@@ -85,6 +85,8 @@ class Accuracy:
     already, where the other two are still zero.  ``promised``: measured on samples of the user's.
     ``at_least_db``: what the SQNR of many samples like these is no less than, at the worst output,
     by `confidence.CONFIDENCE`; None where nothing is promised, or there are too few to tell.
+    ``metric`` and ``metric_drop``: of the user's own, called ``metric_name``, and how much less it
+    is than in float32; None without.
     """
 
     outputs: Mapping[str, float]
@@ -97,6 +99,9 @@ class Accuracy:
     samples: int
     promised: bool
     at_least_db: float | None = None
+    metric_name: str = ""
+    metric: float | None = None
+    metric_drop: float | None = None
 
     @property
     def sqnr_db(self) -> float:
@@ -109,7 +114,10 @@ class Accuracy:
         return known >= least_db
 
     def loses_at_most(self, share: float) -> bool:
-        """Whether no more of the labels are lost, nor are to be expected to be."""
+        """Whether no more of the labels are lost, nor are to be expected to be; of a metric of the
+        user's, whether it is no more below that of float32."""
+        if self.metric_drop is not None:
+            return self.metric_drop <= share
         return max(self.top1_drop or 0.0, RESERVE * (self.at_risk or 0.0)) <= share
 
 
@@ -118,14 +126,16 @@ class Baseline:
     """The float32 network's outputs on ``samples``, computed once: what variants are held to.
 
     ``progress`` is told of every sample.  ``real``: the float32 network, where that of ``engine``
-    is rounded itself; tensors of both have the same names.
+    is rounded itself; tensors of both have the same names.  ``metric``: the user's own.
     """
 
     engine: InferenceEngine
     samples: Samples
     progress: Progress = no_progress
     real: InferenceEngine | None = None
+    metric: Metric | None = None
     _outputs: list[dict[str, Floats]] = field(init=False)
+    _real_metric: float | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
         check_labels(self.samples, self.engine.graph)
@@ -230,6 +240,7 @@ class Baseline:
                 power.add(got[name], wanted[name])
         agreement, top1, drop, risk = self._classes(found)
         bound = self._bound(powers.values())
+        metric, metric_drop = self._metric(found)
         return Accuracy(
             outputs={name: power.sqnr_db for name, power in powers.items()},
             per_layer={},
@@ -241,7 +252,23 @@ class Baseline:
             samples=len(self.samples),
             promised=self.samples.promised,
             at_least_db=None if bound is None else sqnr_db(1.0, bound),
+            metric_name=self.metric.name if self.metric else "",
+            metric=metric,
+            metric_drop=metric_drop,
         )
+
+    def _metric(self, found: list[dict[str, Floats]]) -> tuple[float | None, float | None]:
+        """The user's metric, and how much less it is than in float32."""
+        if self.metric is None:
+            return None, None
+        mine, real = _stacked(found), _stacked(self._outputs)
+        labels = dict(self.samples.truths)
+        if self.samples.labels is not None:
+            labels[LABEL] = self.samples.labels
+        if self._real_metric is None:
+            self._real_metric = self.metric.value(real, real, labels)
+        value = self.metric.value(mine, real, labels)
+        return value, self._real_metric - value
 
     def _classes(
         self, found: list[dict[str, Floats]]
@@ -257,6 +284,11 @@ class Baseline:
             return agreement, None, None, risk
         right = float(np.mean(mine == self.samples.labels))
         return agreement, right, float(np.mean(plain == self.samples.labels)) - right, risk
+
+
+def _stacked(outputs: list[dict[str, Floats]]) -> dict[str, Floats]:
+    """By output, (S, *shape) of S samples."""
+    return {name: np.stack([each[name] for each in outputs]) for name in outputs[0]}
 
 
 def check_labels(samples: Samples, graph: Graph) -> None:

@@ -7,14 +7,16 @@ from dataclasses import dataclass
 from edgeconv.base.errors import EdgeconvError
 from edgeconv.ir.filters import WEIGHTED
 from edgeconv.ir.graph import Graph
-from edgeconv.search.calibration.sqnr import LEAST_DB, Accuracy
+from edgeconv.search.calibration.sqnr import Accuracy
 from edgeconv.search.quantising.grids import quantisable
+
+LEAST_DB = 10.0  # at which outputs are off by a third of their size
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
     """``min_sqnr`` in dB, ``max_drop`` a share of the labels.  Where neither is given, the SQNR on
-    the samples is `LEAST_DB`: outputs that are farther off are of little use."""
+    the samples is `LEAST_DB` at least."""
 
     min_sqnr: float | None = None
     max_drop: float | None = None

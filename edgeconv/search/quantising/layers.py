@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from edgeconv.ir.element_types import FLOAT32
 from edgeconv.ir.filters import WEIGHTED, filters_of
 from edgeconv.ir.graph import Graph
+from edgeconv.kernels.lowering.calls import FLOAT_BYTES
 from edgeconv.search.quantising.quantiser import Quantised
 
 
@@ -52,3 +55,22 @@ def layers_of(
         share = macs.get(node.name, 0.0) / total
         found.append(QuantisedLayer(node.name, node.op, share, int8, sqnr, now, before))
     return tuple(found)
+
+
+def left_notes(graph: Graph) -> tuple[str, ...]:
+    """Says which weights stay float32 since no format is for them: those of recurrent states, for
+    instance."""
+    left: Counter[str] = Counter()
+    for node in graph.nodes:
+        if node.op in WEIGHTED:
+            continue
+        for name in dict.fromkeys(filter(None, node.inputs)):
+            tensor = graph[name]
+            matrix = len(tensor.shape) > 1 and min(sorted(tensor.shape)[-2:]) > 1
+            if tensor.is_constant and tensor.dtype == FLOAT32 and matrix:
+                left[node.op] += FLOAT_BYTES * tensor.size
+    return tuple(
+        f"weights of {op} layers stay {FLOAT32} ({size:,} bytes): int8 is for "
+        f"{' and '.join(WEIGHTED)}"
+        for op, size in left.items()
+    )

@@ -22,6 +22,7 @@ from edgeconv.ir.graph import Graph
 from edgeconv.kernels.ops import operators
 from edgeconv.search.calibration.inference import InferenceEngine
 from edgeconv.search.calibration.interpreter import Interpreter, interprets
+from edgeconv.search.calibration.metric import Metric
 from edgeconv.search.calibration.rounding import RECIPES, Rounded, parameters_of
 from edgeconv.search.calibration.samples import Samples
 from edgeconv.search.calibration.sensitivity import affordable
@@ -67,8 +68,10 @@ class Quantiser(Closing):
     ``graph``: as ``model.passes.optimise`` leaves it.  ``samples``: the user's, which rounding fits
     itself to; two at least.  ``storage``: formats that the user gives, by the keys of
     ``search.choose.select``; what is to be something else than int8 is left alone, and so are the
-    tensors ``kept``.  ``effort``: a row of `EFFORTS`.  Raises EdgeconvError: outputs that are not
-    finite, no compiler (exit status 3) where it compiles the network.
+    tensors ``kept``.  ``effort``: a row of `EFFORTS`.  ``metric``: accuracy of the user's own.
+
+    Raises EdgeconvError: outputs that are not finite, no compiler (exit status 3) where it compiles
+    the network.
     """
 
     def __init__(
@@ -80,6 +83,7 @@ class Quantiser(Closing):
         progress: Progress = no_progress,
         kept: frozenset[str] = frozenset(),
         effort: Effort = EFFORTS[THOROUGH],
+        metric: Metric | None = None,
     ) -> None:
         self.graph, self.samples, self.progress = unfused(graph), samples, progress
         self.effort = effort
@@ -105,7 +109,7 @@ class Quantiser(Closing):
         self.wanted = asked.filters(self.graph, self.places)
         most = min(most, affordable(self.engine, _VARIANTS))
         self.judging = samples.chosen(back).at_most(most)
-        self._judging = Baseline(self.engine, self.judging, progress)
+        self._judging = Baseline(self.engine, self.judging, progress, metric=metric)
         self.way = ""
         self.gains: list[Gain] = []
 

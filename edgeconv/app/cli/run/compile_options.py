@@ -23,17 +23,25 @@ def compile_options(
     calibration: Path | None,
     int8: Path | None,
     storage: Mapping[str, str],
+    metric: str | None,
     **others: Any,
 ) -> CompileOptions:
     """What `model_options` were given.  ``others`` are fields of `CompileOptions` as they are.
 
-    Raises EdgeconvError (exit status 2): samples both to quantise by and to choose formats by.
+    Raises EdgeconvError (exit status 2): samples both to quantise by and to choose formats by,
+    a metric of no network that is quantised.
     """
     if int8 and calibration:
         raise UsageError(
             "--int8 together with --calibration",
             rule="one file of samples is what the network is quantised and measured by",
             hint="leave --calibration out",
+        )
+    if metric and not int8:
+        raise UsageError(
+            "--metric without --int8",
+            rule="it is the accuracy of a network that is quantised to int8",
+            hint="give the samples with --int8 X.npz",
         )
     return CompileOptions(
         cut=Cut(tuple(input), tuple(output), tuple(sorted(input_values.items()))),
@@ -43,6 +51,7 @@ def compile_options(
         code=code or "",
         calibration=int8 or calibration,
         int8=int8 is not None,
+        metric=metric or "",
         storage={**ALL_INT8, **storage} if int8 else storage,
         **others,
     )

@@ -56,7 +56,13 @@ def _options(project: Project, model: Path) -> CompileOptions:
     given = {option.name: given[option.name] for option in model_options()}
     chosen = "choice" in project.report or bool(given["calibration"] or given["int8"])
     if chosen:
-        given |= {"calibration": None, "int8": None, "min_sqnr": None, "max_drop": None}
+        given |= {
+            "calibration": None,
+            "int8": None,
+            "metric": None,
+            "min_sqnr": None,
+            "max_drop": None,
+        }
         given["objective"] = project.report.get("choice", given).get("objective")
         given["storage"] = dict(_formats(project.report["layers"]))
     options = compile_options(**given)

@@ -186,7 +186,12 @@ def _activated(function: Activation, x: Array) -> Array:
     if limits is not None:
         low, high = (np.float32(each) for each in limits)
         return np.maximum(x, low) if np.isinf(high) else np.clip(x, low, high)
-    return np.asarray(evaluate(function, x), np.float32)
+    values = np.ascontiguousarray(x)
+    found = np.empty_like(values)
+    flat, out = values.reshape(-1), found.reshape(-1)
+    for start in range(0, flat.size, _BLOCK):  # such functions go over what they are given often
+        out[start : start + _BLOCK] = evaluate(function, flat[start : start + _BLOCK])
+    return found
 
 
 def _on_grid(function: Activation, values: Array) -> Array:

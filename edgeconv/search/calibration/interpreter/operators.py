@@ -67,7 +67,7 @@ def _dense(node: Node, graph: Graph, operands: Operands) -> Array:
 
 def _matmul(node: Node, graph: Graph, operands: Operands) -> Array:
     a, b = _aligned(node, graph, operands)
-    return np.matmul(a, b)
+    return np.asarray(np.matmul(a, b))
 
 
 def _pool(node: Node, graph: Graph, operands: Operands) -> Array:
@@ -243,7 +243,7 @@ def _known_indices(node: Node, graph: Graph) -> bool:
     data, at = (graph[name] for name in node.inputs)
     if not at.is_constant or data.is_constant:
         return False
-    return bool((np.asarray(at.constant()) >= 0).all())
+    return bool((at.constant().astype(np.int64) >= 0).all())
 
 
 def _linear_kind(node: Node, graph: Graph) -> bool:

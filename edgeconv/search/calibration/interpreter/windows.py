@@ -148,6 +148,11 @@ def _depthwise(x: Floats, weights: Floats, attrs: Mapping[str, Any], out: Sequen
 
 def pooled(x: Floats, attrs: Mapping[str, Any], out: Sequence[int]) -> Floats:
     """The maximum or the average of each window."""
+    if tuple(attrs["kernel"]) == x.shape[2:] and not any(attrs["pads"]) and set(out) == {1}:
+        flat = x.reshape(*x.shape[:2], -1)  # of whole images, in one go
+        found = flat.max(axis=2) if attrs["mode"] == "max" else flat.mean(axis=2)
+        whole: Floats = found.reshape(*x.shape[:2], *out)
+        return whole
     if attrs["mode"] == "max":
         windows = Windows.of(x, attrs, out, -np.inf)
         views = (view for _, view in windows.views())
