@@ -16,21 +16,24 @@ from edgeconv.model.preprocessing import about_frames, read, with_frames
 from edgeconv.report.document import Report
 from edgeconv.search.options import CompileOptions
 
-ENDING = "_preprocess.onnx"  # of the file, behind the program's prefix
+# Of files, behind the program's prefix: the network, and what the user asked for.
+ENDING, SETTINGS_ENDING = "_preprocess.onnx", "_preprocess.toml"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PreprocessModel:
     """A network behind pre-processing.  ``graph``: with the name and the hash of the model without
-    it.  ``data``: the model file.  ``about``: what report.json says of it beside its file."""
+    it.  ``data``: the model file.  ``settings``: the user's file.  ``about``: what report.json says
+    of it beside its file."""
 
     graph: Graph
     data: bytes
+    settings: bytes
     about: dict[str, Any]
 
     def file(self, prefix: str) -> dict[str, bytes]:
-        """The model file, by its name."""
-        return {f"{prefix}{ENDING}": self.data}
+        """The model file and the user's, by their names."""
+        return {f"{prefix}{ENDING}": self.data, f"{prefix}{SETTINGS_ENDING}": self.settings}
 
     def into(self, report: Report, prefix: str) -> Report:
         """``report``, saying which model its layers are held to."""
@@ -59,4 +62,4 @@ def make(graph: Graph, path: Path) -> PreprocessModel:
     made = passes.optimise(with_frames(graph, settings))
     about = about_frames(graph, settings)
     data = model_of(made).SerializeToString(deterministic=True)
-    return PreprocessModel(made, data, about)
+    return PreprocessModel(made, data, path.read_bytes(), about)

@@ -49,6 +49,7 @@ _READ: Mapping[str, PerCore] = MappingProxyType(
     }
 )
 _BLEND, _RESULT, _PIXEL = PerCore(10, 6, 5), PerCore(9, 4.5, 3.5), PerCore(10, 6, 4)
+_WIDE = PerCore(4, 2.5, 2.5)  # of a result of more than a byte
 _NUMBER = PerCore(250, 12, 8)  # of a result that no table has
 # Slots of vectors: of a byte of a line, of a pixel of the columns, of a result that is looked up.
 _LINE_SLOTS, _COLUMN_SLOTS, _TABLE_SLOTS = 0.5, 9.0, 4.0
@@ -189,7 +190,8 @@ def _work(call: Call, made: Preprocessing, looked_up: bool) -> Work:
     read, blend, result, around = (
         each.on(target, reals=False) for each in (_READ[made.pixels.kind], _BLEND, _RESULT, _PIXEL)
     )
-    cycles = around + taps * read + blends * blend + channels * result
+    wide = _WIDE.on(target, reals=False) if call.output.element_bytes > 1 else 0.0
+    cycles = around + taps * read + blends * blend + channels * (result + wide)
     if target.is_scalar and not looked_up:
         cycles += channels * _NUMBER.on(target)
     slots = _TABLE_SLOTS * channels if looked_up else 0.0

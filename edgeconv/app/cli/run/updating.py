@@ -13,6 +13,7 @@ import click
 from edgeconv.app.cli.model_options import model_options
 from edgeconv.app.cli.program import COMPILE
 from edgeconv.app.cli.run.compile_options import compile_options
+from edgeconv.app.deciding.preprocess_model import SETTINGS_ENDING
 from edgeconv.app.terminal import ProgressDisplay, say, show
 from edgeconv.app.updating import update_weights
 from edgeconv.base.errors import EdgeconvError, Exit, UsageError
@@ -65,6 +66,8 @@ def _options(project: Project, model: Path) -> CompileOptions:
         }
         given["objective"] = project.report.get("choice", given).get("objective")
         given["storage"] = dict(_formats(project.report["layers"]))
+    if given["preprocess"]:  # as it was then
+        given["preprocess"] = project.directory / f"{project.name}{SETTINGS_ENDING}"
     options = compile_options(**given)
     return replace(options, name=project.name, **beside)
 
