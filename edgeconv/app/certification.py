@@ -132,7 +132,7 @@ def _hash_of(program: str) -> str:
 
 
 def _own_hash() -> str:
-    """Of all files of edgeconv, by name."""
+    """The hash of all files of edgeconv."""
     root = Path(edgeconv.__file__).parent
     total = hashlib.sha256()
     folders = [root, *(path for path in root.rglob("*") if path.is_symlink() and path.is_dir())]

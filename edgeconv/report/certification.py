@@ -176,7 +176,7 @@ def confidence(
 
 
 def confidence_text(document: Mapping[str, Any]) -> str:
-    """The same as Markdown."""
+    """The document of `confidence` as Markdown."""
     model = document["model"]
     lines = [
         f"# {document['program']}: tool confidence report",

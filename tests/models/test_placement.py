@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from elftools.elf.elffile import ELFFile
+from elftools.elf.sections import SymbolTableSection
 
 from edgeconv.app.pipeline import CompileOptions, compile_model, verify_project
 from edgeconv.run.build.sibling import runs_somewhere
@@ -50,7 +51,9 @@ def test_a_section_of_the_users(tmp_path: Path, as_c: bool) -> None:
         subprocess.run([*build, *flags], check=True, cwd=project.directory)
         with (project.directory / "w.o").open("rb") as stream:
             elf = ELFFile(stream)
-            symbol = elf.get_section_by_name(".symtab").get_symbol_by_name("net_weights")[0]
+            table = elf.get_section_by_name(".symtab")
+            assert isinstance(table, SymbolTableSection)
+            (symbol,) = table.get_symbol_by_name("net_weights") or ()
             section = elf.get_section(symbol["st_shndx"])
             assert section.name.startswith(wanted)
             assert not section["sh_flags"] & 1  # of no use to write to
