@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import base64
 import json
+import re
+import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
@@ -10,6 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from edgeconv.app.pipeline import CompileOptions, decide
+from edgeconv.report.html.bundle import PACKED
+from edgeconv.report.html.table import NOTHING
 from tests import onnx_models
 from tests.command import BOARD
 
@@ -23,8 +28,22 @@ class Cell:
     """A cell of a table: what people read, and the number behind it ("" for none)."""
 
     text: str
-    value: str | None
+    value: str
     titles: tuple[str, ...]
+
+
+_PACKED = re.compile(
+    f'<script type="{PACKED}"(?: id="([^"]*)")? data-bytes="([0-9]+)">([^<]*)</script>'
+)
+
+
+def _unpacked(script: re.Match[str]) -> str:
+    """Packed markup itself; what is packed by name as a script that is not."""
+    name, size, packed = script.groups()
+    data = zlib.decompress(base64.b64decode(packed), -zlib.MAX_WBITS)
+    assert len(data) == int(size)
+    text = data.decode("utf-8")
+    return f'<script type="application/json" id="{name}">{text}</script>' if name else text
 
 
 @dataclass
@@ -39,7 +58,9 @@ class Page(HTMLParser):
     _cell: list[str] | None = None
 
     def __post_init__(self) -> None:
+        """``text`` becomes what a browser makes of it: with the markup that was packed."""
         super().__init__(convert_charrefs=True)
+        self.text = _PACKED.sub(_unpacked, self.text)
         self._open: list[tuple[str, dict[str, str | None]]] = []
         self._table = ""
         self.feed(self.text)
@@ -78,7 +99,9 @@ class Page(HTMLParser):
         assert opened == tag, f"<{opened}> is closed by </{tag}>"
         if tag in ("td", "th"):
             text = " ".join("".join(self._cell or []).split())
-            self.tables[self._table][-1].append(Cell(text, self._value, tuple(self._titles)))
+            value = text.replace(",", "") if self._value is None else self._value
+            value = "" if value == NOTHING else value  # as page.js reads it
+            self.tables[self._table][-1].append(Cell(text, value, tuple(self._titles)))
             self._cell = None
 
     def handle_data(self, data: str) -> None:

@@ -11,6 +11,7 @@ from edgeconv.base import regular_file, whole_file
 from edgeconv.base.errors import EdgeconvError, UsageError, refused
 from edgeconv.base.output_folder.manifest import MANIFEST
 from edgeconv.base.visible import VisibleConsole
+from edgeconv.report.against.figures import Figures
 from edgeconv.report.text import render as to_text
 from edgeconv.run.build import report_file
 from edgeconv.run.build.project import REPORT
@@ -64,6 +65,14 @@ def write_compared(
     from edgeconv.report.html import compared, page  # noqa: PLC0415 - as above
 
     page.replace(path, compared.render(first, second, names))
+
+
+def write_against(programs: Sequence[Figures], path: Path) -> None:
+    """Write programs side by side as a page; raises as ``write_html``."""
+    check_page(path)
+    from edgeconv.report.html import against, page  # noqa: PLC0415 - as above
+
+    page.replace(path, against.render(programs))
 
 
 def write_frontier(points: Sequence[Point], path: Path, *, model: str, board: str) -> None:

@@ -32,14 +32,20 @@ def _width(cell: RenderableType, console: Console, options: ConsoleOptions) -> i
 
 @dataclass(frozen=True, slots=True)
 class ByRoom:
-    """``wide`` where the console is wide enough for it, else ``narrow``."""
+    """``wide`` where the console is wide enough for it, else ``narrow`` and then ``below``."""
 
     wide: Table
     narrow: Table
+    below: RenderableType = ""
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         fits = _width(self.wide, console, options) <= options.max_width
-        yield self.wide if fits else self.narrow
+        if fits:
+            yield self.wide
+            return
+        yield self.narrow
+        if self.below:
+            yield self.below
 
 
 def plain_table(*headings: str) -> PlainTable:

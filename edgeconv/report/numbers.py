@@ -7,6 +7,7 @@ import math
 from edgeconv.base.sizes import human
 
 _MOST_DECIMALS = 15
+_LEAST_PERCENT = 0.01
 
 
 def size(count: int) -> str:
@@ -28,9 +29,42 @@ def significant(value: float, digits: int = 3) -> str:
     return f"{rounded:,.{min(max(decimals, 0), _MOST_DECIMALS)}f}"
 
 
+def milliseconds(time: float) -> str:
+    """A time of so many ms in the unit that people would say: ``3.21 s``, ``91.1 ms``."""
+    return _in_unit(time, (("s", 1e3), ("ms", 1.0), ("µs", 1e-3), ("ns", 1e-6)))
+
+
+def millijoules(energy: float) -> str:
+    """An energy of so many mJ in the unit that people would say: ``1.05 J``, ``870 µJ``."""
+    return _in_unit(energy, (("J", 1e3), ("mJ", 1.0), ("µJ", 1e-3), ("nJ", 1e-6)))
+
+
+def count(number: float) -> str:
+    """``2.66 million``, ``12,300``."""
+    for word, factor in (("billion", 1e9), ("million", 1e6)):
+        if number >= factor:
+            return f"{significant(number / factor)} {word}"
+    return f"{number:,.0f}"
+
+
+def _in_unit(value: float, units: tuple[tuple[str, float], ...]) -> str:
+    """``value`` to three digits in the first of the ``units`` that leaves something before the
+    point, else in the last; 0 in that of files."""
+    if not value:
+        return f"0 {next(unit for unit, factor in units if factor == 1)}"
+    large = next(((unit, factor) for unit, factor in units if value >= 0.9995 * factor), units[-1])
+    return f"{significant(value / large[1])} {large[0]}"
+
+
 def share(some: float, whole: float) -> str:
-    """``some`` of ``whole`` in percent; nothing where there is no whole."""
-    return f"{significant(100 * some / whole)} %" if whole else ""
+    """``some`` of ``whole`` in percent, as fine as people read it: ``41 %``, ``8.6 %``, ``0.07 %``;
+    nothing where there is no whole."""
+    if not whole:
+        return ""
+    percent = 100 * some / whole
+    if 0 < percent < _LEAST_PERCENT:
+        return f"< {_LEAST_PERCENT} %"
+    return f"{percent:.{0 if percent >= 99.95 or not percent else 1 if percent >= 1 else 2}f} %"
 
 
 def finite(value: float | None) -> float | None:

@@ -1,4 +1,4 @@
-"""The HTML report in a browser: headless Chromium, two window sizes, both colour schemes."""
+"""The pages in a browser: headless Chromium, three window sizes, both colour schemes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ from typing import Any
 
 import pytest
 
-from edgeconv.report.html import page
+from edgeconv.report.against.figures import Figures, of_report
+from edgeconv.report.html import against, compared, frontier, page
+from edgeconv.search.budget.frontier import Point
 from tests.html_page import filled, planned_report
 
 webdriver = pytest.importorskip("selenium.webdriver")
@@ -21,9 +23,10 @@ from selenium.webdriver.common.by import By  # noqa: E402
 from selenium.webdriver.common.keys import Keys  # noqa: E402
 from selenium.webdriver.support.ui import WebDriverWait  # noqa: E402
 
-SIZES = {"phone": (390, 844), "desk": (1440, 900)}
+SIZES = {"phone": (390, 844), "tablet": (800, 1100), "desk": (1600, 900)}
 SCHEMES = ("light", "dark")
 CHARTS = ("regions", "arena", "sqnr", "time", "energy", "traffic", "roofline")
+MOST_BYTES = 1_000_000  # of a page of 400 layers
 PRINTED_WIDTH = 1032  # pixels between the margins of A4 landscape
 
 Driver = Any
@@ -96,6 +99,49 @@ def prefer(browser: Driver, scheme: str) -> None:
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
 
 
+# Labels of charts and of the drawing that lie on one another, or are cut by what they lie in.
+COLLISIONS = """
+const seen = (text) => {
+    const box = text.getBoundingClientRect();
+    return text.textContent.trim() && box.width > 0 && box.height > 0;
+};
+const found = [];
+for (const drawing of document.querySelectorAll('.chart, #graph')) {
+    const all = drawing.id === 'graph';
+    const whole = drawing.getBoundingClientRect();
+    const texts = [...drawing.querySelectorAll(all ? 'text' : '.main-svg text')].filter(seen);
+    const boxes = texts.map((text) => [text, text.getBoundingClientRect()]);
+    boxes.sort(([, a], [, b]) => a.top - b.top);
+    boxes.forEach(([text, box], number) => {
+        const inside = (text.closest('#graph svg') ?? drawing).getBoundingClientRect();
+        if (box.right > inside.right + 1 || box.left < inside.left - 1)
+            found.push(`${drawing.id}: ${text.textContent} is cut`);
+        for (const [other, near] of boxes.slice(number + 1)) {
+            if (near.top > box.bottom) break;
+            const wide = Math.min(box.right, near.right) - Math.max(box.left, near.left);
+            const high = Math.min(box.bottom, near.bottom) - Math.max(box.top, near.top);
+            if (wide > 1 && high > 2)
+                found.push(`${drawing.id}: ${text.textContent} on ${other.textContent}`);
+        }
+    });
+}
+return found;
+"""
+# Pixels beyond the window, and elements that hide a part of their text with no way to see it.
+CUT = """
+const cut = [...document.querySelectorAll('main *')].filter((one) =>
+    one.scrollWidth > one.clientWidth + 1 && one.clientWidth > 0 &&
+    getComputedStyle(one).overflowX === 'hidden').map((one) => one.outerHTML.slice(0, 80));
+return [document.documentElement.scrollWidth - document.documentElement.clientWidth, cut];
+"""
+
+
+def require_readable(browser: Driver) -> None:
+    """No label on another or cut, nothing beyond the window, nothing hidden."""
+    assert browser.execute_script(COLLISIONS) == []
+    assert browser.execute_script(CUT) == [0, []]
+
+
 def complaints(browser: Driver) -> list[str]:
     return [entry["message"] for entry in browser.get_log("browser")]
 
@@ -140,6 +186,40 @@ def test_page_is_whole(browser: Driver, url: str, size: str, scheme: str) -> Non
     assert overhanging == []
     shown, wanted = bar_colours(browser)
     assert shown == wanted
+    require_readable(browser)
+
+
+@pytest.fixture(scope="module")
+def other_pages(report: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """Addresses of a comparison with long names, and of a frontier whose points are crowded."""
+    folder = tmp_path_factory.mktemp("pages")
+    first = of_report(report, "a/project/" + "with/a/long/path/" * 4)
+    others = [
+        Figures(f"engine <{number}> of a long name", {"ram_bytes": 9000 + number, "time_ms": 0.1})
+        for number in range(6)
+    ]
+    points = [
+        Point(6000 + 700 * (n % 5), 20_000 + 3000 * n, 1 + 0.01 * n, None, 10.0**-n, {"w": "int8"})
+        for n in range(9)
+    ]
+    texts = {
+        "against": against.render([first, *others]),
+        "compared": compared.render(report, report, ("one", "two/" * 30)),
+        "frontier": frontier.render(points, model="net", board="some-board"),
+    }
+    for name, text in texts.items():
+        page.replace(folder / f"{name}.html", text)
+    return {name: (folder / f"{name}.html").as_uri() for name in texts}
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("name", ["against", "compared", "frontier"])
+def test_other_pages_are_whole(
+    browser: Driver, other_pages: dict[str, str], name: str, size: str
+) -> None:
+    show(browser, other_pages[name], size, "light")
+    assert complaints(browser) == []
+    require_readable(browser)
 
 
 def test_nothing_is_requested(browser: Driver, url: str) -> None:
@@ -232,20 +312,18 @@ def test_hundreds_of_layers(
     large = copy.deepcopy(report)
     large["layers"] = [
         {**layer, "name": f"{layer['name']}/{copied}" + "/long" * 30}
-        for copied in range(40)
+        for copied in range(400 // len(report["layers"]) + 1)
         for layer in report["layers"]
     ]
     count = len(large["layers"])
-    assert count > 300
+    assert count >= 400
     path = tmp_path / "report.html"
     page.replace(path, page.render(large))
+    assert path.stat().st_size <= MOST_BYTES
     show(browser, path.as_uri(), size, "light")
     assert complaints(browser) == []
     bars = browser.find_elements(By.CSS_SELECTOR, "#energy .bars .point path")
     assert len(bars) == count
     first, second = (bar.rect["x"] for bar in bars[:2])
     assert second - first >= 3, "bars that can be told apart"
-    width, window = browser.execute_script(
-        "return [document.documentElement.scrollWidth, document.documentElement.clientWidth]"
-    )
-    assert width <= window
+    require_readable(browser)

@@ -8,12 +8,14 @@ from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 from rich.console import Console
 
 from edgeconv.report.frontier import document, frontier_table
 from edgeconv.report.html import frontier as page
 from edgeconv.search.budget import Exact, Limits, Point, Tables, frontier
 from edgeconv.search.budget.tables import WEIGHTS, Item, Option, Step
+from tests.html_page import Page
 from tests.unit.budget_tables import assignments, random_tables, two_layers
 
 
@@ -86,12 +88,39 @@ def test_page_is_one_file_with_every_point(points: tuple[Point, ...]) -> None:
     assert "net &lt;1&gt;" in text
     assert "<script src" not in text
     assert 'rel="stylesheet"' not in text
-    start = text.index('id="points">') + len('id="points">')
-    assert json.loads(text[start : text.index("</script>", start)]) == document(points)
-    drawn = page.figure(points)
-    assert len(drawn.data) == 3  # flash, RAM and time
-    assert all(len(trace.x) == len(points) for trace in drawn.data)
-    assert all(math.isfinite(y) for y in drawn.data[0].y)
+    assert json.loads(Page(text).scripts["points"]) == document(points)
+    drawn = page.figures(points)
+    assert list(drawn) == ["front-flash", "front-ram", "front-time"]
+    assert all(len(figure.data[1].x) == len(points) for figure in drawn.values())
+    assert all(math.isfinite(y) for figure in drawn.values() for y in figure.data[1].y)
     untimed = [replace(point, ms=None) for point in points]
-    assert len(page.figure(untimed).data) == 2
-    assert page.figure([]) is not None
+    assert len(page.figures(untimed)) == 2
+    assert page.figures([]) == {}
+    assert Page(page.render([], model="net", board="some-board")).words
+
+
+def test_points_that_are_best_at_something_have_a_letter_in_every_picture(
+    points: tuple[Point, ...],
+) -> None:
+    picks = page.picks(points)
+    assert len({id(pick.point) for pick in picks}) == len(picks) <= 5
+    reasons = ", ".join(pick.why for pick in picks).split(", ")
+    assert reasons[0] == "most accurate"
+    assert sorted(reasons) == sorted(set(reasons))
+    (small,) = (pick for pick in picks if "least flash" in pick.why)
+    usable = [point for point in points if point.sqnr_db >= page.USABLE]
+    assert small.point.flash == min(point.flash for point in usable)
+    for figure in page.figures(points).values():
+        assert sorted("".join(figure.data[2].text)) == [pick.letter for pick in picks]
+    shown = Page(page.render(points, model="net", board="some-board"))
+    letters = [row[0].text for row in shown.tables["points-table"][1:] if row[0].text]
+    assert sorted(letters) == [pick.letter for pick in picks]
+
+
+@given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), min_size=1))
+def test_the_front_is_what_nothing_is_better_than(places: list[tuple[float, float]]) -> None:
+    def better(one: tuple[float, float], than: tuple[float, float]) -> bool:
+        return one[0] <= than[0] and one[1] >= than[1] and one != than
+
+    expected = {each for each in places if not any(better(one, each) for one in places)}
+    assert page.front(places) == sorted(expected)

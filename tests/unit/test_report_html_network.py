@@ -149,7 +149,7 @@ def test_ports_state_their_quantisation(full: Report) -> None:
 def test_names_are_on_the_arena(full: Report) -> None:
     figure = arena.figure(Network.of(full))
     assert figure is not None
-    labels = {text for trace in figure.data for text in trace.text}
+    labels = {text for trace in figure.data for text in trace.text or ()}
     shown = {entry["name"] for entry in full["arena_map"]}
     assert labels & shown
     assert figure.layout.uniformtext.mode == "hide", "what does not fit is not shrunk"
@@ -164,7 +164,7 @@ def test_a_label_names_the_writer_where_no_end_of_the_name_fits(full: Report) ->
     figure = arena.figure(Network.of({**full, "arena_map": long}))
     assert figure is not None
     ops = {f"{step} {layer['op']}" for step, layer in enumerate(full["layers"])}
-    assert ops & {text for trace in figure.data for text in trace.text}
+    assert ops & {text for trace in figure.data for text in trace.text or ()}
 
 
 def test_ticks_of_logarithmic_axes_are_whole_numbers() -> None:

@@ -145,6 +145,13 @@ _REPORT = Command(
     "projects:report",
     argument("directory", FOLDER, "DIR"),
     argument("other", FOLDER, "[DIR]", required=False),
+    option(
+        "--against",
+        FILE,
+        "FILE.json",
+        "compare with another tool's figures, or with the project in a folder",
+        multiple=True,
+    ),
     option("--html", FILE, "FILE", "write one page that works offline instead of printing"),
 )
 _UPDATE_WEIGHTS = Command(

@@ -48,7 +48,7 @@ def _times(networks: tuple[Network, Network], names: tuple[str, str]) -> go.Figu
     brief = path_ends(both, NAME_WIDTH)
     bars = [
         go.Bar(
-            name=f"{theme.hover_name(name)}, {network.times}",
+            name=f"{theme.legend_name(name)}, {network.times}",
             x=list(range(len(both))),
             y=[each.get(layer) for layer in both],
             hovertext=[theme.hover_name(brief[layer]) for layer in both],

@@ -5,8 +5,9 @@ The lanes beside a box are the tensors that wait while it runs.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any
 
 from edgeconv.base.names import path_ends
@@ -15,7 +16,12 @@ from edgeconv.report.network import Layer, Network
 from edgeconv.report.numbers import exact, significant
 
 MOST_LAYERS = 600  # beyond, nobody reads a drawing, and it would be most of the page
-NAME_WIDTH, LISTED = 40, 3  # characters of a name; rows that are listed as read
+LISTED = 3  # rows that are listed as read
+_WIDE = 500  # pixels of a box
+_PAGE = 1080  # pixels of the page, which wider drawings are wider than
+_BAR, _PERCENT = 60, 54  # pixels of the longest bar at least; of the share behind it
+_BEFORE_NAME, _LETTER, _SPACE = 154, 8.3, 10  # pixels
+_LEAST_LETTERS = 9  # of a column, whose heading has to fit
 _SIZES = (("result", "output"), ("weights", "weight"), ("workspace", "workspace"))
 HEAD = 26  # pixels for the headings
 _CROWDED = 40  # layers, from which on boxes are lower
@@ -81,7 +87,9 @@ class Box:
 @dataclass(frozen=True, slots=True)
 class Drawing:
     """The drawn graph.  ``brief``: the names as shown, by name.  In pixels: ``top`` of the first
-    box, ``pitch`` from one to the next, ``high``: a box, ``height``: all."""
+    box, ``pitch`` from one to the next, ``wide`` and ``high``: a box, ``height``: all.
+    ``columns``: where algorithm, result, what is read and bars begin, ``bar``: the longest of
+    these."""
 
     boxes: tuple[Box, ...]
     routes: Routes
@@ -89,8 +97,16 @@ class Drawing:
     kinds: tuple[Kind, ...]
     top: int
     pitch: int
+    wide: int
+    columns: tuple[int, ...]
+    bar: int
     high: int
     height: int
+
+    @property
+    def breaks_out(self) -> bool:
+        """Whether it is wider than the page's text."""
+        return self.routes.left + self.columns[-1] + self.bar + _PERCENT > _PAGE
 
     @property
     def largest(self) -> float:
@@ -129,16 +145,28 @@ def drawing(network: Network) -> Drawing | None:
     ]
     pitch = _PITCH if len(layers) < _CROWDED else _CROWDED_PITCH
     used = {box.kind.name: box.kind for box in boxes if box.step is not None}
+    drawn = routes(reads, HEAD, pitch)
+    beside = [_column(getattr(box, of) for box in boxes) for of in ("algorithm", "shape", "reads")]
+    columns = tuple(accumulate((_WIDE + _SPACE // 2, *beside)))
+    letters = int((_WIDE - _BEFORE_NAME) / _LETTER)
     return Drawing(
         tuple(boxes),
-        routes(reads, HEAD, pitch),
-        path_ends((box.name for box in boxes), NAME_WIDTH),
+        drawn,
+        path_ends((box.name for box in boxes), letters),
         tuple(sorted(used.values(), key=lambda kind: (kind.number == PLAIN, kind.number))),
         HEAD,
         pitch,
+        _WIDE,
+        columns,
+        max(_BAR, _PAGE - drawn.left - columns[-1] - _PERCENT),
         pitch - GAP,
         HEAD + pitch * len(boxes),
     )
+
+
+def _column(texts: Iterable[str]) -> int:
+    """Pixels of a column, and of the space to the next."""
+    return int(_LETTER * max(_LEAST_LETTERS, *map(len, texts))) + _SPACE
 
 
 def _port(op: str, port: Mapping[str, Any]) -> Box:

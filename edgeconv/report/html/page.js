@@ -1,7 +1,18 @@
 "use strict";
 // Charts in the reader's colour scheme, rows to sort, bars that lead to their row.
 (() => {
-  const figures = JSON.parse(document.getElementById("figures").textContent);
+  // What the page carries compressed: markup where it belongs, the rest by its id.
+  const text = (script) => unpacked(script.textContent, Number(script.dataset.bytes));
+  for (const script of document.querySelectorAll('script[type="text/x-packed"]:not([id])')) {
+    script.outerHTML = text(script);
+  }
+  const figures = JSON.parse(text(document.getElementById("figures")));
+  const download = document.getElementById("download");
+  if (download) {
+    const report = text(document.getElementById("report"));
+    download.href = URL.createObjectURL(new Blob([report], { type: "application/json" }));
+    download.hidden = false;
+  }
   const root = document.documentElement;
   const dark = matchMedia("(prefers-color-scheme: dark)");
   const coarse = matchMedia("(pointer: coarse)");
@@ -63,7 +74,8 @@
     const key = (row) => {
       const cell = row.cells[column];
       if (!numeric) return cell.textContent;
-      return cell.dataset.value === "" ? null : Number(cell.dataset.value);
+      const value = Number(cell.dataset.value ?? cell.textContent.replaceAll(",", ""));
+      return Number.isNaN(value) ? null : value; // a dash: unknown
     };
     const compare = (a, b) => {
       if (a === null || b === null) return (a === null) - (b === null);

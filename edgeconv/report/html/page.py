@@ -58,6 +58,7 @@ def render(report: Mapping[str, Any]) -> str:
         missing=missing,
         nothing=table.NOTHING,
         share=numbers.share,
+        count=numbers.count,
     )
 
 
@@ -134,6 +135,7 @@ def _environment() -> jinja2.Environment:
     }
     made.filters |= {
         "exact": numbers.exact,
+        "packed": bundle.packed,
         "human": human,
         "breakable": lambda text: Markup(escape(_shown(text)).replace("/", Markup("/<wbr>"))),
         "short": lambda name: shortened(name, NAME_WIDTH),

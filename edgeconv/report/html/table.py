@@ -33,6 +33,11 @@ class Cell:
     value: str
     text: str
 
+    @property
+    def told_apart(self) -> bool:
+        """Whether ``text`` is not ``value`` with commas, and says less."""
+        return bool(self.value) and self.text.replace(",", "") != self.value
+
 
 def columns(network: Network) -> list[Column]:
     """In order; one for the traffic of every level that anything is known about."""

@@ -55,7 +55,7 @@ def read(path: Path) -> dict[str, Any]:
     except UnicodeDecodeError as error:
         raise _none(path, f"{path.name} is damaged: it is not UTF-8") from error
     try:
-        report = regular_file.nested(lambda: _parse(text), "report-depth", str(path))
+        report = regular_file.nested(lambda: parse(text), "report-depth", str(path))
     except ValueError as error:
         raise _none(path, f"{path.name} is damaged: {error}") from error
     if not isinstance(report, dict):
@@ -83,9 +83,9 @@ def read(path: Path) -> dict[str, Any]:
 
 def problems(report: dict[str, Any]) -> Iterator[Problem]:
     """What is wrong with a report, the outermost first."""
-    yield from _values(report, "$")
+    yield from values(report, "$")
     errors = validator("edgeconv.report").iter_errors(report)
-    yield from map(_violation, sorted(errors, key=lambda error: len(error.absolute_path)))
+    yield from map(violation, sorted(errors, key=lambda error: len(error.absolute_path)))
     # From here on it has the shape that the schema says.
     yield from _names(report)
     yield from _ports(report)
@@ -104,14 +104,17 @@ def _none(path: Path, rule: str, got: str = "") -> EdgeconvError:
     )
 
 
-def _parse(text: str) -> Any:
+def parse(text: str) -> Any:
+    """The value that a text of JSON has.  Raises ValueError where it has none."""
+
     def constant(name: str) -> NoReturn:
         raise ValueError(f"{name} is no number of JSON")
 
     return json.loads(text, parse_constant=constant)
 
 
-def _violation(error: ValidationError) -> Problem:
+def violation(error: ValidationError) -> Problem:
+    """A violation of a schema: place, value and rule."""
     found: Any = error.instance
     if key := missing_key(error):
         return Problem(f"{error.json_path}.{key}", "", "is missing")
@@ -123,17 +126,17 @@ def _shown(value: object) -> str:
     return shortened(json.dumps(value), _SHOWN)
 
 
-def _values(value: Any, place: str) -> Iterator[Problem]:
+def values(value: Any, place: str) -> Iterator[Problem]:
     """What is wrong below any key, known or not: numbers to calculate with, text that can be
     written."""
     if isinstance(value, dict):
         for key, inner in value.items():
             inside = f"{place}.{shortened(key, _SHOWN)}"
-            yield from _values(key, inside)
-            yield from _values(inner, inside)
+            yield from values(key, inside)
+            yield from values(inner, inside)
     elif isinstance(value, list):
         for number, inner in enumerate(value):
-            yield from _values(inner, f"{place}[{number}]")
+            yield from values(inner, f"{place}[{number}]")
     elif isinstance(value, float) and value and not LEAST <= abs(value) <= LARGEST:
         yield Problem(place, str(value), f"numbers are 0 or from {LEAST:g} to {LARGEST:g}")
     elif is_whole(value) and abs(value) > MOST:

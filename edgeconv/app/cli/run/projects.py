@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,9 @@ from edgeconv.app import pipeline
 from edgeconv.app.terminal import ProgressDisplay, say, show
 from edgeconv.base.errors import Exit
 from edgeconv.report import accuracy, compare, files, outcome, text
+from edgeconv.report.against import text as side_by_side
+from edgeconv.report.against.figures import of_report
+from edgeconv.report.against.reading import figures_at
 from edgeconv.run.build.project import Project
 
 
@@ -73,8 +76,18 @@ def bench(
     return Exit.OK
 
 
-def report(*, directory: Path, other: Path | None, html: Path | None, as_json: bool) -> Exit:
-    """Show what report.json holds, or what two of them do."""
+def report(
+    *,
+    directory: Path,
+    other: Path | None,
+    against: Sequence[Path],
+    html: Path | None,
+    as_json: bool,
+) -> Exit:
+    """Show what report.json holds, or what two of them do, or what other tools need."""
+    if against:
+        folders = [each for each in (directory, other) if each]
+        return _against(folders, against, html, as_json)
     found = Project.open(directory).report
     if other:
         return _compared(found, Project.open(other).report, (directory, other), html, as_json)
@@ -83,6 +96,19 @@ def report(*, directory: Path, other: Path | None, html: Path | None, as_json: b
         files.write_html(found, html)
         shown = f"report: {escape(str(html))}"
     show(shown, found, as_json=as_json)
+    return Exit.OK
+
+
+def _against(
+    folders: Sequence[Path], files_given: Sequence[Path], html: Path | None, as_json: bool
+) -> Exit:
+    programs = [of_report(Project.open(each).report, str(each)) for each in folders]
+    programs += [figures_at(path) for path in files_given]
+    shown = side_by_side.render(programs)
+    if html:
+        files.write_against(programs, html)
+        shown = f"report: {escape(str(html))}"
+    show(shown, side_by_side.to_json(programs), as_json=as_json)
     return Exit.OK
 
 

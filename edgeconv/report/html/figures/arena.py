@@ -1,7 +1,13 @@
-"""The arena as a map: time across, addresses upward, one rectangle per tensor."""
+"""The arena as a map: time across, addresses upward, one rectangle per tensor.
+
+Rectangles may lie over one another, where a layer writes over what it reads.  Names are in
+invisible ones above all, each as large as what is seen of its tensor: none is cut or covered.
+"""
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Sequence
 from typing import Any
 
 import plotly.graph_objects as go
@@ -14,12 +20,16 @@ from edgeconv.report.numbers import exact, size
 from edgeconv.report.occupancy import Entry, is_workspace
 
 LABEL_WIDTH, LABEL_SIZE = 20, 10  # of a name on the map: characters, and pixels of a letter
+NAMES = "names"  # of the trace that has them
 HEIGHT, MORE_HEIGHT = 440, 200  # of one bank; of every further one
 _KINDS = (
     ("tensor", theme.CALM, ""),
     ("live at the memory peak", theme.PEAK, ""),
     ("workspace", theme.WORKSPACE, "/"),
 )
+
+
+Box = tuple[float, float, float, float]  # left, right; low, high
 
 
 def figure(network: Network) -> go.Figure | None:
@@ -33,10 +43,14 @@ def figure(network: Network) -> go.Figure | None:
     for row, (bank, used) in enumerate(network.used.items(), start=1):
         inside = [entry for entry in network.report["arena_map"] if entry["bank"] == bank]
         at_peak = {id(entry) for entry in used.at_peak}
+        above: list[Entry] = []  # in the order of drawing
         for number, (kind, colour, shape) in enumerate(_KINDS):
             some = [entry for entry in inside if _kind(entry, at_peak) == number]
+            some.sort(key=lambda entry: -entry["bytes"])  # what lies within others on top
+            above += some
             if some:
                 drawn.add_trace(_rectangles(network, some, kind, colour, shape), row=row, col=1)
+        drawn.add_trace(_names(network, above), row=row, col=1)
         _bank_axis(drawn, network, bank, inside, row, alone=len(names) == 1)
     last = len(network.layers)
     drawn.update_xaxes(theme.steps_axis(network, range=[-1.6, last + 0.6], title=None))
@@ -44,7 +58,6 @@ def figure(network: Network) -> go.Figure | None:
     # A name that does not fit is left out rather than made too small to read.
     drawn.update_layout(barmode="overlay", bargap=0)
     drawn.update_layout(uniformtext={"minsize": LABEL_SIZE, "mode": "hide"})
-    drawn.update_traces(insidetextfont={"size": LABEL_SIZE, "color": theme.PAGE})
     _one_legend_entry_each(drawn)
     return drawn
 
@@ -57,14 +70,8 @@ def _rectangles(
     network: Network, entries: list[Entry], kind: str, colour: str, shape: str
 ) -> go.Bar:
     """Bars that float: from ``offset`` upward, as wide as the lifetime."""
-    entries = sorted(entries, key=lambda entry: -entry["bytes"])  # what lies within others on top
-    labels = _labels(network)
     return go.Bar(
         name=kind,
-        text=[kind if is_workspace(entry) else labels[entry["name"]] for entry in entries],
-        textposition="inside",
-        insidetextanchor="middle",
-        constraintext="inside",
         legendgroup=kind,
         x=[(entry["first"] + entry["last"]) / 2 for entry in entries],
         width=[entry["last"] - entry["first"] + 1 for entry in entries],
@@ -82,6 +89,61 @@ def _rectangles(
         hovertext=[_hover(network, entry) for entry in entries],
         hoverinfo="text",
     )
+
+
+def _names(network: Network, entries: list[Entry]) -> go.Bar:
+    """The names of tensors, each over the largest part of its rectangle that none of those drawn
+    later covers, as invisible bars: Plotly leaves out what does not fit into one."""
+    labels = _labels(network)
+    boxes = [_box(entry) for entry in entries]
+    seen = [
+        (entry, largest_uncovered(box, boxes[number + 1 :]))
+        for number, (entry, box) in enumerate(zip(entries, boxes, strict=True))
+    ]
+    shown = [(entry, box) for entry, box in seen if box and not is_workspace(entry)]
+    return go.Bar(
+        name=NAMES,
+        showlegend=False,
+        hoverinfo="skip",
+        marker={"color": "rgba(0,0,0,0)", "line": {"width": 0}},
+        text=[labels[entry["name"]] for entry, _ in shown],
+        textposition="inside",
+        insidetextanchor="middle",
+        constraintext="inside",
+        textangle=0,
+        insidetextfont={"size": LABEL_SIZE, "color": theme.PAGE},
+        x=[(left + right) / 2 for _, (left, right, _, _) in shown],
+        width=[right - left for _, (left, right, _, _) in shown],
+        base=[low for _, (_, _, low, _) in shown],
+        y=[high - low for _, (_, _, low, high) in shown],
+    )
+
+
+def _box(entry: Entry) -> Box:
+    low = float(entry["offset"])
+    return entry["first"] - 0.5, entry["last"] + 0.5, low, low + entry["bytes"]
+
+
+def largest_uncovered(box: Box, above: Sequence[Box]) -> Box | None:
+    """The largest rectangle within ``box`` that none of those ``above`` touches; None where they
+    hide all of it."""
+    left, right, low, high = box
+    over = [
+        (max(left, x0), min(right, x1), max(low, y0), min(high, y1))
+        for x0, x1, y0, y1 in above
+        if x0 < right and x1 > left and y0 < high and y1 > low
+    ]
+    xs = sorted({left, right, *(x for one in over for x in one[:2])})
+    ys = sorted({low, high, *(y for one in over for y in one[2:])})
+    best, most = None, 0.0
+    for x0, x1 in itertools.combinations(xs, 2):
+        beside = [one for one in over if one[0] < x1 and one[1] > x0]
+        marks = [low, *sorted({y for one in beside for y in one[2:]}), high]
+        for y0, y1 in itertools.combinations(marks if beside else ys[:: len(ys) - 1], 2):
+            area = (x1 - x0) * (y1 - y0)
+            if area > most and all(one[2] >= y1 or one[3] <= y0 for one in beside):
+                best, most = (x0, x1, y0, y1), area
+    return best
 
 
 def _labels(network: Network) -> dict[str, str]:
@@ -137,19 +199,18 @@ def _bank_axis(
     top = 1.06 * max(highest, bound)
     drawn.update_yaxes(range=[0, top], row=row, col=1, **theme.byte_ticks(int(top)))
     drawn.update_yaxes(title_text=title, row=row, col=1)
-    drawn.add_hline(
-        y=bound,
-        line={"color": theme.BOUND, "width": 1.5, "dash": "dash"},
-        annotation={"text": f"{words}: {size(bound)}", "font": {"size": 11, "color": theme.TEXT}},
-        annotation_position="top left",
-        row=row,
-        col=1,
+    line = {"color": theme.BOUND, "width": 1.5, "dash": "dash"}
+    drawn.add_hline(y=bound, line=line, row=row, col=1)
+    where = "" if alone else f" in {theme.hover_name(bank)}"
+    said = go.Scatter(  # in the legend: beside its line there is no place that is always free
+        name=f"{words}{where}: {size(bound)}", mode="lines", x=[None], y=[None], line=line
     )
+    drawn.add_trace(said, row=row, col=1)
 
 
 def _one_legend_entry_each(drawn: go.Figure) -> None:
     """Every kind once in the legend, whichever banks it appears in."""
     seen: set[Any] = set()
     for trace in drawn.data:
-        trace.showlegend = trace.name not in seen
+        trace.showlegend = trace.name not in seen and trace.name != NAMES
         seen.add(trace.name)

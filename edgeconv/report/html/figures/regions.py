@@ -12,6 +12,7 @@ from edgeconv.report.numbers import share, size
 
 _COLOURS = dict(zip(PART_NAMES, theme.PARTS, strict=True))
 _ROW, _REST = 46, 56  # height of one bar; of the axis
+_EMPTY = 15.0  # percent of the fullest region
 
 
 def figure(network: Network) -> go.Figure | None:
@@ -28,12 +29,18 @@ def figure(network: Network) -> go.Figure | None:
         barmode="stack",
         showlegend=False,  # the page has one that wraps
         margin={"l": 8, "r": 8, "t": 4, "b": 8},
-        xaxis={"range": [0, max(101.0, 1.02 * most)], "ticksuffix": " %"}
+        xaxis={"range": [0, _shown(most)], "ticksuffix": " %"}
         | {"title": {"text": "share of the region"}},
         yaxis={"autorange": "reversed", "showgrid": False},
         shapes=[_full(most)] if most > 100 else [],
     )
     return go.Figure([bar for bar in bars if any(bar.x)], layout)
+
+
+def _shown(most: float) -> float:
+    """The end of the axis, in percent: the whole of a region, unless all of them are so empty that
+    nothing could be told apart."""
+    return 1.1 * most if most < _EMPTY else max(101.0, 1.02 * most)
 
 
 def _part(found: list[Region], name: str, colour: str) -> go.Bar:

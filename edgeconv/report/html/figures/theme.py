@@ -23,8 +23,10 @@ BOUND, WORKSPACE, PEAK, CALM = "var(--bound)", "var(--workspace)", "var(--peak)"
 PARTS = tuple(f"var(--part-{number})" for number in range(1, 9))
 
 HEIGHT = 320
+_APART = 6  # pixels: so that labels of both axes at 0 do not lie on one another
 CROWDED = 100  # layers from which rectangles get thinner edges
 _HOVER_WIDTH, _HOVER_MOST = 56, 280
+_LEGEND_WIDTH = 28  # characters
 _AXIS = {
     "gridcolor": LINES,
     "linecolor": LINES,
@@ -39,7 +41,9 @@ _AXIS = {
 def layout(*, x: str, y: str, height: int = HEIGHT, **more: Any) -> go.Layout:
     """A layout with titled axes, the legend above, and everything in the page's colours."""
     base: dict[str, Any] = {
-        "template": go.layout.Template(layout={"xaxis": _AXIS, "yaxis": _AXIS}),
+        "template": go.layout.Template(
+            layout={"xaxis": _AXIS | {"ticklabelstandoff": _APART}, "yaxis": _AXIS}
+        ),
         "height": height,
         "margin": {"l": 8, "r": 8, "t": 32, "b": 8},
         "paper_bgcolor": "rgba(0,0,0,0)",
@@ -76,6 +80,11 @@ def hover_name(name: str) -> str:
     """A name as Plotly shows it literally: its own mark-up escaped, long ones on several lines."""
     lines = textwrap.wrap(shortened(name, _HOVER_MOST), _HOVER_WIDTH, break_on_hyphens=False)
     return "<br>".join(html.escape(line, quote=False) for line in lines)
+
+
+def legend_name(name: str) -> str:
+    """A name as a legend has it, which breaks no line: within the width of a phone."""
+    return html.escape(shortened(name, _LEGEND_WIDTH), quote=False)
 
 
 def layer_title(step: int, layer: Layer) -> str:
