@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from io import StringIO
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,8 @@ import pytest
 from onnx import TensorProto, helper
 
 from edgeconv.app.pipeline import CompileOptions, compile_model, verify_project
+from edgeconv.base.visible import VisibleConsole
+from edgeconv.report import outcome
 from edgeconv.report.outcome import verification_json
 from edgeconv.run.verify import Verification
 from tests import onnx_models
@@ -53,7 +56,24 @@ def enlarging() -> onnx.ModelProto:
     return onnx_models.model(nodes, {"x": (1, CHANNELS, 6, 6)}, {"y": None}, {"w": weights})
 
 
-NETWORKS = {"quiet": quiet, "narrow": narrow, "enlarging": enlarging}
+def deciding() -> onnx.ModelProto:
+    """The largest of scores as quiet as those of `quiet`, and the scores: where ONNX Runtime's
+    error makes two of them equal, it picks the first."""
+    weights = np.random.default_rng(1).standard_normal((16, 8, 1, 1)) / 8
+    constants = {"w": weights.astype(np.float32), "b": np.full(16, -16, np.float32)}
+    nodes = [
+        make("Conv", ["x", "w", "b"], ["a"]),
+        make("Sigmoid", ["a"], ["s"]),
+        make("ArgMax", ["s"], ["y"], axis=1),
+    ]
+    made = onnx_models.model(nodes, {"x": (1, 8, 16, 16)}, {"s": None}, constants)
+    made.graph.output.append(
+        helper.make_tensor_value_info("y", TensorProto.INT64, (1, 1, 16, 16))
+    )
+    return made
+
+
+NETWORKS = {"quiet": quiet, "narrow": narrow, "enlarging": enlarging, "deciding": deciding}
 
 
 @pytest.fixture
@@ -96,7 +116,24 @@ def test_a_network_that_enlarges_rounding(built: Callable[[str], Path]) -> None:
     assert found.per_layer
 
 
+def test_decisions_by_what_the_reference_is_off(built: Callable[[str], Path]) -> None:
+    """The tensors that they read are held to float64 where the reference is off."""
+    found = verified(built("deciding"))
+    assert [each.within(found.tolerance) for each in found.outputs] == [False, False]
+    assert found.passed
+    (scores,) = found.read
+    assert scores.name == "s"
+    assert scores.within(found.tolerance)
+    assert found.opinion
+    assert found.opinion.program["y"].max_abs == 0 < found.opinion.reference["y"].max_abs
+    console = VisibleConsole(width=400, file=StringIO(), record=True)
+    console.print(outcome.verification(found))
+    assert "the program decides as float64 does" in console.export_text()
+
+
 FAULTS = {
+    ("deciding", "the first of one channel less"): (".outer = 1, .n = 16,", ".outer = 1, .n = 15,"),
+    ("deciding", "scores of another bias"): (".bias = bias,", ".bias = bias + 1,"),
     ("quiet", "one element on"): ("epilogue, a, b,", "epilogue, a + 1, b,"),
     ("narrow", "a row that nobody writes"): ("out, 2, 30,", "out, 1, 30,"),
     ("enlarging", "another weight"): (".filters = filters,", ".filters = filters + 1,"),

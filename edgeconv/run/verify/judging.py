@@ -34,7 +34,7 @@ from edgeconv.run.verify import bounds
 from edgeconv.run.verify import layers as by_layer
 from edgeconv.run.verify.compare import Difference, assumed_spacing, compare
 from edgeconv.run.verify.data_dependent import alike, as_found, filled, of_fixed_shape
-from edgeconv.run.verify.decision_outputs import in_front_of
+from edgeconv.run.verify.decision_outputs import held_to_float64, in_front_of
 from edgeconv.run.verify.detections import in_order_of
 from edgeconv.run.verify.exact import expected
 from edgeconv.run.verify.exact.value import Value
@@ -189,7 +189,13 @@ def judged(
     read: tuple[Difference, ...] = ()
     if decided:
         steps = project.report.get("steps", ())
-        read = in_front_of(decided, project.report["layers"], trace, reference.values, steps)
+        layers_of, values = project.report["layers"], reference.values
+        read = in_front_of(decided, layers_of, trace, values, steps)
+        everything = (*wanted, *by_layer.tensors_of(layers_of))
+        ask = partial(_requested, model, feeds, everything, project.cut)
+        read = held_to_float64(
+            read, decided, layers_of, trace, feeds, values, ask, tolerance, steps
+        )
     trace.unlink(missing_ok=True)
     stack = _STACK.search(started.printed)
     bound = worst_stack(binary.path, (RESET,), binary.objects.values())[0] if stack else None
