@@ -7,9 +7,8 @@ from typing import Any
 
 from rich.console import RenderableType
 from rich.padding import Padding
-from rich.table import Table
 
-from edgeconv.report.narrow_tables import plain_table
+from edgeconv.report.narrow_tables import Indented, PlainTable, plain_table
 
 INDENT = (0, 0, 0, 2)
 
@@ -19,18 +18,18 @@ def convolution_tables(layer: Mapping[str, Any]) -> Iterator[RenderableType]:
     a board without caches, where the cycles of the slicing are those of caches that it lacks."""
     if layer["movement"]:
         levels = layer["movement"]["levels"]
-        yield Padding(_movement_table(levels), INDENT)
+        yield Indented(_movement_table(levels))
         if levels[0]["parallel"]:
             yield Padding(_parallel_line(levels), INDENT)
     if layer["movement"] and layer["slicing"]:
-        yield Padding(_slicing_table(layer["slicing"]), INDENT)
+        yield Indented(_slicing_table(layer["slicing"]))
 
 
-def _movement_table(levels: Sequence[Mapping[str, Any]]) -> Table:
+def _movement_table(levels: Sequence[Mapping[str, Any]]) -> PlainTable:
     """Words by level."""
     parts = ("input", "packed", "filters", "sums", "output")
     table = _numbers("behind", "words", *parts, "bound", "ratio", "blocking")
-    table.add_column("binding")
+    table.add_column("binding", overflow="fold")
     for level in levels:
         moved, bound = level["moved"], level["bound"]
         words = {**moved, "packed": moved["packed_reads"] + moved["packed_writes"]}
@@ -57,7 +56,7 @@ def _parallel_line(levels: Sequence[Mapping[str, Any]]) -> str:
     return f"{least}; {who} {brief(found['moved'])}"
 
 
-def _slicing_table(slicing: Mapping[str, Any]) -> Table:
+def _slicing_table(slicing: Mapping[str, Any]) -> PlainTable:
     """Sizes, with that of the last part in parentheses where it differs; costs in cycles."""
     counts = ("nc", "k1", "k2", "k3")
     table = _numbers(
@@ -74,7 +73,7 @@ def _slicing_table(slicing: Mapping[str, Any]) -> Table:
     return table
 
 
-def _numbers(first: str, *numbers: str) -> Table:
+def _numbers(first: str, *numbers: str) -> PlainTable:
     table = plain_table(first, *(f">{number}" for number in numbers))
     for column in table.columns[1:]:
         column.no_wrap = True
