@@ -53,7 +53,10 @@ def test_a_section_of_the_users(tmp_path: Path, as_c: bool) -> None:
             elf = ELFFile(stream)
             table = elf.get_section_by_name(".symtab")
             assert isinstance(table, SymbolTableSection)
-            (symbol,) = table.get_symbol_by_name("net_weights") or ()
+            symbols = table.get_symbol_by_name("net_weights")
+            assert symbols
+            assert len(symbols) == 1
+            symbol = symbols[0]
             section = elf.get_section(symbol["st_shndx"])
             assert section.name.startswith(wanted)
             assert not section["sh_flags"] & 1  # of no use to write to

@@ -67,9 +67,7 @@ def deciding() -> onnx.ModelProto:
         make("ArgMax", ["s"], ["y"], axis=1),
     ]
     made = onnx_models.model(nodes, {"x": (1, 8, 16, 16)}, {"s": None}, constants)
-    made.graph.output.append(
-        helper.make_tensor_value_info("y", TensorProto.INT64, (1, 1, 16, 16))
-    )
+    made.graph.output.append(helper.make_tensor_value_info("y", TensorProto.INT64, (1, 1, 16, 16)))
     return made
 
 

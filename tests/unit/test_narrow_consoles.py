@@ -33,9 +33,10 @@ FIGURE = re.compile(r"[-+<]?\d[\d,]*(?:\.\d+)?(?:e[-+]\d+)?%?")
 
 
 def printed(shown: RenderableType, width: int) -> str:
-    console = VisibleConsole(width=width, file=StringIO(), highlight=False, emoji=False)
+    written = StringIO()
+    console = VisibleConsole(width=width, file=written, highlight=False, emoji=False)
     console.print(shown, crop=False)
-    return console.file.getvalue()
+    return written.getvalue()
 
 
 def figures(words: str) -> Counter[str]:
