@@ -106,7 +106,7 @@ def of_pair(node: Node, graph: Graph) -> Function | None:
 
 
 def _doubled_pair(kind: str, node: Node, graph: Graph) -> Function | None:
-    """That of two tensors, or of one and a constant, in TensorFlow Lite's arithmetic."""
+    """The function of two tensors, or of one and a constant, in TensorFlow Lite's arithmetic."""
     rounding, y = node.epilogue.before, graph[node.output].storage
     if kind not in _KINDS or not node.epilogue.is_only_before or not _rounds(rounding, node, graph):
         return None

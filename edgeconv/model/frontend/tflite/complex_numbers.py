@@ -37,7 +37,7 @@ def complex_abs(out: Writing, operator: Operator) -> None:
     out.result(operator, out.add("ReduceL2", [x, axis], main=True, keepdims=0))
 
 
-def part(index: int) -> Translator:
+def component(index: int) -> Translator:
     """REAL and IMAG."""
 
     def write(out: Writing, operator: Operator) -> None:
@@ -47,7 +47,7 @@ def part(index: int) -> Translator:
     return write
 
 
-real_part, imaginary_part = part(_REAL), part(_IMAGINARY)
+real_numbers, imaginary_numbers = component(_REAL), component(_IMAGINARY)
 
 
 def same_pairs(out: Writing, operator: Operator) -> None:

@@ -23,7 +23,7 @@ _VIEWS = ("RESHAPE", "SQUEEZE", "EXPAND_DIMS")
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class Rows:
     """Rows ``low`` to ``high`` of the product of ``of`` and the weights at ``place``, or of the
     constant there where ``of`` is `NOTHING`."""
 
@@ -83,16 +83,16 @@ class Terms:
         return self.graph.tensors[place].shape
 
 
-def _parts(terms: Terms, place: int, term: Term) -> Term:
-    """A sum of parts: of a constant its numbers; () where the tensor is none."""
-    if term and isinstance(term[0], Part):
+def _sum_of(terms: Terms, place: int, term: Term) -> Term:
+    """A sum of sums: of a constant its numbers; () where the tensor is none."""
+    if term and isinstance(term[0], Rows):
         return term
     place = terms.constant(place)
     tensor = terms.graph.tensors[place]
     size = tensor.shape[-1] if tensor.shape else 0
     if tensor.data is None or tensor.dtype not in REALS or math.prod(tensor.shape) != size:
         return ()
-    return (Part(NOTHING, place, 0, size),)
+    return (Rows(NOTHING, place, 0, size),)
 
 
 def _dense(terms: Terms, operator: Operator, x: Sequence[Term]) -> Sequence[Term]:
@@ -100,9 +100,9 @@ def _dense(terms: Terms, operator: Operator, x: Sequence[Term]) -> Sequence[Term
     weights = terms.graph.tensors[place]
     if weights.data is None or len(weights.shape) != 2 or operator.options["weights_format"]:
         return ()
-    found: Term = (Part(x[0], place, 0, weights.shape[0]),)
+    found: Term = (Rows(x[0], place, 0, weights.shape[0]),)
     if len(operator.inputs) > 2 and operator.inputs[2] >= 0:
-        bias = _parts(terms, operator.inputs[2], NOTHING)
+        bias = _sum_of(terms, operator.inputs[2], NOTHING)
         if not bias:
             return ()
         found += bias
@@ -120,9 +120,9 @@ def _add(terms: Terms, operator: Operator, x: Sequence[Term]) -> Sequence[Term]:
         value = terms.value(operator, other)
         if x[one] == COUNTER and value is not None and value.size == 1 and value.all():
             return (NEXT,) if int(value.reshape(-1)[0]) == 1 else ()
-    parts = [_parts(terms, place, term) for place, term in zip(places, x, strict=True)]
-    if all(parts):
-        return ((*parts[0], *parts[1]),)
+    sums = [_sum_of(terms, place, term) for place, term in zip(places, x, strict=True)]
+    if all(sums):
+        return ((*sums[0], *sums[1]),)
     if NOTHING in x:
         return ()
     return (("add", frozenset(x)),)
@@ -143,7 +143,7 @@ def _function(terms: Terms, operator: Operator, x: Sequence[Term]) -> Sequence[T
 
 
 def _view(terms: Terms, operator: Operator, x: Sequence[Term]) -> Sequence[Term]:
-    """The same where only dimensions of size 1 come and go."""
+    """Views in which only dimensions of size 1 come and go."""
     before, after = (terms.shape(each[0]) for each in (operator.inputs, operator.outputs))
     kept = [[size for size in shape if size != 1] for shape in (before, after)]
     return (x[0],) if kept[0] == kept[1] else ()
@@ -155,7 +155,7 @@ def _columns(term: Term, low: int, high: int) -> Term:
 
 def _split(terms: Terms, operator: Operator, x: Sequence[Term]) -> Sequence[Term]:
     axis, shape = terms.value(operator, 0), terms.shape(operator.inputs[1])
-    if axis is None or not x[1] or not isinstance(x[1][0], Part):
+    if axis is None or not x[1] or not isinstance(x[1][0], Rows):
         return ()
     if int(axis.reshape(-1)[0]) % len(shape) != len(shape) - 1:
         return ()
@@ -167,7 +167,7 @@ def _strided(terms: Terms, operator: Operator, x: Sequence[Term]) -> Sequence[Te
     """Columns, and all of what is in front of them."""
     shape, options = terms.shape(operator.inputs[0]), operator.options
     begin, end, strides = (terms.value(operator, index) for index in (1, 2, 3))
-    if not x[0] or not isinstance(x[0][0], Part) or begin is None or end is None:
+    if not x[0] or not isinstance(x[0][0], Rows) or begin is None or end is None:
         return ()
     others = any(options[name] for name in ("ellipsis", "new_axis", "shrink", "offset"))
     if strides is None or others or begin.size != len(shape) or (strides != 1).any():

@@ -21,7 +21,7 @@ from edgeconv.model.frontend.tflite.loop_terms import (
     NEXT,
     NOTHING,
     REALS,
-    Part,
+    Rows,
     Term,
     Terms,
 )
@@ -48,7 +48,7 @@ class Layer:
 
     cell: Cell
     sequence: int  # a loop variable
-    steps: int
+    length: int
     state: Term
     after: Term  # the new cell of an LSTM, else `NOTHING`
     results: tuple[Term, ...]
@@ -68,17 +68,17 @@ def recurrent_layer(out: Writing, operator: Operator) -> Layer | None:
     names = [
         COUNTER if _is_zero(out, tensor) else (GIVEN, index) for index, tensor in enumerate(given)
     ]
-    steps = _steps(out, condition, names)
+    length = _length(out, condition, names)
     results = Terms(out, body, names).results()
     counters = [result for result, name in zip(results, names, strict=True) if name == COUNTER]
-    if steps is None or any(result != NEXT for result in counters):
+    if length is None or any(result != NEXT for result in counters):
         return None
     for state in dict.fromkeys(results):
         found = _cell(state, results)
         if found is None:
             continue
         cell, after, sequence = found
-        made = Layer(cell, sequence, steps, state, after, tuple(results))
+        made = Layer(cell, sequence, length, state, after, tuple(results))
         return made if _fits(made, given, body) else None
     return None
 
@@ -94,7 +94,7 @@ def _fits(layer: Layer, given: Sequence[Tensor], body: Model) -> bool:
     if any(each.dtype != "float32" or len(each.shape) < 2 for each in (sequence, *states)):
         return False
     batch = int(np.prod(sequence.shape[1:-1]))
-    if sequence.free or sequence.shape[0] != layer.steps or len(sequence.shape) != 3:
+    if sequence.free or sequence.shape[0] != layer.length or len(sequence.shape) != 3:
         return False
     if any(each.free or each.shape != (batch, hidden) for each in states):
         return False
@@ -102,7 +102,7 @@ def _fits(layer: Layer, given: Sequence[Tensor], body: Model) -> bool:
         return False
     invariant = all(
         result in (NEXT, (GIVEN, index), layer.state, layer.after)
-        or (result == ("put", index, layer.state) and given[index].shape[:1] == (layer.steps,))
+        or (result == ("put", index, layer.state) and given[index].shape[:1] == (layer.length,))
         for index, result in enumerate(layer.results)
     )
     return invariant and layer.results[layer.sequence] == (GIVEN, layer.sequence)
@@ -114,7 +114,7 @@ def _is_zero(out: Writing, tensor: Tensor) -> bool:
     return whole and value is not None and not value.any()
 
 
-def _steps(out: Writing, condition: Model, names: Sequence[Term]) -> int | None:
+def _length(out: Writing, condition: Model, names: Sequence[Term]) -> int | None:
     """How often a loop runs whose condition is that counters are below numbers."""
     terms = Terms(out, condition, names)
     (found,) = terms.results() if len(condition.outputs) == 1 else [NOTHING]
@@ -144,7 +144,7 @@ def _sources(gate: Term, hidden: int) -> int | None:
 
 
 def _is_sum(term: Term) -> bool:
-    return bool(term) and isinstance(term[0], Part)
+    return bool(term) and isinstance(term[0], Rows)
 
 
 def _pair(term: Term, kind: str, first: str) -> tuple[Term, Term] | None:
@@ -211,16 +211,16 @@ def _rnn(state: Term, results: Sequence[Term]) -> tuple[Cell, Term] | None:
 
 def _variable(state: Term, results: Sequence[Term]) -> int | None:
     """The loop variable that becomes ``state`` and that it is computed of: a product reads it."""
-    read = {part.of[1] for part in _all_parts(state) if part.of[0] == GIVEN}
+    read = {part.of[1] for part in _all_rows(state) if part.of[0] == GIVEN}
     found = [index for index, result in enumerate(results) if result == state and index in read]
     return found[0] if len(found) == 1 else None
 
 
-def _all_parts(term: Any) -> list[Part]:
-    if isinstance(term, Part):
+def _all_rows(term: Any) -> list[Rows]:
+    if isinstance(term, Rows):
         return [term]
     if isinstance(term, tuple | frozenset):
-        return [part for each in term for part in _all_parts(each)]
+        return [part for each in term for part in _all_rows(each)]
     return []
 
 
@@ -231,13 +231,13 @@ def write_layer(out: Writing, operator: Operator, layer: Layer) -> None:
     cell, states = layer.cell, out.model.tensors[operator.inputs[layer.cell.hidden]]
     hidden = states.shape[-1]
 
-    def rows(part: Part) -> str:
-        name = inner.kept(part.place)
-        if inner.model.tensors[part.place].dtype != "float32":
+    def rows(taken: Rows) -> str:
+        name = inner.kept(taken.place)
+        if inner.model.tensors[taken.place].dtype != "float32":
             name = out.add("Cast", [name], to=TensorProto.FLOAT)
-        if len(inner.model.tensors[part.place].shape) > 2 or part.of == NOTHING:
+        if len(inner.model.tensors[taken.place].shape) > 2 or taken.of == NOTHING:
             name = out.add("Reshape", [name, out.value([-1])])
-        return out.add("Slice", [name, *map(out.value, ([part.low], [part.high], [0]))])
+        return out.add("Slice", [name, *map(out.value, ([taken.low], [taken.high], [0]))])
 
     def product(gate: Term, source: Term) -> str:
         found = [rows(part) for part in gate if part.of == source]
@@ -280,7 +280,7 @@ def write_layer(out: Writing, operator: Operator, layer: Layer) -> None:
     made = dict(zip((layer.state, layer.after), last, strict=False))
     for index, result in enumerate(layer.results):
         if result == NEXT:
-            out.move(operator, out.value(layer.steps, np.int32), index)
+            out.move(operator, out.value(layer.length, np.int32), index)
         elif result == (GIVEN, index):
             out.move(operator, out.stored(operator, index), index)
         else:

@@ -159,8 +159,8 @@ TRANSLATORS: Mapping[str, Translator] = MappingProxyType(
         "BATCH_MATMUL": reductions.batch_matmul,
         "RFFT2D": complex_numbers.rfft_2d,
         "COMPLEX_ABS": complex_numbers.complex_abs,
-        "REAL": complex_numbers.real_part,
-        "IMAG": complex_numbers.imaginary_part,
+        "REAL": complex_numbers.real_numbers,
+        "IMAG": complex_numbers.imaginary_numbers,
     }
 )
 # Of complex numbers, which all others refuse.
