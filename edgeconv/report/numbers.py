@@ -31,12 +31,12 @@ def significant(value: float, digits: int = 3) -> str:
 
 def milliseconds(time: float) -> str:
     """A time of so many ms in the unit that people would say: ``3.21 s``, ``91.1 ms``."""
-    return _in_unit(time, (("s", 1e3), ("ms", 1.0), ("µs", 1e-3), ("ns", 1e-6)))
+    return _scaled(time, (("s", 1e3), ("ms", 1.0), ("µs", 1e-3), ("ns", 1e-6)))
 
 
 def millijoules(energy: float) -> str:
     """An energy of so many mJ in the unit that people would say: ``1.05 J``, ``870 µJ``."""
-    return _in_unit(energy, (("J", 1e3), ("mJ", 1.0), ("µJ", 1e-3), ("nJ", 1e-6)))
+    return _scaled(energy, (("J", 1e3), ("mJ", 1.0), ("µJ", 1e-3), ("nJ", 1e-6)))
 
 
 def count(number: float) -> str:
@@ -47,12 +47,12 @@ def count(number: float) -> str:
     return f"{number:,.0f}"
 
 
-def _in_unit(value: float, units: tuple[tuple[str, float], ...]) -> str:
-    """``value`` to three digits in the first of the ``units`` that leaves something before the
-    point, else in the last; 0 in that of files."""
+def _scaled(value: float, symbols: tuple[tuple[str, float], ...]) -> str:
+    """``value`` to three digits with the first of the ``symbols`` whose factor leaves something
+    before the point, else with the last; 0 with that of files."""
     if not value:
-        return f"0 {next(unit for unit, factor in units if factor == 1)}"
-    large = next(((unit, factor) for unit, factor in units if value >= 0.9995 * factor), units[-1])
+        return f"0 {next(symbol for symbol, factor in symbols if factor == 1)}"
+    large = next((each for each in symbols if value >= 0.9995 * each[1]), symbols[-1])
     return f"{significant(value / large[1])} {large[0]}"
 
 

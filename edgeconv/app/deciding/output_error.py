@@ -9,7 +9,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from edgeconv.app.deciding.network_run import NetworkRun
+from edgeconv.base.closing import Closing
 from edgeconv.base.names import untaken
+from edgeconv.base.progress import Progress, no_progress
 from edgeconv.ir.activation import Activation, clamp
 from edgeconv.ir.decisions import Decisions, decisions
 from edgeconv.ir.element_types import FLOAT32
@@ -17,7 +20,6 @@ from edgeconv.ir.graph import Epilogue, Graph, Node
 from edgeconv.ir.winograd_form import Nested
 from edgeconv.kernels.algorithms.problem import problem_of
 from edgeconv.kernels.algorithms.winograd.emulation import convolved
-from edgeconv.model.frontend.running import prepared
 from edgeconv.run.verify.compare import compare
 
 Array = npt.NDArray[Any]
@@ -35,19 +37,24 @@ class _Layer:
     added: str
 
 
-class OutputError:
+class OutputError(Closing):
     """The error at the outputs of ``graph``, whose convolutions ``layers`` may be computed so.
 
     Every sample is run once as it is.  What a layer's form makes of the numbers that it reads there
     is then added to its sums, as the difference to what they were, in one more run: errors are so
     small that how one changes another's does not matter.  Where outputs depend on decisions, which
     a rounding turns over, what these read is judged in their place.
-    Raises EdgeconvError as `running.prepared`.
+    Raises EdgeconvError as `NetworkRun`.
     """
 
     def __init__(
-        self, graph: Graph, layers: Sequence[Node], samples: Sequence[Mapping[str, Array]]
+        self,
+        graph: Graph,
+        layers: Sequence[Node],
+        samples: Sequence[Mapping[str, Array]],
+        progress: Progress = no_progress,
     ) -> None:
+        self._progress = progress
         found = decisions(graph)
         made = dict.fromkeys(name for name in graph.outputs if name not in graph.inputs)
         undecided = (name for name in made if name not in found.decided)
@@ -55,12 +62,16 @@ class OutputError:
         self._graph, self._samples, self._layers = graph, samples, _named(graph, layers)
         upon = _decided_upon(self._layers.values(), found)
         self._judged = tuple(dict.fromkeys((*real, *found.read, *upon)))
-        self._run = prepared(_split(graph, self._layers, self._judged, erring=True))
+        self._run = NetworkRun(_split(graph, self._layers, self._judged, erring=True), progress)
         self._nothing = {
             each.error: np.zeros(graph[each.node.output].shape, np.float32)
             for each in self._layers.values()
         }
         self._plain = [self._run({**self._nothing, **sample}) for sample in samples]
+
+    def close(self) -> None:
+        """Let go of the network."""
+        self._run.close()
 
     def of(self, forms: Mapping[str, Nested]) -> float:
         """`with_errors`, of these layers in these forms."""
@@ -82,15 +93,15 @@ class OutputError:
         found: list[Values] = [{} for _ in self._samples]
         for some in self._at_once([self._layers[name] for name in forms]):
             sums = {each.node.name: each for each in some}
-            read = {each.node.inputs[0] for each in some}.difference(self._graph.inputs)
-            watched = (*read, *(each.sums for each in some))
-            run = prepared(_split(self._graph, sums, watched))
-            for sample, errors in zip(self._samples, found, strict=True):
-                plain = {**sample, **run(sample)}
-                for each in some:
-                    name = each.node.name
-                    errors[name] = self._made(each.node, forms[name], plain[each.node.inputs[0]])
-                    errors[name] -= plain.pop(each.sums)
+            inner = {each.node.inputs[0] for each in some}.difference(self._graph.inputs)
+            watched = (*inner, *(each.sums for each in some))
+            with NetworkRun(_split(self._graph, sums, watched), self._progress) as run:
+                for sample, errors in zip(self._samples, found, strict=True):
+                    plain = {**sample, **run(sample)}
+                    for each in some:
+                        name, read = each.node.name, each.node.inputs[0]
+                        errors[name] = self._made(each.node, forms[name], plain[read])
+                        errors[name] -= plain.pop(each.sums)
             del run, plain  # before the next session has its own
         return found
 

@@ -4,12 +4,13 @@ within ``--winograd-error``, as measured on samples when compiling."""
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
 from edgeconv.app.deciding.output_error import OutputError, without_rounding
 from edgeconv.base.arguments import DEFAULT_TOLERANCE
+from edgeconv.base.errors import EdgeconvError
 from edgeconv.base.progress import Progress, no_progress
 from edgeconv.ir.candidate import HALF
 from edgeconv.ir.choice import Choice
@@ -19,7 +20,6 @@ from edgeconv.ir.winograd_form import Nested
 from edgeconv.kernels.algorithms.packing import weights_of
 from edgeconv.kernels.algorithms.winograd.forms import error_of
 from edgeconv.kernels.algorithms.winograd.lower import promised_error
-from edgeconv.model.frontend.running import EngineRefusesError, has_runtime
 from edgeconv.report.document import Report
 from edgeconv.report.numbers import finite
 from edgeconv.search.budget.tables import Objective
@@ -117,33 +117,30 @@ class WinogradDecision:
         """Hold the outputs of ``graph`` to the limit, if ``choice`` is the first one of it with
         such layers; whether other forms are allowed since.
 
-        Raises EdgeconvError where ``--winograd-error`` is given and ONNX Runtime is not installed
-        (exit status 3) or refuses the network.
+        Raises EdgeconvError where ``--winograd-error`` is given and nothing here runs the network:
+        as `NetworkRun`.
         """
         own = (layer for layer in choice.layers if layer.compute != HALF)
         if self._settled or not any(layer.algorithm == NAME for layer in own):
             return False
         self._settled, before = True, self.forms(graph)
-        if not has_runtime() and self.options.winograd_error is None:
-            self._unknown = "is not installed (pip install 'edgeconv[verify]')"
-        else:
-            self.progress("measuring the error of Winograd's algorithm at the outputs")
-            try:
-                self._measure(graph)
-            except EngineRefusesError:
-                if self.options.winograd_error is not None:
-                    raise
-                self._unknown = "refuses the network"
+        self.progress("measuring the error of Winograd's algorithm at the outputs")
+        given = samples.load(self.options.calibration, graph)
+        try:
+            self._measure(graph, given)
+        except EdgeconvError as error:
+            if self.options.winograd_error is not None:
+                raise
+            self._unknown = str(error)
         return self.forms(graph) != before
 
-    def _measure(self, graph: Graph) -> None:
+    def _measure(self, graph: Graph, given: samples.Samples) -> None:
         """Limit layers until the outputs are within the limit, with ``MARGIN`` for other inputs.
 
         A number that is rounded to another step moves outputs further than any such error: what a
         quantised network computes is looked at without its roundings.
         """
         graph = without_rounding(graph)
-        given = samples.load(self.options.calibration, graph)
         some = given.at_most(_MOST_SAMPLES if given.promised else 1)
         source = given.source if given.promised else "seeded inputs"
         nodes = {node.name: node for node in convolutions(graph)}
@@ -152,7 +149,19 @@ class WinogradDecision:
             node = nodes[name]
             return error_of(form, weights_of(node, graph), node.attrs["strides"])
 
-        outputs = OutputError(graph, list(nodes.values()), [*some])
+        with OutputError(graph, list(nodes.values()), [*some], self.progress) as outputs:
+            self._limit_layers(graph, nodes, outputs, own_error, len(some), source)
+
+    def _limit_layers(
+        self,
+        graph: Graph,
+        nodes: Iterable[str],
+        outputs: OutputError,
+        own_error: Callable[[str, Nested], float],
+        count: int,
+        source: str,
+    ) -> None:
+        """As `_measure`, by what ``outputs`` measures on ``count`` samples of ``source``."""
         for attempt in range(_ATTEMPTS):
             forms = {
                 name: max(allowed, key=partial(own_error, name))
@@ -160,11 +169,11 @@ class WinogradDecision:
             }
             errors = outputs.errors(forms)
             error = outputs.with_errors(errors)
-            self.measured = Measured(error, len(some), source)
+            self.measured = Measured(error, count, source)
             if MARGIN * self.measured.rounded <= self.limit:
                 return
             share = self.limit / MARGIN / 2 ** (attempt + 1) / len(forms)
-            for names in _groups(list(forms), len(some) * macs_of(graph)):
+            for names in _groups(list(forms), count * macs_of(graph)):
                 together = outputs.with_errors([{n: each[n] for n in names} for each in errors])
                 if together > share * len(names):
                     for name in names:
@@ -224,7 +233,4 @@ def _groups(names: Sequence[str], macs: int) -> Iterator[Sequence[str]]:
     return (names[at : at + size] for at in range(0, len(names), size))
 
 
-_UNKNOWN = (
-    "Winograd convolution was left out: its error at the outputs is measured with ONNX "
-    "Runtime, which "
-)
+_UNKNOWN = "Winograd convolution was left out: its error at the outputs could not be measured: "
