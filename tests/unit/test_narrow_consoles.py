@@ -33,10 +33,9 @@ FIGURE = re.compile(r"[-+<]?\d[\d,]*(?:\.\d+)?(?:e[-+]\d+)?%?")
 
 
 def printed(shown: RenderableType, width: int) -> str:
-    written = StringIO()
-    console = VisibleConsole(width=width, file=written, highlight=False, emoji=False)
-    console.print(shown, crop=False)
-    return written.getvalue()
+    file = StringIO()
+    VisibleConsole(width=width, file=file, highlight=False, emoji=False).print(shown, crop=False)
+    return file.getvalue()
 
 
 def figures(words: str) -> Counter[str]:

@@ -50,7 +50,7 @@ class Figures:
 
 
 def of_document(document: Mapping[str, Any]) -> Figures:
-    """Those of a file that the schema holds for."""
+    """The figures of a file that the schema holds for."""
     values = {one.key: document[one.key] for one in MEASURES if one.key in document}
     layers = {one["name"]: one["time_ms"] for one in document.get("layers", ())}
     about = (document.get("board", ""), document.get("source", ""))
@@ -58,7 +58,7 @@ def of_document(document: Mapping[str, Any]) -> Figures:
 
 
 def of_report(report: Mapping[str, Any], name: str) -> Figures:
-    """Those of a project: measured times where there are some, else predicted ones."""
+    """The figures of a project: measured times where there are some, else predicted ones."""
     time, accuracy = report["time"], report["accuracy"] or {}
     kind = "predicted" if time["measured_ms"] is None else "measured"
     found = {

@@ -137,7 +137,7 @@ def _figure(panel: Panel, points: Sequence[Point], chosen: Sequence[Pick]) -> go
 
 
 def front(places: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
-    """Of pairs of cost and gain those that no other is better than, the cheapest first."""
+    """The pairs of cost and gain that no other is better than, the cheapest first."""
     best: list[tuple[float, float]] = []
     for cost, gain in sorted(set(places), key=lambda place: (place[0], -place[1])):
         if not best or gain > best[-1][1]:
