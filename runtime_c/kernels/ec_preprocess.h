@@ -284,7 +284,7 @@ EC_INLINE void ec_preprocess_number(const ec_preprocess spec, const ec_preproces
     EC_COPY(to, pixel, (size_t)count * sizeof *pixel);
 }
 
-/* Those of a row of the frame, four numbers at a time: what is beyond a pixel's own is overwritten by the next. */
+/* Columns of a row of the frame, four numbers at a time: what is beyond a pixel's own is overwritten by the next. */
 EC_INLINE void ec_preprocess_columns(const ec_preprocess spec, const ec_preprocess_neighbours by,
                                      const ec_preprocess_numbers_of numbers, const int32_t *restrict line,
                                      float *restrict to)

@@ -208,6 +208,15 @@ def test_a_project_with_labels(tmp_path: Path) -> None:
         from_file(tmp_path / "in.npz", project.inputs)
 
 
+def test_constants_are_an_output(tmp_path: Path) -> None:
+    given_ = {"x": np.zeros((1, 3), np.float32)}
+    nodes = [helper.make_node("Relu", ["x"], ["y"])]
+    wanted = {"y": np.zeros((1, 3), np.float32), "names": _strings(["a", "b"])}
+    onnx.save(_model(nodes, given_, wanted, {"names": _strings(["b", "a"])}), tmp_path / "net.onnx")
+    compile_model(CompileOptions(tmp_path / "net.onnx", "generic-c"), tmp_path / "net")
+    assert '#define NET_OUTPUT_NAMES_TEXTS {"b", "a"}' in (tmp_path / "net/net.h").read_text()
+
+
 @pytest.mark.parametrize(
     ("node", "said"),
     [

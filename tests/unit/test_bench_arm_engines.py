@@ -16,7 +16,7 @@ from edgeconv.run.build import find_compiler, find_emulator
 from edgeconv.target import board as boards
 from tests import onnx_models
 
-CHANNELS, SIDE = 16, 14
+CHANNELS, SIDE = 48, 14
 
 
 def save_model(folder: Path, *, quantised: bool = False) -> Path:

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import onnx
 import pytest
-from onnx import TensorProto, helper
+from onnx import helper
 
 from edgeconv.base.arguments import named
 from edgeconv.model import frontend, passes
@@ -67,12 +67,6 @@ def cycle(path: Path) -> None:
     onnx_models.save(onnx_models.model(nodes, {"x": (1, 2)}, {"b": None}), path)
 
 
-def string_tensor(path: Path) -> None:
-    node = helper.make_node("Identity", ["x"], ["y"], name="copy")
-    model = onnx_models.model([node], {"x": (1, 2)}, {"y": None}, input_type=TensorProto.STRING)
-    onnx_models.save(model, path)
-
-
 BAD_MODELS: list[tuple[Make, list[str]]] = [
     (truncated, ["not a readable ONNX model", "net.onnx"]),
     (no_onnx, ["not a readable ONNX model", "net.onnx"]),
@@ -81,7 +75,6 @@ BAD_MODELS: list[tuple[Make, list[str]]] = [
     (free_dimension, ["'x'", "'height'", "--input-shape x="]),
     (missing_weights, ["weights.data", "No such file"]),
     (cycle, ["cycle", "Add"]),
-    (string_tensor, ["string", "(x, y)"]),
 ]
 
 

@@ -12,9 +12,12 @@ import pytest
 
 from edgeconv.ir.activation import Activation
 from edgeconv.ir.graph import Epilogue
+from edgeconv.ir.preprocessing import PREPROCESS
 from edgeconv.kernels.ops import operators
 from edgeconv.model.passes import optimise
+from edgeconv.model.preprocessing import preprocessing
 from tests.ir_builder import GraphBuilder, ops
+from tests.preprocess_settings import settings_of
 
 TANH = Activation("tanh")
 SHAPE = (1, 4, 6, 6)
@@ -29,6 +32,11 @@ def _lrn(b: GraphBuilder, x: str) -> str:
     return b.node("LRN", (x,), SHAPE, {"size": 3, "alpha": 0.1, "beta": 0.75, "bias": 1.0})
 
 
+def _preprocess(b: GraphBuilder, x: str) -> str:
+    made = preprocessing(SHAPE[2:], settings_of())
+    return b.node(PREPROCESS, (x,), made.shape, {"preprocessing": made})
+
+
 MAKERS: dict[str, Callable[[GraphBuilder, str], str]] = {
     "Affine": lambda b, x: b.affine(x),
     "Binary": lambda b, x: b.binary("mul", x, b.input(*SHAPE)),
@@ -39,6 +47,7 @@ MAKERS: dict[str, Callable[[GraphBuilder, str], str]] = {
     "LRN": _lrn,
     "MatMul": lambda b, x: b.node("MatMul", (x, b.input(*SHAPE)), SHAPE),
     "Pool": lambda b, x: b.pool(x, "max", 2),
+    PREPROCESS: _preprocess,
     "Reduce": lambda b, x: b.reduce(x, "max", 1),
     "Resize": _resize,
     "Softmax": lambda b, x: b.node("Softmax", (x,), SHAPE, {"axis": 1, "log": False}),

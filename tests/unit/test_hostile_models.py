@@ -194,14 +194,6 @@ def test_a_node_that_cannot_be_is_refused(name: str, tmp_path: Path) -> None:
     assert word in text(refused(source(), tmp_path))
 
 
-def test_a_constant_output_of_strings_is_refused_with_the_way_out(tmp_path: Path) -> None:
-    value = np.array(["a", "b"])
-    source = model([make("Relu", ["x"], ["y"])], {"x": (2,)}, {"y": None, "c": None}, {"c": value})
-    error = refused(source, tmp_path)
-    assert "string constants as outputs: 1 tensor (c)" in text(error)
-    assert "--output" in text(error)
-
-
 def test_an_input_listed_twice_is_refused(tmp_path: Path) -> None:
     source = relu(2, 3)
     source.graph.input.append(source.graph.input[0])
