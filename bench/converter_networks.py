@@ -24,6 +24,12 @@ def sequential(shape: tuple[int, ...], *parts: Any, dtype: str | None = None) ->
     return keras.Sequential([layers.Input(shape, batch_size=1, dtype=dtype), *parts])
 
 
+def tracked(*held: Any) -> list[Any]:
+    """The weights of layers, for the tf.Module that holds them: without it the file loses them
+    (findings/keras-weights-in-modules.sh)."""
+    return [each.value for layer in held for each in layer.variables]
+
+
 @network
 def dense_3d() -> Any:
     return sequential((12, 8), layers.Dense(16, activation="relu"), layers.Dense(4))
@@ -163,6 +169,7 @@ def lstm_stateful() -> Any:
             self.c = tf.Variable(tf.zeros((1, 8)), trainable=False)
             self.cell.build((1, 6))
             self.head.build((1, 8))
+            self.kept = tracked(self.cell, self.head)
 
         @tf.function(input_signature=[tf.TensorSpec((1, 6), tf.float32, "x")])
         def step(self, x: Any) -> Any:
@@ -378,6 +385,7 @@ def streaming() -> Any:
             )
             self.conv.build((1, 5, 1, 10))
             self.head.build((1, 8))
+            self.kept = tracked(self.conv, self.head)
             self.rows = tf.Variable(tf.zeros((1, 4, 1, 10)), trainable=False)
 
         @tf.function(input_signature=[tf.TensorSpec((1, 1, 1, 10), tf.float32, "x")])

@@ -315,9 +315,14 @@ def test_a_variable_is_a_state(write: Write) -> None:
 
 
 def test_variables_that_are_no_states(write: Write) -> None:
-    """What is written and never read changes nothing; what is read and never written is constant;
-    what is written before it is read is a value as any other."""
-    sketch = Sketch()
+    """What is written and never read changes nothing; what is written before the first run alone is
+    constant; what is written before it is read is a value as any other."""
+    sketch, once = Sketch(), Sketch()
+    handle = once.tensor("handle", (), "resource")
+    once.operator("VAR_HANDLE", [], [handle], container="", name="read")
+    begin = once.constant("begin", [[1, 0, 2, 0]], "float32")
+    once.operator("ASSIGN_VARIABLE", [handle, begin], [])
+    sketch.operator("CALL_ONCE", [], [], subgraph=1)
     names = ("x", "y", "read", "sum", "again")
     x, y, before, total, again = (sketch.tensor(name, (1, 4)) for name in names)
     handles = []
@@ -330,8 +335,10 @@ def test_variables_that_are_no_states(write: Write) -> None:
     sketch.operator("ASSIGN_VARIABLE", [handles[2], total], [])
     sketch.operator("READ_VARIABLE", [handles[2]], [again])
     sketch.operator("RELU", [again], [y])
-    graph = load(write(sketch.bytes([x], [y])))
+    graph = load(write(sketch.bytes([x], [y], bodies=[(once, [], [])])))
     assert (graph.inputs, graph.outputs, graph.states) == (("x",), ("y",), ())
+    lost = refused(write(sketch.bytes([x], [y], bodies=[(Sketch(), [], [])])))
+    assert "reads variable 'read', which the file gives no value" in lost
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,9 @@
 
 VAR_HANDLE names one, READ_VARIABLE and ASSIGN_VARIABLE read and write it in the order of the
 operators, CALL_ONCE runs a graph before the first run that fills it.  In ONNX a variable that is
-read before it is written is an input, and what it is at the end an output; one that is never
-written is a constant.
+read before it is written is an input, and what it is at the end an output; one that CALL_ONCE alone
+writes is a constant.  One that nothing writes has lost its value: the converter of TensorFlow 2.21
+leaves weights of Keras layers so that a tf.Module holds (findings/keras-weights-in-modules.sh).
 """
 
 from __future__ import annotations
@@ -12,7 +13,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-import numpy as np
 import numpy.typing as npt
 from onnx import numpy_helper
 
@@ -73,8 +73,8 @@ class Variables:
                 got = f"{initial.dtype.name} of shape {list(initial.shape)}"
                 raise DamagedError(f"variable {key[1]!r} is read as {tensor.dtype} and was {got}")
             if self._now[key] == name:
-                value = np.zeros(tensor.shape, tensor.dtype) if initial is None else initial
-                self.out.initializers.append(numpy_helper.from_array(value, name))
+                assert initial is not None  # or `_read` had refused it
+                self.out.initializers.append(numpy_helper.from_array(initial, name))
                 continue
             written = self._written[key]
             if (written.shape, written.dtype) != (tensor.shape, tensor.dtype):
@@ -128,9 +128,26 @@ class Variables:
         if not element(tensor) or tensor.free:
             raise UnsupportedError(f"reads a variable of {tensor.dtype}, or of any size")
         if key not in self._now:
+            if key not in self._initial and key not in self._assigned():
+                raise UnsupportedError(
+                    f"reads variable {key[1]!r}, which the file gives no value: where it is a"
+                    " weight of a Keras layer, have the tf.Module that was converted track it"
+                )
             name = self.out.name(key[1] or "variable")
             self._given[key], self._now[key] = (name, tensor), name
         self.out.copy(self._now[key], tensor.name)
+
+    def _assigned(self) -> frozenset[Key]:
+        """The variables that a run writes."""
+        operators = self.out.model.operators
+        named = {
+            place: (each.options["container"], each.options["name"])
+            for each in operators
+            if each.kind == "VAR_HANDLE"
+            for place in each.outputs
+        }
+        handles = (each.inputs[0] for each in operators if each.kind == "ASSIGN_VARIABLE")
+        return frozenset(named[handle] for handle in handles if handle in named)
 
     def _assign(self, operator: Operator) -> None:
         key = self._key(operator)

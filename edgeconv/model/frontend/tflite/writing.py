@@ -195,9 +195,13 @@ class Writing:
         return densified(stored, tensor.shape, sparsity, self._content)
 
     def refuse(self, operator: Operator, domain: str, attributes: Mapping[str, str]) -> None:
-        """A node of ``domain`` in the place of an operator that is not translated."""
+        """A node of ``domain`` in the place of an operator that is not translated.
+
+        It reads no handles of variables, which nothing makes.
+        """
         tensors = self.model.tensors
-        reads = [tensors[place] for place in operator.inputs if place != ABSENT]
+        places = (place for place in operator.inputs if place != ABSENT)
+        reads = [tensors[place] for place in places if tensors[place].dtype != "resource"]
         outputs = [tensors[place].name for place in operator.outputs]
         if not outputs:
             outputs = [self.fresh("effect")]
