@@ -110,8 +110,10 @@ class WeightImage:
     maps: tuple[mmap.mmap, ...] = field(default=(), compare=False, repr=False)
 
     def part_of(self, offset: int) -> int:
-        """The number of the part that has the byte at ``offset``."""
-        return next(number for number, part in enumerate(self.parts) if offset < part.end)
+        """The number of the part that has the byte at ``offset``; the last one's of a blob without
+        bytes behind all others."""
+        last = len(self.parts) - 1
+        return next((i for i, part in enumerate(self.parts) if offset < part.end), last)
 
     def unique(self) -> list[PlacedBlob]:
         """The blobs in image order, each once."""

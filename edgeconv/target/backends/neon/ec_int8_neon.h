@@ -31,37 +31,47 @@ EC_INLINE void ec_s8_add(ec_ivec *sum, int8x16_t filters, int8x16_t pixels, int 
     }
 }
 
-/* Two vectors of filters; p moves on. */
-EC_INLINE void ec_s8_next_two(const int8_t **p, int8x16_t *first, int8x16_t *second)
+/* The next vectors of filters; p moves on.  Two by one load fill the last registers of a tile of 24 sums and six rows:
+   Clang would keep some of these in memory. */
+#if defined(__clang__)
+#define EC_FILTERS_AT_ONCE 1
+EC_INLINE void ec_s8_next(const int8_t **p, int8x16_t *filters)
 {
-    __asm__ volatile("ldp %q0, %q1, [%2], #32" : "=w"(*first), "=w"(*second), "+r"(*p)::"memory");
+    *filters = vld1q_s8(*p);
+    *p += 16;
 }
+#else
+#define EC_FILTERS_AT_ONCE 2
+EC_INLINE void ec_s8_next(const int8_t **p, int8x16_t *filters)
+{
+    __asm__ volatile("ldp %q0, %q1, [%2], #32" : "=w"(filters[0]), "=w"(filters[1]), "+r"(*p)::"memory");
+}
+#endif
 
 /* All sums of `groups` groups of every row, of which four are one load. */
 EC_INLINE void ec_s8_groups(ec_s8_sums *tile, const int8_t *x_at, ptrdiff_t a_row, const int8_t **filters,
                             int groups, int mr, int nv)
 {
-    int8x16_t x[EC_TILE_VECS], f, next;
+    int8x16_t x[EC_TILE_VECS], f[EC_FILTERS_AT_ONCE];
     EC_UNROLL
     for (int p = 0; p < mr; p++)
         x[p] = vld1q_s8(x_at + p * a_row);
     EC_UNROLL
-    for (int i = 0; i + 2 <= groups * nv; i += 2) {
-        ec_s8_next_two(filters, &f, &next);
+    for (int i = 0; i + EC_FILTERS_AT_ONCE <= groups * nv; i += EC_FILTERS_AT_ONCE) {
+        ec_s8_next(filters, f);
         EC_UNROLL
-        for (int p = 0; p < mr; p++)
-            ec_s8_add(&tile->acc[p * nv + i % nv], f, x[p], i / nv);
-        EC_UNROLL
-        for (int p = 0; p < mr; p++)
-            ec_s8_add(&tile->acc[p * nv + (i + 1) % nv], next, x[p], (i + 1) / nv);
+        for (int j = i; j < i + EC_FILTERS_AT_ONCE; j++)
+            EC_UNROLL
+            for (int p = 0; p < mr; p++)
+                ec_s8_add(&tile->acc[p * nv + j % nv], f[j - i], x[p], j / nv);
         EC_IN_ORDER();
     }
-    if (groups * nv % 2) {
-        f = vld1q_s8(*filters);
+    if (groups * nv % EC_FILTERS_AT_ONCE) {
+        f[0] = vld1q_s8(*filters);
         *filters += 16;
         EC_UNROLL
         for (int p = 0; p < mr; p++)
-            ec_s8_add(&tile->acc[p * nv + nv - 1], f, x[p], groups - 1);
+            ec_s8_add(&tile->acc[p * nv + nv - 1], f[0], x[p], groups - 1);
     }
 }
 
