@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -34,6 +35,7 @@ from tests.ir_interpreter import evaluate
 from tests.kernels import builds
 from tests.kernels.cases import Build
 
+QUICK_ISAS = ("avx2", "avx512", "neon")
 QUICK_ROWS, QUICK_OF_A_KIND = 30, 1  # tests/geometry has hundreds more in every run
 SLOW_MACS = 30_000_000  # of a row of the sample, too many for an emulator
 WHOLE_TABLE_MACS = 2_000_000  # of a row of the whole table, too many for an emulator
@@ -74,7 +76,16 @@ def build(request: pytest.FixtureRequest) -> Build:
     return builds.find(TARGETS[str(request.param)], "gcc", ("-O2",))
 
 
-@pytest.fixture(params=builds.isas())
+def quick_isas() -> list[Any]:
+    """Instruction sets of a few rows in `make test`: tests/geometry draws hundreds of convolutions
+    on all of them."""
+    return [
+        pytest.param(isa, marks=() if isa in QUICK_ISAS else pytest.mark.slow)
+        for isa in (*builds.FIXED, *builds.SCALABLE)
+    ]
+
+
+@pytest.fixture(params=quick_isas())
 def build_once(request: pytest.FixtureRequest) -> Iterator[Build]:
     """With the kernels that take sizes at run time, those of the tests of kernels."""
     ways = (

@@ -31,7 +31,9 @@ def test_some(build: Build, tmp_path: Path) -> None:
     sweep(build, wanted, SEED, tmp_path, ("-O0",))
 
 
-@pytest.mark.parametrize("isa", ["portable", "avx2", "avx512"])
+@pytest.mark.parametrize(
+    "isa", ["portable", "avx2", pytest.param("avx512", marks=pytest.mark.slow)]
+)
 def test_some_by_micro_kernels_whose_sums_are_memory(isa: str, tmp_path: Path) -> None:
     """What multiplies, of each ISA by micro-kernels of another kind."""
     wanted = {name: range(KINDS[name].quick) for name in ("convolution", "winograd", "product")}

@@ -52,6 +52,8 @@ FIRMWARE = {
 }
 # Their code is that of the Cortex-M0 and M4 but for the order of instructions.
 ALIKE = ("cortex-m3", "cortex-m7")
+# What the run with sanitizers and the one by Clang, or the other order of SMLAD's loops, compute too.
+BY_OTHERS = ("plain C, optimised", "SMLAD, -O0")
 # Float32 results differ from int8 ones in what is done with a sum: once in C, in the assembly of
 # Thumb and in that of Helium in `make test`.
 ONCE_EACH = ("plain C, sanitized", "SMLAD", "cortex-m0", "cortex-m55")
@@ -65,7 +67,7 @@ def of_each(where: Iterable[str]) -> list[ParameterSet]:
     found = []
     for name in where:
         for results in PROGRAMS:
-            quick = name not in ALIKE and (results == "int8" or name in ONCE_EACH)
+            quick = name not in (*ALIKE, *BY_OTHERS) and (results == "int8" or name in ONCE_EACH)
             marks = () if quick else pytest.mark.slow
             found.append(pytest.param(name, results, id=f"{name}-{results}", marks=marks))
     return found

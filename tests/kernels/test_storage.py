@@ -154,6 +154,7 @@ def test_byte_permutes_of_vbmi(compiler: str, folder: Path) -> None:
     check(builds.native(target, compiler), folder)
 
 
+@pytest.mark.slow
 def test_avx512_through_simde(folder: Path) -> None:
     """As the processor has them, who runs the same with sanitizers above."""
     check(builds.with_simde(AVX512, "gcc", ("-O0",)), folder)

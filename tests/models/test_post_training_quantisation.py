@@ -197,7 +197,10 @@ def block(layers: int, size: int = 8, channels: int = 32, added: int = 1) -> onn
     return model(nodes, {"x": (1, channels, size, size)}, {f"r{layers - 1}": None}, weights)
 
 
-@pytest.mark.parametrize(("layers", "whole"), [(6, ()), (10, (0, 4, 5, 6, 7, 8))])
+@pytest.mark.parametrize(
+    ("layers", "whole"),
+    [(6, ()), pytest.param(10, (0, 4, 5, 6, 7, 8), marks=pytest.mark.slow)],
+)
 def test_a_block_that_integers_would_spoil(
     layers: int, whole: tuple[int, ...], edgeconv: Command, tmp_path: Path
 ) -> None:

@@ -58,7 +58,11 @@ def in_integers() -> onnx.ModelProto:
 
 
 @pytest.mark.parametrize(
-    ("board", "isa"), [("x86-64-v3", "avx2_memory"), ("xeon-silver-4208", "avx512_memory")]
+    ("board", "isa"),
+    [
+        ("x86-64-v3", "avx2_memory"),
+        pytest.param("xeon-silver-4208", "avx512_memory", marks=pytest.mark.slow),
+    ],
 )
 def test_a_network_by_a_matrix_unit_has_the_same_results(
     board: str, isa: str, edgeconv: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
