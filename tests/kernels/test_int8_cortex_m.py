@@ -52,7 +52,7 @@ FIRMWARE = {
 }
 # Their code is that of the Cortex-M0 and M4 but for the order of instructions.
 ALIKE = ("cortex-m3", "cortex-m7")
-# What the run with sanitizers and the one by Clang, or the other order of SMLAD's loops, compute too.
+# What the runs with sanitizers and by Clang, or the other order of SMLAD's loops, compute too.
 BY_OTHERS = ("plain C, optimised", "SMLAD, -O0")
 # Float32 results differ from int8 ones in what is done with a sum: once in C, in the assembly of
 # Thumb and in that of Helium in `make test`.
