@@ -38,14 +38,19 @@ def weights(kind: str) -> dict[str, np.ndarray]:
     }
 
 
-def loop(kind: str, *, every: bool, other: bool = False) -> bytes:
-    """A model of x [steps, 1, inputs] and y, of every step or of the last one.  ``other``: the
-    function of a gate is another one."""
+OTHERS = ("function", "unknown", "state", "result")
+
+
+def loop(kind: str, *, every: bool, other: str = "") -> bytes:
+    """A model of x [steps, 1, inputs] and y, of every step or of the last one.  ``other``: what is
+    not as in a layer: the "function" of a gate, a product more of something "unknown" or of the
+    "state", a further "result"."""
     length = STEPS if every else 1
     states = 2 if kind == "LSTM" else 1
     shapes: list[tuple[str, tuple[int, ...]]] = [("x", (STEPS, 1, INPUTS))]
     shapes.append(("list", (length, 1, HIDDEN)))
     shapes += [(f"state_{i}", (1, HIDDEN)) for i in range(states)]
+    shapes += [("further", (1, HIDDEN))] if other == "result" else []
 
     def variables(sketch: Sketch) -> list[int]:
         counters = [sketch.tensor(name, (), "int32") for name in ("number", "time")]
@@ -68,7 +73,7 @@ def loop(kind: str, *, every: bool, other: bool = False) -> bytes:
     return main.bytes([x], [after[3]], [(condition, given, [goes]), (body, inside, results)])
 
 
-def _body(body: _Step, kind: str, given: list[int], *, every: bool, other: bool) -> list[int]:
+def _body(body: _Step, kind: str, given: list[int], *, every: bool, other: str) -> list[int]:
     number, time, x, kept, h, *c = given
     own = {name: body.constant(name, value, "float32") for name, value in weights(kind).items()}
     one = body.constant("one", 1, "int32")
@@ -78,6 +83,11 @@ def _body(body: _Step, kind: str, given: list[int], *, every: bool, other: bool)
     a = body.one("FULLY_CONNECTED", [item, own["w"], own["b"]], (1, rows))
     recurrent = body.one("FULLY_CONNECTED", [h, own["r"], own["c"]], (1, rows))
     unit = (1, HIDDEN)
+    if other in ("unknown", "state"):
+        read = body.one("RELU", [h], unit) if other == "unknown" else h
+        a = body.one(
+            "ADD", [a, body.one("FULLY_CONNECTED", [read, own["r"]], (1, rows))], (1, rows)
+        )
 
     def parts(of: int) -> list[int]:
         axis = body.numbers(1)
@@ -91,14 +101,15 @@ def _body(body: _Step, kind: str, given: list[int], *, every: bool, other: bool)
     def function(name: str, of: int) -> int:
         return body.one(name, [of], unit)
 
+    last = "RELU" if other == "function" else "TANH"
     if kind == "RNN":
-        new = function("RELU" if other else "TANH", of_two("ADD", a, recurrent))
+        new = function(last, of_two("ADD", a, recurrent))
         states = [new]
     elif kind == "GRU":
         (z, r, n), (hz, hr, hn) = parts(a), parts(recurrent)
         z = function("LOGISTIC", of_two("ADD", z, hz))
         r = function("LOGISTIC", of_two("ADD", r, hr))
-        fresh = function("RELU" if other else "TANH", of_two("ADD", n, of_two("MUL", r, hn)))
+        fresh = function(last, of_two("ADD", n, of_two("MUL", r, hn)))
         ones = body.constant("ones", 1, "float32")
         rest = of_two("MUL", body.one("SUB", [ones, z], unit), fresh)
         new = of_two("ADD", of_two("MUL", z, h), rest)
@@ -107,7 +118,7 @@ def _body(body: _Step, kind: str, given: list[int], *, every: bool, other: bool)
         total = body.one("ADD", [a, recurrent], (1, rows))
         i, f, g, o = parts(total)
         kept_cell = of_two("MUL", function("LOGISTIC", f), c[0])
-        fresh = function("RELU" if other else "TANH", g)
+        fresh = function(last, g)
         cell = of_two("ADD", kept_cell, of_two("MUL", function("LOGISTIC", i), fresh))
         new = of_two("MUL", function("LOGISTIC", o), function("TANH", cell))
         states = [new, cell]
@@ -115,7 +126,8 @@ def _body(body: _Step, kind: str, given: list[int], *, every: bool, other: bool)
     made = shaped
     if every:
         made = _put(body, kept, time, behind, shaped)
-    return [number, behind, x, made, *states]
+    further = [function("RELU", c[-1])] if other == "result" else []
+    return [number, behind, x, made, *states, *further]
 
 
 def _put(body: _Step, kept: int, time: int, behind: int, item: int) -> int:

@@ -10,7 +10,7 @@ import pytest
 
 from edgeconv.model.frontend import load
 from edgeconv.model.frontend.tflite import translate
-from tests.tflite_loops import GATES, INPUTS, STEPS, expected, loop
+from tests.tflite_loops import GATES, INPUTS, OTHERS, STEPS, expected, loop
 
 
 def _kinds(content: bytes, folder: Path) -> list[str]:
@@ -38,8 +38,9 @@ def test_a_loop_of_a_cell_is_a_layer(kind: str, every: bool, tmp_path: Path) -> 
     np.testing.assert_allclose(y[:, 0], want if every else want[-1:], atol=2e-6)
 
 
+@pytest.mark.parametrize("other", OTHERS)
 @pytest.mark.parametrize("kind", GATES)
-def test_a_loop_of_another_cell_is_written_out(kind: str, tmp_path: Path) -> None:
-    kinds = _kinds(loop(kind, every=True, other=True), tmp_path)
+def test_a_loop_of_another_cell_is_written_out(kind: str, other: str, tmp_path: Path) -> None:
+    kinds = _kinds(loop(kind, every=True, other=other), tmp_path)
     assert "Recurrent" not in kinds
     assert kinds.count("Dense") >= STEPS

@@ -100,6 +100,8 @@ def _dense(terms: Terms, operator: Operator, x: Sequence[Term]) -> Sequence[Term
     weights = terms.graph.tensors[place]
     if weights.data is None or len(weights.shape) != 2 or operator.options["weights_format"]:
         return ()
+    if x[0] == NOTHING:  # which stands for constants where it is of `Rows`
+        return ()
     found: Term = (Rows(x[0], place, 0, weights.shape[0]),)
     if len(operator.inputs) > 2 and operator.inputs[2] >= 0:
         bias = _sum_of(terms, operator.inputs[2], NOTHING)
@@ -122,7 +124,8 @@ def _add(terms: Terms, operator: Operator, x: Sequence[Term]) -> Sequence[Term]:
             return (NEXT,) if int(value.reshape(-1)[0]) == 1 else ()
     sums = [_sum_of(terms, place, term) for place, term in zip(places, x, strict=True)]
     if all(sums):
-        return ((*sums[0], *sums[1]),)
+        widths = {part.high - part.low for each in sums for part in each}
+        return ((*sums[0], *sums[1]),) if len(widths) == 1 else ()
     if NOTHING in x:
         return ()
     return (("add", frozenset(x)),)

@@ -100,6 +100,8 @@ def _fits(layer: Layer, given: Sequence[Tensor], body: Model) -> bool:
         return False
     if any(part.high - part.low != hidden for gate in (*cell.gates, cell.within) for part in gate):
         return False
+    if NOTHING in layer.results:
+        return False
     invariant = all(
         result in (NEXT, (GIVEN, index), layer.state, layer.after)
         or (result == ("put", index, layer.state) and given[index].shape[:1] == (layer.length,))
@@ -136,11 +138,11 @@ def _cell(state: Term, results: Sequence[Term]) -> tuple[Cell, Term, int] | None
 
 
 def _sources(gate: Term, hidden: int) -> int | None:
-    """The sequence that a gate reads one product of, beside one of the state."""
+    """The sequence that a gate reads one product of, beside one of the state at most."""
     of = [part.of for part in gate if part.of != NOTHING]
     items = [term[1] for term in of if term[0] == ITEM]
-    states = [term for term in of if term == (GIVEN, hidden)]
-    return items[0] if len(items) == 1 and len(states) <= 1 and len(of) <= 2 else None
+    others = [term for term in of if term[0] != ITEM]
+    return items[0] if len(items) == 1 and others in ([], [(GIVEN, hidden)]) else None
 
 
 def _is_sum(term: Term) -> bool:
@@ -194,7 +196,10 @@ def _gru(state: Term, results: Sequence[Term]) -> tuple[Cell, Term] | None:
             within = _pair(reset, "mul", "sigmoid")
             if within is None or not _is_sum(of_input) or not _is_sum(within[1]):
                 continue
-            if any(part.of not in (NOTHING, (GIVEN, hidden)) for part in within[1]):
+            # One product of the state, and none of it outside of what the reset multiplies.
+            if [part.of for part in within[1] if part.of != NOTHING] != [(GIVEN, hidden)]:
+                continue
+            if any(part.of == (GIVEN, hidden) for part in of_input):
                 continue
             gates = update[0][1], within[0][1], of_input
             if all(map(_is_sum, gates)):
