@@ -110,8 +110,8 @@ class WeightImage:
     maps: tuple[mmap.mmap, ...] = field(default=(), compare=False, repr=False)
 
     def part_of(self, offset: int) -> int:
-        """The number of the part that has the byte at ``offset``; the last one's of a blob without
-        bytes behind all others."""
+        """The number of the part that has the byte at ``offset``; of what has no bytes and lies
+        behind all of them, the last."""
         last = len(self.parts) - 1
         return next((i for i, part in enumerate(self.parts) if offset < part.end), last)
 

@@ -178,6 +178,15 @@ NODES: dict[str, tuple[Callable[[], onnx.ModelProto], str]] = {
         lambda: one("Expand", (1, 1), {"s": i64(1 << 32, 1 << 32)}),
         "tensor-elements",
     ),
+    "attribute of other bytes": (
+        lambda: model(
+            [make("RegexFullMatch", ["x"], ["y"], pattern=b"a\xff")],
+            {"x": (2,)},
+            {"y": None},
+            opset=20,
+        ),
+        "'pattern': 'utf-8'",
+    ),
     "large tile": (lambda: one("Tile", (1, 1), {"s": i64(1 << 20, 1 << 20)}), "tensor-elements"),
 }
 

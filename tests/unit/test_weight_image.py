@@ -175,3 +175,10 @@ def test_failure_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     with pytest.raises(EdgeconvError, match="No space left"):
         a_tree().write(tmp_path / "out")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_constant_of_no_elements_has_a_place() -> None:
+    nothing = np.zeros(0, np.float32)
+    for values in ((nothing,), (np.ones(3, np.float32), nothing)):
+        image = weights.layout(a_choice(*values), range(len(values)))
+        assert {image.part_of(placed.offset) for placed in image.places.values()} == {0}
