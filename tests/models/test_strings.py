@@ -224,6 +224,8 @@ def test_constants_are_an_output(tmp_path: Path) -> None:
         (("RegexFullMatch", {"pattern": "(a)\\1"}), "no automaton"),
         (("RegexFullMatch", {"pattern": "[ä-ö]"}), "beyond ASCII"),
         (("RegexFullMatch", {"pattern": "("}), "cannot be read"),
+        (("RegexFullMatch", {"pattern": "[[:alpha:]]+"}), "'[:alpha:]'"),
+        (("RegexFullMatch", {"pattern": "a{,5}"}), "'{,5}'"),
         (("RegexFullMatch", {"pattern": "(.*a.{12})"}), "more than"),
         (("StringNormalizer", {"stopwords": ["über"]}), "beyond ASCII"),
         (("Cast", {"to": TensorProto.FLOAT}), "not of strings"),

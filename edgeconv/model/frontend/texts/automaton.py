@@ -5,6 +5,7 @@ was before, for what asserts something between two characters."""
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from re import _constants as codes  # type: ignore[attr-defined]
@@ -27,6 +28,8 @@ _FIRST = (  # of characters beyond ASCII, and how many bytes follow
     (frozenset(range(0xE0, 0xF0)), 2),
     (frozenset(range(0xF0, 0xF5)), 3),
 )
+# What Python's parser takes for something else than RE2 does, without an error.
+_READ_OTHERWISE = re.compile(r"\[:\^?\w+:\]|(?<!\\)\{,\d*\}|\(\?#|\\Z")
 _CATEGORIES = {
     codes.CATEGORY_WORD: (_WORD, False),
     codes.CATEGORY_NOT_WORD: (_ASCII - _WORD, True),
@@ -173,8 +176,13 @@ def automaton(pattern: str) -> Automaton:
 
     Raises RefusedError for what is no regular expression of RE2's, or needs more than states.
     """
+    other = _READ_OTHERWISE.search(pattern)
+    if other:
+        raise RefusedError(f"a pattern with {other.group()!r}, which is written in another way")
     try:
-        parsed = parser.parse(pattern, re.ASCII)
+        with warnings.catch_warnings():  # of sets in sets, which RE2 does not have
+            warnings.simplefilter("ignore", FutureWarning)
+            parsed = parser.parse(pattern, re.ASCII)
     except (re.error, OverflowError, RecursionError) as error:
         raise RefusedError(f"a pattern that cannot be read: {error}") from None
     if parsed.state.flags & ~re.ASCII:
