@@ -206,6 +206,9 @@ def test_a_project_with_labels(tmp_path: Path) -> None:
     np.savez(tmp_path / "in.npz", allow_pickle=False, **{**samples, "word": np.array(["n" * 17])})
     with pytest.raises(EdgeconvError, match=r"more than 16 bytes.*--max-size word=N"):
         from_file(tmp_path / "in.npz", project.inputs)
+    np.savez(tmp_path / "in.npz", allow_pickle=False, **{**samples, "word": np.array([b"\xff"])})
+    with pytest.raises(EdgeconvError, match="texts are UTF-8"):
+        from_file(tmp_path / "in.npz", project.inputs)
 
 
 def test_constants_are_an_output(tmp_path: Path) -> None:

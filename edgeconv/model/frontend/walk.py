@@ -154,7 +154,7 @@ class Walk(StringValues):
         return self.sequences.names() | late if late else self.sequences.names()
 
     def _check(self, visit: Visit) -> None:
-        """EdgeconvError when the node breaks its operator's signature, or its texts are no UTF-8."""
+        """EdgeconvError when the node breaks its operator's signature, or texts are no UTF-8."""
         known = visit.schema is not None or row_of(visit.node) is not None
         for attribute in visit.node.attribute if known else ():
             try:

@@ -15,6 +15,7 @@ from edgeconv.run.build.project import Port, Text
 
 Values = npt.NDArray[Any]
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
+_UTF8 = "texts are UTF-8"
 _LONGEST = 12  # of a text that is made up
 
 
@@ -31,8 +32,8 @@ def as_stored(values: Mapping[str, Values], ports: Iterable[Port]) -> dict[str, 
 
 
 def _stored(values: Values, port: Port, text: Text) -> Values:
-    texts = [each.decode() if isinstance(each, bytes) else str(each) for each in values.flat]
     try:
+        texts = [each.decode() if isinstance(each, bytes) else str(each) for each in values.flat]
         if not text.table:
             room = port.shape[-1]
             return encoded(texts, room).reshape(*values.shape, room)
@@ -40,6 +41,8 @@ def _stored(values: Values, port: Port, text: Text) -> Values:
         return np.array([at[each] for each in texts], np.int64).reshape(values.shape)
     except KeyError as error:
         got, rule = visible(str(error.args[0])), "the table of the program does not have it"
+    except UnicodeError as error:
+        got, rule = str(error), _UTF8
     except ValueError as error:
         got, rule = str(error), f"there is room for {port.shape[-1]} bytes of UTF-8"
     raise EdgeconvError("a string", where=visible(port.name), got=got, rule=rule)
@@ -59,7 +62,9 @@ def given(values: Values, port: Port) -> Values:
             where=error.where,
             got=error.got,
             rule=error.rule,
-            hint=f"compile with --max-size {visible(port.name)}=N for N bytes",
+            hint=""
+            if error.rule == _UTF8
+            else f"compile with --max-size {visible(port.name)}=N for N bytes",
         ) from None
 
 
