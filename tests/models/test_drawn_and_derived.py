@@ -181,3 +181,19 @@ def test_refused(
     with pytest.raises(EdgeconvError) as caught:
         frontend.load(tmp_path / "net.onnx")
     assert said in "; ".join(caught.value.details)
+
+
+@pytest.mark.parametrize("results", [["b"], ["", "b"], ["b", "c", "d"]])
+def test_results_of_gradients_may_be_left_out(results: list[str], tmp_path: Path) -> None:
+    made = [
+        helper.make_node("Mul", ["x", "w"], ["y"]),
+        helper.make_node("Gradient", ["x", "w"], results, domain=TRAINING, xs=["x", "w"], y="y"),
+    ]
+    given = {name: np.zeros(3, np.float32) for name in ("x", "w")}
+    onnx.save(_model(made, given, {"b": TensorProto.FLOAT}), tmp_path / "net.onnx")
+    if len(results) > len(given):
+        with pytest.raises(EdgeconvError) as caught:
+            frontend.load(tmp_path / "net.onnx")
+        assert "3 outputs, of 2 xs" in "; ".join(caught.value.details)
+    else:
+        assert frontend.load(tmp_path / "net.onnx").outputs == ("b",)
