@@ -25,6 +25,7 @@ from edgeconv.ir.requantisation.double_rounding import (
 )
 from edgeconv.ir.requantisation.pair import Affine
 from edgeconv.ir.requantisation.tflite_averages import interpolated, mean, places
+from edgeconv.ir.requantisation.tflite_short import doubled_product
 from edgeconv.ir.requantisation.tflite_wide import tflite_wide
 from edgeconv.kernels.headers import include_flags
 from edgeconv.model.frontend import load
@@ -404,3 +405,11 @@ def test_what_is_not_followed_is_refused(kind: str, tmp_path: Path) -> None:
     with pytest.raises(EdgeconvError, match=r"--requantise tflite: y: .*--output"):
         compile_model(CompileOptions(model, "host", requantise=TFLITE), tmp_path / "net")
     assert not (tmp_path / "net").exists()
+
+
+@pytest.mark.parametrize(
+    ("zeros", "fits"), [((0, 0), True), ((-32768, 0), True), ((7, 32767), False)]
+)
+def test_products_of_16_bits_fit_32(zeros: tuple[int, int], fits: bool) -> None:
+    a, b = (Affine(2.0**-15, zero) for zero in zeros)
+    assert (doubled_product(a, b, Affine(2.0**-13, 0), -32768, 32767) is not None) == fits

@@ -33,6 +33,7 @@ _UNIT = 2.0**-12  # of arguments that need no factor but 3: 3 units are a table'
 _RESULT = 2.0**-15
 _MOST_MULTIPLIER, _MOST_SHIFT = 32767 / 2, 30
 _WORDS = 8
+_LOW, _HIGH = -(1 << 15), (1 << 15) - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +60,9 @@ def doubled_sum(a: Affine, b: Affine, y: Affine, low: int, high: int) -> Doubled
 
 
 def doubled_product(a: Affine, b: Affine, y: Affine, low: int, high: int) -> Doubled | None:
-    """MUL."""
+    """MUL; None where zero points let products be beyond int32, in which kernels have them."""
+    if math.prod(max(_HIGH - each.zero, each.zero - _LOW) for each in (a, b)) >= 1 << 31:
+        return None
     multiplier, right = quantised_multiplier(tflite.product_factor(a, b, y))
     return _padded("doubled_product", [multiplier, right], y, low, high) if right >= 0 else None
 
