@@ -88,13 +88,14 @@ def heads(*inputs: Any, **attrs: Any) -> Any:
 
 
 def grouped(queries: int, past: int, last: list[int], total: int, *more: Any, **attrs: Any) -> Any:
-    """Four heads of queries of 16 channels, two of keys, behind ``past`` tokens."""
-    batch, packed = len(last), attrs.pop("packed", False)
-    caches = [real(batch, 2, past, 16), real(batch, 2, past, 16)] if past else [None, None]
+    """Four heads of queries of 16 channels or as many as ``width`` says, two of keys, behind
+    ``past`` tokens."""
+    batch, packed, width = len(last), attrs.pop("packed", False), attrs.pop("width", 16)
+    caches = [real(batch, 2, past, width), real(batch, 2, past, width)] if past else [None, None]
     return one(
         "GroupQueryAttention",
-        (batch, queries, 128 if packed else 64),
-        *([None, None] if packed else [real(batch, queries, 32), real(batch, queries, 32)]),
+        (batch, queries, (8 if packed else 4) * width),
+        *([None, None] if packed else [real(batch, queries, 2 * width) for _ in range(2)]),
         *caches,
         np.array(last, np.int32),
         np.array(total, np.int32),
@@ -191,6 +192,12 @@ CASES: Mapping[str, Callable[[], Any]] = {
     ),
     "grouped, positions": lambda: grouped(
         *(2, 4, [5], 6, real(9, 8), real(9, 8), np.array([[7, 2]])), do_rotary=1
+    ),
+    "grouped, rotary of some": lambda: grouped(
+        *(1, 6, [6, 3], 7, real(9, 8), real(9, 8)), do_rotary=1, width=32
+    ),
+    "grouped, rotary of some, in pairs": lambda: grouped(
+        *(3, 4, [6], 7, real(9, 8), real(9, 8)), do_rotary=1, width=32, rotary_interleaved=1
     ),
     "grouped, bias": lambda: grouped(3, 4, [6], 7, None, None, None, real(1, 4, 3, 7)),
     "grouped, smooth": lambda: grouped(2, 4, [5], 6, smooth_softmax=1, local_window_size=3),

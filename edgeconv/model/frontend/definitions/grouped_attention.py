@@ -44,9 +44,12 @@ def _grouped(d: Definition) -> None:
     before = _past_lengths(d, of)
     if d.flag("do_rotary"):
         positions = d.input(9) or _positions(d, before, of)
-        pairs = int(d.flag("rotary_interleaved"))
+        options = {"interleaved": int(d.flag("rotary_interleaved"))}
+        cosines = d.shape(7)
+        if cosines and 2 * cosines[-1] < of.width:  # others are not turned
+            options["rotary_embedding_dim"] = 2 * cosines[-1]
         q, k = (
-            d.add("RotaryEmbedding", [x, d.input(7), d.input(8), positions], interleaved=pairs)
+            d.add("RotaryEmbedding", [x, d.input(7), d.input(8), positions], **options)
             for x in (q, k)
         )
     keys, values = (_cached(d, new, index, before, of) for new, index in ((k, 3), (v, 4)))
