@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from onnx import TensorProto
@@ -44,7 +45,7 @@ def _grouped(d: Definition) -> None:
     before = _past_lengths(d, of)
     if d.flag("do_rotary"):
         positions = d.input(9) or _positions(d, before, of)
-        options = {"interleaved": int(d.flag("rotary_interleaved"))}
+        options: dict[str, Any] = {"interleaved": int(d.flag("rotary_interleaved"))}
         cosines = d.shape(7)
         if cosines and 2 * cosines[-1] < of.width:  # others are not turned
             options["rotary_embedding_dim"] = 2 * cosines[-1]
