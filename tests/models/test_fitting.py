@@ -66,7 +66,11 @@ def test_signal_to_noise_ratio(edgeconv: Command, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("board", "budgets"),
-    [("host", (170_000, 60_000)), ("odroid-xu3", (100_000,)), ("mps2-an500", (60_000,))],
+    [
+        pytest.param("host", (170_000, 60_000), marks=pytest.mark.slow),
+        pytest.param("odroid-xu3", (100_000,), marks=pytest.mark.slow),
+        ("mps2-an500", (60_000,)),
+    ],
 )
 def test_budgets_of_the_built_program(
     board: str, budgets: tuple[int, ...], edgeconv: Command, tmp_path: Path
