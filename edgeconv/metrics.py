@@ -138,7 +138,8 @@ def detections_by(
         same, of = 0, 0
         for sample in range(len(outputs[boxes])):
             mine = found_in(outputs, sample)
-            wanted = _truth(labels, sample) or found_in(real, sample)
+            truth = _truth(labels, sample)  # may be that there is nothing
+            wanted = found_in(real, sample) if truth is None else truth
             same += matched(mine, wanted, overlap)
             of += len(mine) + len(wanted)
         return 2 * same / of if of else 1.0

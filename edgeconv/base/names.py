@@ -117,7 +117,7 @@ def _pieces(name: str, branches: Iterable[int], before: int, most: int) -> str:
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """A hint naming the closest known names in full, or the first known ones when none is close."""
-    names = sorted(known)
+    names = sorted({*known})
     close = difflib.get_close_matches(name, names, n=3, cutoff=0.5)
     if close:
         return f"did you mean {', '.join(close)}?"

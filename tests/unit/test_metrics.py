@@ -59,14 +59,30 @@ def test_a_module_of_the_working_directory(
     assert "scores:mean 101 (float32: 101)" in done.stderr
 
 
+def test_what_a_function_writes_to_is_its_own() -> None:
+    def greedy(*given: dict[str, np.ndarray[Any, Any]]) -> float:
+        for arrays in given:
+            arrays["y"] -= 1
+        return float(given[0]["y"].sum())
+
+    metric, real = metric_of(greedy), {"y": np.ones(3)}
+    assert metric
+    assert [metric.value(real, real, real) for _ in range(2)] == [0.0, 0.0]
+
+
 def _raises(*_: object) -> float:
     raise KeyError("boxes")
+
+
+def _exits(*_: object) -> float:
+    raise SystemExit(0)
 
 
 @pytest.mark.parametrize(
     ("function", "words"),
     [
         (_raises, "KeyError: 'boxes'"),
+        (_exits, "SystemExit: 0"),
         (lambda *_: "0.5", "returned no number"),
         (lambda *_: None, "returned no number"),
         (lambda *_: np.zeros(2), "returned no number"),
@@ -165,6 +181,8 @@ def test_detections_that_labels_want() -> None:
     labels = {"boxes": BOX[None], "classes": np.array([[3, 2, -1]])}
     assert metric(outputs, outputs, labels) == pytest.approx(2 * 1 / 4)
     assert metric(outputs, outputs, {}) == 1.0
+    nothing = {"boxes": BOX[None], "classes": np.full((1, 3), -1)}
+    assert metric(outputs, outputs, nothing) == 0.0  # not what float32 finds
     centred = np.concatenate([(boxes[..., :2] + boxes[..., 2:]) / 2, np.full((1, 2, 2), 2.0)], -1)
     other = metrics.detections_by("where", "how_sure", "what", centres=True)
     assert other({**outputs, "where": centred}, {}, labels) == pytest.approx(2 * 1 / 4)

@@ -38,8 +38,8 @@ class Metric:
         """The number that the function makes of ``outputs``.  Raises EdgeconvError: it raises, or
         what it returns is no finite number."""
         try:
-            found: Any = self.function(outputs, real, labels)
-        except Exception as error:  # of whatever kind: it is the user's
+            found: Any = self.function(*map(_copied, (outputs, real, labels)))
+        except (Exception, SystemExit) as error:  # of whatever kind: it is the user's
             raise EdgeconvError(
                 f"{_OPTION} failed",
                 where=_place(error, self.name),
@@ -57,6 +57,11 @@ class Metric:
         return number
 
 
+def _copied(arrays: Mapping[str, Array]) -> dict[str, Array]:
+    """Arrays that a function may write to."""
+    return {name: array.copy() for name, array in arrays.items()}
+
+
 def _number(found: Any) -> float | None:
     """A number, or an array of one; None of anything else, text that looks like one included."""
     array = (
@@ -67,7 +72,7 @@ def _number(found: Any) -> float | None:
     return float(array.reshape(()))
 
 
-def _place(error: Exception, name: str) -> str:
+def _place(error: BaseException, name: str) -> str:
     """The function, and the line of it, or of what it called, that failed."""
     frames = traceback.extract_tb(error.__traceback__)[1:]
     return f"{name}, {Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else name
@@ -94,7 +99,7 @@ def metric_of(given: str | MetricFunction | None) -> Metric | None:
                 got=repr(error.name or module),
                 hint="name one of the working directory, or one that is installed",
             ) from error
-        except Exception as error:  # of whatever kind: it is the user's
+        except (Exception, SystemExit) as error:  # of whatever kind: it is the user's
             got = " ".join(f"{type(error).__name__}: {error}".split())
             raise UsageError(
                 f"{_OPTION} cannot be imported", where=_place(error, module), got=got
