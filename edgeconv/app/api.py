@@ -27,7 +27,7 @@ from edgeconv.app import pipeline
 from edgeconv.app.cli.commands import usage_error
 from edgeconv.app.cli.program import COMPILE
 from edgeconv.app.cli.run.compile_options import compile_options
-from edgeconv.app.quantise import ANY_BOARD, QuantisedModel, quantise_model
+from edgeconv.app.quantise import QuantisedModel, quantise_model
 from edgeconv.base.arguments import DEFAULT_RUNS, pair
 from edgeconv.base.errors import EdgeconvError, UsageError
 from edgeconv.base.names import did_you_mean
@@ -307,7 +307,6 @@ def quantise(
     samples: StrPath,
     output: StrPath,
     *,
-    board: str = ANY_BOARD,
     min_sqnr: float | None = None,
     max_drop: float | None = None,
     effort: Literal["fast", "thorough"] = "fast",
@@ -333,7 +332,6 @@ def quantise(
         Path(model),
         Path(samples),
         Path(output),
-        board=board,
         min_sqnr=min_sqnr,
         max_drop=max_drop,
         effort=effort,

@@ -23,7 +23,7 @@ from edgeconv.search.quantising.layers import QuantisedLayer, layers_of, left_no
 from edgeconv.search.quantising.quantiser import Quantiser
 from edgeconv.target import board as boards
 
-ANY_BOARD = "mps2-an500"  # whose kernels read and write int8 wherever any do
+_BOARD = "mps2-an500"  # any: kernels of all boards read and write int8 in the same places
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,6 @@ def quantise_model(
     samples: Path,
     output: Path,
     *,
-    board: str = ANY_BOARD,
     storage: Mapping[str, str] | None = None,
     min_sqnr: float | None = None,
     max_drop: float | None = None,
@@ -77,11 +76,10 @@ def quantise_model(
 ) -> QuantisedModel:
     """Quantise the float32 ``model`` to int8 by ``samples`` and write it to ``output``.
 
-    ``samples``: an .npz file, an array per input and optionally `label`.  ``board``: whose kernels
-    decide which results can be int8.  ``storage``: layers that are to stay as they are
-    (``{"conv1": "float32"}``), as ``--storage`` takes them.  ``min_sqnr`` in dB and ``max_drop``, a
-    share of the labels: where all layers lose more, those with the most multiply-accumulates that
-    keep it (`Limits`, whose own holds where neither is given).  ``states``: outputs, each with the
+    ``samples``: an .npz file, an array per input and optionally `label`.  ``storage``: layers that
+    are to stay as they are (``{"conv1": "float32"}``), as ``--storage`` takes them.  ``min_sqnr``
+    in dB and ``max_drop``, a share of the labels: where all layers lose more, those with the most
+    multiply-accumulates that keep it (`Limits`, whose own holds where neither is given).  ``states``: outputs, each with the
     input that it is in the next run; then samples may be sequences.  ``metric``: a function, or
     ``"module:function"``, whose number ``max_drop`` then is the drop of, in place of labels.
 
@@ -99,7 +97,7 @@ def quantise_model(
         calibration_samples.require_labels(found, max_drop, "--samples")
 
     limits = Limits(min_sqnr, max_drop)
-    target = boards.load(board).target
+    target = boards.load(_BOARD).target
     given = dict(storage or {})
     with Quantiser(
         graph, target, found, given, progress, effort=EFFORTS[effort], metric=accuracy

@@ -117,7 +117,6 @@ _QUANTISE = Command(
         "this output is this input in the next run: samples are sequences",
         multiple=True,
     ),
-    option("--board", BOARD, "NAME", "whose kernels say which results can be int8"),
     *limits_of_accuracy(),
     metric(),
     option(

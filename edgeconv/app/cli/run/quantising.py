@@ -8,7 +8,7 @@ from typing import Any
 from rich.console import Group
 from rich.markup import escape
 
-from edgeconv.app.quantise import ANY_BOARD, quantise_model
+from edgeconv.app.quantise import quantise_model
 from edgeconv.app.terminal import ProgressDisplay, say, show
 from edgeconv.base.errors import Exit
 from edgeconv.codegen.c_names import prefix
@@ -21,7 +21,6 @@ def run(
     model: Path,
     samples: Path,
     output: Path | None,
-    board: str | None,
     as_json: bool,
     **limits: Any,
 ) -> Exit:
@@ -29,7 +28,7 @@ def run(
     output = output or Path(f"{prefix(model.stem)}_int8.onnx")
     with ProgressDisplay() as progress:
         made = quantise_model(
-            model, samples, output, board=board or ANY_BOARD, progress=progress, **limits
+            model, samples, output, progress=progress, **limits
         )
     for note in (
         *made.notes,
