@@ -9,6 +9,7 @@ import pytest
 
 from edgeconv.report.measured_accuracy import measured_notes
 from edgeconv.search.calibration.confidence import CONFIDENCE, upper
+from edgeconv.search.calibration.samples import Samples
 from edgeconv.search.calibration.sqnr import Accuracy, Power
 
 
@@ -56,8 +57,29 @@ def test_powers_are_kept_by_sample() -> None:
     assert power.signals == [4.0, 4.0]
     assert power.noises == pytest.approx([4 * 0.01, 4 * 0.09], rel=1e-5)
     assert power.ratio == pytest.approx(0.05, rel=1e-5)
-    assert power.bound
-    assert power.bound > power.ratio
+    bound = power.bound()
+    assert bound
+    assert bound > power.ratio
+
+
+def test_runs_of_a_sequence_say_as_much_as_one_sample() -> None:
+    once, often = Power([4.0, 5.0], [0.1, 0.3]), Power([4.0] * 4 + [5.0] * 4, [0.1] * 4 + [0.3] * 4)
+    runs = np.repeat(np.arange(2), 4)
+    assert often.bound(runs) == pytest.approx(once.bound())
+    few = often.bound()
+    assert few
+    assert few < (once.bound() or 0)
+    assert often.bound(np.zeros(8, np.int64)) is None  # one sequence says nothing of others
+
+
+def test_whole_sequences_are_held_back_where_there_are_several() -> None:
+    def held_back(sequences: int) -> list[int]:
+        number = np.repeat(np.arange(sequences), 3)
+        inputs = {"x": np.zeros((len(number), 1))}
+        return Samples(inputs, None, "", True, sequence=number).held_back(4)
+
+    assert held_back(8) == [9, 10, 11, 21, 22, 23]
+    assert held_back(2) == [3]
 
 
 def test_the_promise_names_its_confidence_and_its_samples() -> None:

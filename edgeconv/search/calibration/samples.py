@@ -26,6 +26,7 @@ from edgeconv.base.errors import UsageError
 from edgeconv.base.names import did_you_mean
 from edgeconv.ir.graph import Graph, Tensor
 from edgeconv.run.input_arrays import SEED, inputs_of, random
+from edgeconv.search.calibration.confidence import FEWEST
 from edgeconv.search.calibration.sequences import are_sequences, require_sequences, with_states
 
 Array = npt.NDArray[Any]
@@ -39,13 +40,15 @@ class Samples:
     """Samples for a network.  ``inputs``: by name, (S, *shape of the input).  ``labels``: (S,
     images of one run) or None.  ``source``: words for the report.  ``promised``: they are the
     user's, so that what is measured on them may be promised.  ``truths``: what a metric compares
-    with, by name, a row for each sample."""
+    with, by name, a row for each sample.  ``sequence``: the number of the sequence that each is a
+    run of; None where they have nothing to do with each other."""
 
     inputs: Mapping[str, Array]
     labels: npt.NDArray[np.int64] | None
     source: str
     promised: bool
     truths: Mapping[str, Array] = field(default_factory=dict)
+    sequence: npt.NDArray[np.int64] | None = None
 
     def __len__(self) -> int:
         return min((len(array) for array in self.inputs.values()), default=1)
@@ -77,7 +80,18 @@ class Samples:
             inputs={name: array[at] for name, array in self.inputs.items()},
             labels=None if self.labels is None else self.labels[at],
             truths={name: array[at] for name, array in self.truths.items()},
+            sequence=None if self.sequence is None else self.sequence[at],
         )
+
+    def held_back(self, period: int) -> list[int]:
+        """The samples of every so many, to measure on: of sequences whole ones, where that leaves
+        several, since the runs of one are much alike."""
+        count = len(self)
+        number = np.arange(count)
+        if self.sequence is not None and int(self.sequence.max()) + 1 >= FEWEST * period:
+            number = self.sequence
+        found = np.flatnonzero(number % period == period - 1)
+        return [int(i) for i in found] or [count - 1]
 
 
 def seeded(graph: Graph, count: int = SEEDED) -> Samples:
@@ -112,11 +126,13 @@ def load(path: Path | None, graph: Graph) -> Samples:
         if in_time:
             require_sequences(archive, stated, graph)
         inputs = {name: _read(archive, name, graph[name], stated) for name in names}
+        sequence = None
         if in_time:
             shapes = {name: stated[name].shape for name in names}
-            inputs = with_states(
-                graph, {n: _in_time(inputs[n], graph[n], shapes[n]) for n in names}
-            )
+            apart = {n: _in_time(inputs[n], graph[n], shapes[n]) for n in names}
+            inputs = with_states(graph, apart)
+            number, steps = next(iter(apart.values())).shape[:2]
+            sequence = np.repeat(np.arange(number), steps)
         labels = None
         if LABEL in stated and LABEL not in graph.inputs:
             count = len(next(iter(inputs.values()), ()))
@@ -132,7 +148,7 @@ def load(path: Path | None, graph: Graph) -> Samples:
         got = ", ".join(f"{count} of {name!r}" for name, count in counts.items())
         raise array_file.invalid(path, "inputs have different numbers of samples", got)
     count = next(iter(counts.values()), 1)
-    return Samples(inputs, labels, f"{count} samples in {path.name}", True, truths)
+    return Samples(inputs, labels, f"{count} samples in {path.name}", True, truths, sequence)
 
 
 def _in_time(samples: Array, tensor: Tensor, given: Sequence[int]) -> Array:

@@ -55,10 +55,13 @@ class Power:
         """The noise of all samples."""
         return sum(self.noises)
 
-    @property
-    def bound(self) -> float | None:
-        """What the ratio of other samples is below (`confidence.upper`)."""
-        return upper(self.signals, self.noises)
+    def bound(self, sequence: npt.NDArray[np.int64] | None = None) -> float | None:
+        """What the ratio of other samples is below (`confidence.upper`); of runs of a ``sequence``,
+        which are much alike, that of other sequences."""
+        if sequence is None:
+            return upper(self.signals, self.noises)
+        _, at = np.unique(sequence, return_inverse=True)
+        return upper(*(np.bincount(at, each).tolist() for each in (self.signals, self.noises)))
 
     @property
     def ratio(self) -> float:
@@ -191,7 +194,7 @@ class Baseline:
 
     def _bound(self, powers: Iterable[Power]) -> float | None:
         """The largest of outputs; None where samples tell nothing of others."""
-        bounds = [power.bound for power in powers]
+        bounds = [power.bound(self.samples.sequence) for power in powers]
         if not self.samples.promised or self.samples.alike or None in bounds:
             return None
         return max((bound for bound in bounds if bound is not None), default=0.0)

@@ -90,9 +90,8 @@ class Quantiser(Closing):
         self.engine = _engine(self.graph, effort, progress)
         self._observed: Observed | None = None
         most = effort.most(self.engine.macs)
-        period, count = effort.held_back, len(samples)
-        back = [i for i in range(count) if i % period == period - 1] or [count - 1]
-        left = sorted({*range(count)} - {*back}) or back
+        back = samples.held_back(effort.held_back)
+        left = sorted({*range(len(samples))} - {*back}) or back
         self.learning = samples.chosen(left).at_most(most)
         several = len(self.learning) >= LEAST_SAMPLES
 
