@@ -79,9 +79,10 @@ def quantise_model(
     ``samples``: an .npz file, an array per input and optionally `label`.  ``storage``: layers that
     are to stay as they are (``{"conv1": "float32"}``), as ``--storage`` takes them.  ``min_sqnr``
     in dB and ``max_drop``, a share of the labels: where all layers lose more, those with the most
-    multiply-accumulates that keep it (`Limits`, whose own holds where neither is given).  ``states``: outputs, each with the
-    input that it is in the next run; then samples may be sequences.  ``metric``: a function, or
-    ``"module:function"``, whose number ``max_drop`` then is the drop of, in place of labels.
+    multiply-accumulates that keep it (`Limits`, whose own holds where neither is given).
+    ``states``: outputs, each with the input that it is in the next run; then samples may be
+    sequences.  ``metric``: a function, or ``"module:function"``, whose number ``max_drop`` then is
+    the drop of, in place of labels.
 
     Raises EdgeconvError: a model, samples or a metric that cannot be used, a file in the way that
     edgeconv has not written (exit status 2), limits that no layer keeps, a metric that fails (1),

@@ -21,10 +21,15 @@ def document(found: Accuracy) -> dict[str, Any]:
 
 
 def measured_notes(
-    measured: Accuracy, source: str, *, alike: bool = False, option: str = "--calibration"
+    measured: Accuracy,
+    source: str,
+    *,
+    alike: bool = False,
+    option: str = "--calibration",
+    held_back: int = 2,
 ) -> tuple[str, ...]:
     """What was ``measured``, and what it is worth.  ``alike``: all samples are the same.
-    ``option``: by which they are given."""
+    ``option``: by which they are given.  ``held_back``: every so many are measured on."""
     lines = [f"accuracy: {words(measured)}, on {measured.samples} of {source}"]
     if measured.at_least_db is not None and math.isfinite(measured.at_least_db):
         lines.append(
@@ -40,9 +45,10 @@ def measured_notes(
         count = measured.samples
         few = f"{count} sample{'s' * (count > 1)} to measure on"
         few = "all samples are the same" if alike else few
+        least = held_back * FEWEST
         lines.append(
             f"{few}: that says little about other inputs, and filters were rounded by as little; "
-            f"{option} should have dozens that differ, {2 * FEWEST} at least for any promise"
+            f"{option} should have dozens that differ, {least} at least for any promise"
         )
     if measured.sqnr_db < POOR_DB:
         lines.append(

@@ -20,6 +20,7 @@ from edgeconv.search.calibration.sqnr import Accuracy
 from edgeconv.search.choose.storage import INT8, by_kind
 from edgeconv.search.options import CompileOptions
 from edgeconv.search.quantising import pretended
+from edgeconv.search.quantising.effort import EFFORTS, THOROUGH
 from edgeconv.search.quantising.gains import gains_note
 from edgeconv.search.quantising.layers import QuantisedLayer, layers_of
 from edgeconv.search.quantising.quantiser import Quantiser
@@ -34,7 +35,7 @@ class Int8Model:
     model.  ``data``: the file of the network with QuantizeLinear and DequantizeLinear, of hash
     ``sha256``.  ``accuracy``: against float32.  ``source``: words for the samples.  ``gains``: a
     note of what made it so accurate.  ``layers``: what each lost and gained,
-    where that is known."""
+    where that is known.  ``held_back``: every so many samples ``accuracy`` is measured on."""
 
     graph: Graph
     data: bytes
@@ -43,6 +44,7 @@ class Int8Model:
     source: str
     gains: tuple[str, ...] = ()
     layers: tuple[QuantisedLayer, ...] = ()
+    held_back: int = EFFORTS[THOROUGH].held_back
 
     def into(self, decided: Decision, objective: str) -> Decision:
         """The decisions, saying which model its layers are held to, and what that costs."""
@@ -54,12 +56,13 @@ class Int8Model:
         report = accuracy.with_measured(
             {**decided.report, "model": model}, self.accuracy, options, self.source
         )
+        asked = decided.options.samples_option
         made = f"quantised to int8 by samples: the network that the program computes is in {name}"
         notes = (
             *decided.notes,
             made,
             *self.gains,
-            *measured_notes(self.accuracy, self.source, option=decided.options.samples_option),
+            *measured_notes(self.accuracy, self.source, option=asked, held_back=self.held_back),
         )
         return replace(
             decided, report=report, notes=notes, files={**decided.files, name: self.data}
@@ -110,7 +113,8 @@ def make(
         return None
     source, gains = quantiser.samples.source, gains_note(quantiser.gains)
     made = as_file(found.graph, folder / "int8.onnx", graph, found.accuracy, source, gains)
-    return replace(made, layers=layers_of(quantiser.graph, found, quantiser.macs()))
+    layers = layers_of(quantiser.graph, found, quantiser.macs())
+    return replace(made, layers=layers, held_back=quantiser.effort.held_back)
 
 
 def as_file(

@@ -41,7 +41,7 @@ def shown(program: Figures, measure: Measure) -> str:
 
 
 def times(factor: float) -> str:
-    """A ratio in words: ``1.40 times``, ``as much as``."""
+    """A ratio in words: ``1.40 times``, ``1 times`` of what is as good as 1."""
     return "1 times" if abs(factor - 1) < _ALIKE else f"{significant(factor)} times"
 
 

@@ -14,6 +14,7 @@ from edgeconv.base.errors import Exit
 from edgeconv.codegen.c_names import prefix
 from edgeconv.report.measured_accuracy import measured_notes
 from edgeconv.report.quantised_layers import quantised_layers
+from edgeconv.search.quantising.effort import EFFORTS
 
 
 def run(
@@ -21,18 +22,18 @@ def run(
     model: Path,
     samples: Path,
     output: Path | None,
+    effort: str,
     as_json: bool,
     **limits: Any,
 ) -> Exit:
     """Write the int8 model, and show what every layer lost and gained."""
     output = output or Path(f"{prefix(model.stem)}_int8.onnx")
     with ProgressDisplay() as progress:
-        made = quantise_model(
-            model, samples, output, progress=progress, **limits
-        )
+        made = quantise_model(model, samples, output, effort=effort, progress=progress, **limits)
+    held_back = EFFORTS[effort].held_back
     for note in (
         *made.notes,
-        *measured_notes(made.accuracy, made.source, option="--samples"),
+        *measured_notes(made.accuracy, made.source, option="--samples", held_back=held_back),
     ):
         say(f"note: {note}")
     shown = Group(*quantised_layers(made.to_json()["layers"]), escape(str(made.path)))
