@@ -41,7 +41,7 @@ EC_INLINE ec_preprocess_neighbours ec_preprocess_split(const ec_preprocess spec,
     return split;
 }
 
-/* A row of a frame: its pixels or their luma, and the colour differences of these. */
+/* A row of a frame: its pixels or their luma, and of yuv420 the colour differences of these, which lie apart. */
 typedef struct ec_pixel_row {
     const uint8_t *pixels, *differences;
 } ec_pixel_row;
@@ -54,7 +54,7 @@ EC_INLINE ec_pixel_row ec_pixel_row_of(const ec_preprocess spec, const uint8_t *
 {
     const ec_pixel_row row = {
         .pixels = frame + (ptrdiff_t)y * spec.stride,
-        .differences = frame + (ptrdiff_t)(spec.height + y / 2) * spec.stride,
+        .differences = spec.pixels == EC_PIXELS_YUV420 ? frame + (ptrdiff_t)(spec.height + y / 2) * spec.stride : NULL,
     };
     return row;
 }
@@ -187,8 +187,8 @@ EC_INLINE void ec_preprocess_table(const ec_preprocess spec, const uint8_t *fram
     }
 }
 
-/* Two rows of a frame as sums of over_h times their bytes, or of their channels in the network's order; with half of what
-   they are divided by in the end, where that is rounded. */
+/* Two rows of a frame as sums of over_h times their bytes, or of their channels in the network's order; with the half that
+   rounds them, where over_h has one: ec_preprocess_column adds that of columns alone. */
 EC_INLINE void ec_preprocess_line(const ec_preprocess spec, const ec_pixel_row a, const ec_pixel_row b, int32_t weight,
                                   int32_t *restrict line)
 {
@@ -217,11 +217,12 @@ EC_INLINE void ec_preprocess_column(const ec_preprocess spec, const ec_preproces
                                     const int32_t *restrict line, int x, int32_t *restrict pixel, int count)
 {
     const uint32_t divisor = spec.rounded ? (uint32_t)(spec.over_h * spec.over_w) : 1;
+    const int32_t half = spec.rounded && spec.over_h == 1 ? spec.over_w / 2 : 0;
     const int32_t *const first = line + by.first_w[x], *const second = spec.linear_w ? line + by.second_w[x] : first;
     const int32_t weight = spec.linear_w ? by.weight_w[x] : 0;
     EC_UNROLL
     for (int c = 0; c < count; c++)
-        pixel[c] = (int32_t)((uint32_t)(first[c] * spec.over_w + (second[c] - first[c]) * weight) / divisor);
+        pixel[c] = (int32_t)((uint32_t)(first[c] * spec.over_w + (second[c] - first[c]) * weight + half) / divisor);
 }
 
 /* Columns as values, four channels at a time: what is beyond a pixel's own is overwritten by the next. */

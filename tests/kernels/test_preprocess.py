@@ -56,7 +56,8 @@ def test_formats(build: Build, folder: Path) -> None:
 
 
 def test_sizes(build: Build, folder: Path) -> None:
-    """Larger, letterboxes of both kinds, all flips, one column, an epilogue, halves."""
+    """Larger, letterboxes of both kinds, all flips, one column, an epilogue, halves; one axis
+    alone."""
     relu = Activation("relu")
     specs = [
         spec_of(made_of((9, 17), width=6, height=4, fit="letterbox", fill=(9.0, 114.0, 200.0))),
@@ -65,6 +66,9 @@ def test_sizes(build: Build, folder: Path) -> None:
         spec_of(made_of((3, 8), width=8, height=9, flip="vertical", format="uyvy")),
         spec_of(made_of((4, 19), width=40, height=7), "flyte16"),
         spec_of(made_of((4, 19), width=40, height=7, fit="letterbox"), "int8(0.015625, 5)", relu),
+        spec_of(made_of((4, 19), width=40, height=4)),
+        spec_of(made_of((4, 19), width=19, height=7), "int8(0.015625, 0)", GRID),
+        spec_of(made_of((4, 19), width=40, height=4), "int8(0.015625, 0)", GRID),
     ]
     run(build, folder, specs)
 
