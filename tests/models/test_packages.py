@@ -123,7 +123,7 @@ def test_pico_sdk_without_the_sdk(packages: dict[str, Path], product: Path) -> N
 @pytest.mark.parametrize(
     ("form", "framework", "option"),
     [
-        ("zephyr", "zephyr", "-DCONFIG_DIGITS=y;-DMODULES=digits={folder}/zephyr"),
+        ("zephyr", "zephyr", "-DCONFIG_EDGECONV_DIGITS=y;-DMODULES=digits={folder}/zephyr"),
         ("esp-idf", "esp_idf", "-DCOMPONENT_DIRS={folder}"),
     ],
 )
