@@ -17,7 +17,7 @@ from edgeconv.base.real_path import real_path
 from edgeconv.codegen.packages import FORMS, Form, rendered
 from edgeconv.codegen.rust_declarations import constants, functions
 from edgeconv.run.build.compile import optimisation
-from edgeconv.run.build.project import REPORT, Project
+from edgeconv.run.build.project import Project
 from edgeconv.run.build.weights_file import image_of
 
 _VERSION = re.compile(r"(0|[1-9][0-9]{0,8})(\.(0|[1-9][0-9]{0,8})){2}")
@@ -63,7 +63,7 @@ def package(
     target = target or Path(f"{name}_packages")
     place = real_path(target)
     check_target(place)
-    _require_no_project(place)
+    _require_packages(place)
     image_of(project.directory, project.report["program"])
     files = _files(project)
     variables = _variables(project, version, files)
@@ -84,15 +84,19 @@ def _version_of(project: Project) -> str:
     return given if _VERSION.fullmatch(given) else FIRST
 
 
-def _require_no_project(target: Path) -> None:
+def _require_packages(target: Path) -> None:
+    """Raises EdgeconvError where ``target`` is a folder of edgeconv's with something else than
+    packages, which lie in folders of their own: a project, linked networks, a kit."""
     manifest = Manifest.load(target) if target.is_dir() else None
-    if manifest is not None and REPORT in manifest.files:
-        raise EdgeconvError(
-            "will not replace",
-            where=str(target),
-            rule="it is a compiled project",
-            hint="give another directory with -o",
-        )
+    if manifest is None or all("/" in name for name in manifest.files):
+        return
+    project = f"{manifest.program}.c" in manifest.files
+    raise EdgeconvError(
+        "will not replace",
+        where=str(target),
+        rule="it is a compiled project" if project else "it is edgeconv's, and holds no packages",
+        hint="give another directory with -o",
+    )
 
 
 def _files(project: Project) -> dict[str, bytes]:

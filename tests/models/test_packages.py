@@ -22,6 +22,7 @@ from edgeconv.app.packaging import package
 from edgeconv.app.pipeline import CompileOptions, compile_model, verify_project
 from edgeconv.base.arguments import PACKAGES
 from edgeconv.base.errors import EdgeconvError, UsageError
+from edgeconv.base.output_folder.folder import Contents, put_project
 from edgeconv.codegen.packages import FORMS
 from edgeconv.codegen.rust_declarations import constants, functions
 from edgeconv.run.build.project import Project
@@ -224,6 +225,11 @@ def test_metadata_of_tools_that_are_not_here(packages: dict[str, Path]) -> None:
     assert all((packages["conan"] / each).exists() for each in found["exports_sources"][:2])
 
 
+def _with_a_file(folder: Path) -> dict[str, str]:
+    (folder / "link.json").write_text("{}")
+    return {}
+
+
 def test_only_what_is_ours_is_replaced(edgeconv: Command, project: Project, tmp_path: Path) -> None:
     out = tmp_path / "made"
     base = ("package", project.directory, "-o", out, "--as")
@@ -241,6 +247,10 @@ def test_only_what_is_ours_is_replaced(edgeconv: Command, project: Project, tmp_
         package(project.directory, ["cmake"], foreign)
     with pytest.raises(EdgeconvError, match="it is a compiled project"):
         package(project.directory, ["cmake"], project.directory)
+    linked = tmp_path / "linked"
+    put_project(linked, Contents("linked", _with_a_file, frozenset()))
+    with pytest.raises(EdgeconvError, match="holds no packages"):
+        package(project.directory, ["cmake"], linked)
     with pytest.raises(UsageError, match="three numbers"):
         package(project.directory, ["cmake"], tmp_path / "other", "1.0")
 
