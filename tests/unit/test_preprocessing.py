@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from onnx import TensorProto, helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 
 from edgeconv.base.errors import EdgeconvError
-from edgeconv.ir.graph import Graph, Node, Tensor
+from edgeconv.ir.graph import Graph, Node, State, Tensor
 from edgeconv.ir.preprocessing import PREPROCESS, Preprocessing
 from edgeconv.model import frontend, passes
 from edgeconv.model.frontend.saving import model_of
@@ -158,6 +159,24 @@ def test_frame_takes_the_place_of_the_input() -> None:
     assert [node.op for node in found.nodes] == [PREPROCESS, "Transpose", "Identity"]
     assert found.inputs == ("frame",)
     assert (found["frame"].shape, found["frame"].dtype) == ((1, 6, 16), "uint8")
+
+
+def test_states_are_no_images() -> None:
+    """Even of an image's shape: found among the caller's inputs, and refused by name."""
+    plain = network((1, 6, 8, 3))
+    tensors = {name: Tensor(name, (1, 6, 8, 3)) for name in ("old", "new")}
+    nodes = (*plain.nodes, Node("next", "Identity", ("old",), ("new",)))
+    graph = replace(
+        plain,
+        nodes=nodes,
+        tensors={**plain.tensors, **tensors},
+        inputs=("image", "old"),
+        outputs=("out", "new"),
+        states=(State("old", "new"),),
+    )
+    assert with_frames(graph, settings_of()).inputs == ("frame", "old")
+    with pytest.raises(EdgeconvError, match="the inputs are 'image'"):
+        with_frames(graph, settings_of(input="old"))
 
 
 @pytest.mark.parametrize(

@@ -137,12 +137,13 @@ def _box(size: tuple[int, int], settings: Settings) -> tuple[int, int]:
 
 
 def _input(graph: Graph, settings: Settings) -> str:
-    """The input that is an image."""
-    images = [name for name in graph.inputs if len(graph[name].shape) == 4]
+    """The input that is an image.  States are none: no caller gives them."""
+    inputs = graph.input_ports
+    images = [name for name in inputs if len(graph[name].shape) == 4]
     given = settings.input
     if given:
-        if given not in graph.inputs:
-            hint = f"the inputs are {', '.join(map(repr, graph.inputs))}"
+        if given not in inputs:
+            hint = f"the inputs are {', '.join(map(repr, inputs))}"
             raise settings.error("network.input", repr(given), "names an input of the model", hint)
         if given not in images:
             got = f"{given!r} of shape {list(graph[given].shape)}"
