@@ -292,3 +292,11 @@ def test_left_where_others_read_in_between(tmp_path: Path) -> None:
     plain = [helper.make_node("Cast", ["x"], ["y"], to=TensorProto.FLOAT)]
     graph = spelt_out(tmp_path / "plain.onnx", plain, [1, 8, 12, 3])
     assert PREPROCESS not in {node.op for node in graph.nodes}
+
+
+@pytest.mark.parametrize("line", ["std = 1e-320", "mean = 1" + "0" * 400, "mean = nan", "std = 0"])
+def test_numbers_that_make_no_float32_are_refused(tmp_path: Path, line: str) -> None:
+    path = tmp_path / "camera.toml"
+    path.write_text(f'[frame]\nformat = "rgb"\nwidth = 8\nheight = 6\n[normalise]\n{line}\n')
+    with pytest.raises(EdgeconvError, match="number"):
+        read(path)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -24,6 +23,7 @@ FLIPS, MODES, FITS = (
 )
 LAYOUTS = ("nchw", "nhwc")
 _MOST_BYTES = 1 << 16  # of the file
+_LARGEST_NUMBER = 1e15  # of means and deviations: what they make of a byte is float32
 _TABLES: Mapping[str, tuple[str, ...]] = {
     "frame": ("format", "width", "height", "stride", "flip"),
     "resize": ("mode", "fit", "fill"),
@@ -201,8 +201,8 @@ class _Table:
         key: str,
         default: float,
         *,
-        low: float = -math.inf,
-        high: float = math.inf,
+        low: float = -_LARGEST_NUMBER,
+        high: float = _LARGEST_NUMBER,
         positive: bool = False,
     ) -> tuple[float, ...]:
         """A number, or one per channel."""
@@ -210,11 +210,14 @@ class _Table:
         each = found if isinstance(found, list) else [found]
         for number in each:
             real = isinstance(number, int | float) and not isinstance(number, bool)
-            if not real or not math.isfinite(number) or not low <= number <= high:
-                bounds = f" from {low:g} to {high:g}" if high < math.inf else ""
+            if not real or not low <= number <= high:  # NaN is not
+                bounds = f" from {low:g} to {high:g}"
                 raise self._error(key, number, f"a number{bounds}, or one per channel")
-            if positive and number <= 0:
-                raise self._error(key, number, "numbers above 0, by which values are divided")
+            if positive and number * _LARGEST_NUMBER < 1:
+                rule = (
+                    f"numbers above 0, by which values are divided: {1 / _LARGEST_NUMBER:g} or more"
+                )
+                raise self._error(key, number, rule)
         if not each:
             raise self._error(key, found, "a number, or one per channel")
         return tuple(map(float, each))
