@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -60,7 +61,7 @@ def test_a_module_of_the_working_directory(
 
 
 def test_what_a_function_writes_to_is_its_own() -> None:
-    def greedy(*given: dict[str, np.ndarray[Any, Any]]) -> float:
+    def greedy(*given: Mapping[str, np.ndarray[Any, Any]]) -> float:
         for arrays in given:
             arrays["y"] -= 1
         return float(given[0]["y"].sum())
