@@ -38,13 +38,13 @@ def weights(kind: str) -> dict[str, np.ndarray]:
     }
 
 
-OTHERS = ("function", "unknown", "state", "result")
+OTHERS = ("function", "unknown", "state", "result", "variable")
 
 
 def loop(kind: str, *, every: bool, other: str = "") -> bytes:
     """A model of x [steps, 1, inputs] and y, of every step or of the last one.  ``other``: what is
     not as in a layer: the "function" of a gate, a product more of something "unknown" or of the
-    "state", a further "result"."""
+    "state", a further "result", a "variable" that a step writes."""
     length = STEPS if every else 1
     states = 2 if kind == "LSTM" else 1
     shapes: list[tuple[str, tuple[int, ...]]] = [("x", (STEPS, 1, INPUTS))]
@@ -127,6 +127,10 @@ def _body(body: _Step, kind: str, given: list[int], *, every: bool, other: str) 
     if every:
         made = _put(body, kept, time, behind, shaped)
     further = [function("RELU", c[-1])] if other == "result" else []
+    if other == "variable":
+        handle = body.tensor("handle", (), "resource")
+        body.operator("VAR_HANDLE", [], [handle], container="", name="last")
+        body.operator("ASSIGN_VARIABLE", [handle, new], [])
     return [number, behind, x, made, *states, *further]
 
 

@@ -61,6 +61,8 @@ def recurrent_layer(out: Writing, operator: Operator) -> Layer | None:
     if not all(0 < number <= len(bodies) for number in numbers):
         return None
     condition, body = (bodies[number - 1] for number in numbers)
+    if not all(each.outputs for graph in (condition, body) for each in graph.operators):
+        return None  # what writes a variable does more than its results say
     counts = len(operator.inputs), len(operator.outputs), len(body.outputs)
     if counts != (len(body.inputs),) * 3 or len(condition.inputs) != len(body.inputs):
         return None
