@@ -167,21 +167,21 @@ def words(got: str) -> tuple[str, ...]:
 def minutes(got: str) -> float:
     """A positive finite number."""
     if not 0.0 < (value := _number(got)) < math.inf:
-        raise _invalid(f"--minutes {got}", "a positive number of minutes is needed")
+        raise _invalid(got, "a positive number of minutes is needed")
     return value
 
 
 def decibels(got: str) -> float:
     """A finite number: least ratio of signal to noise, in dB."""
     if not math.isfinite(value := _number(got)):
-        raise _invalid(f"--min-sqnr {got}", "a ratio of signal to noise is a number of dB")
+        raise _invalid(got, "a ratio of signal to noise is a number of dB")
     return value
 
 
 def fraction(got: str) -> float:
     """A number from 0 to 1."""
     if not 0.0 <= (value := _number(got)) <= 1.0:
-        raise _invalid(f"--max-drop {got}", "a fraction of samples is needed, from 0 to 1")
+        raise _invalid(got, "a fraction of samples is needed, from 0 to 1")
     return value
 
 

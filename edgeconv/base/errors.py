@@ -47,9 +47,16 @@ class EdgeconvError(Exception):
 
     def with_hint(self, hint: str) -> EdgeconvError:
         """The error with another way out."""
+        return self._with(self.where, hint)
+
+    def at(self, where: str) -> EdgeconvError:
+        """The error at a place that was not known where it was found."""
+        return self._with(where, self.hint)
+
+    def _with(self, where: str, hint: str) -> EdgeconvError:
         return EdgeconvError(
             self.what,
-            where=self.where,
+            where=where,
             got=self.got,
             rule=self.rule,
             hint=hint,

@@ -154,7 +154,10 @@ USAGE: list[tuple[list[str], list[str]]] = [
         ["--threads 2", "no operating system", "docs/threads.md"],
     ),
     (["compile", "net.onnx", "--board", BOARD, "--name", "9 lives"], ["'n9_lives' would do"]),
-    (["compile", "net.onnx", "--board", BOARD, "--input-shape", "x"], ["NAME=VALUE"]),
+    (
+        ["compile", "net.onnx", "--board", BOARD, "--input-shape", "x"],
+        ["--input-shape: got", "NAME=VALUE"],
+    ),
     (["compile", "net.onnx", "--board", BOARD, "--input-shape", "x=1,3"], ["1x3x224x224"]),
     (["compile", "net.onnx", "--board", BOARD, "--algorithm", "stem"], ["NAME=VALUE"]),
     (
@@ -214,7 +217,7 @@ USAGE: list[tuple[list[str], list[str]]] = [
     (["boards", "shw"], ["'shw'", "did you mean show", "edgeconv boards --help"]),
     (["verify", "absent"], ["not an edgeconv project", "absent"]),
     (["verify", "."], ["not an edgeconv project", "report.json"]),
-    (["verify", ".", "--tolerance", "nan"], ["'nan'"]),
+    (["verify", ".", "--tolerance", "nan"], ["--tolerance: got 'nan'"]),
     (["bench", ".", "--runs", "0"], ["'0'"]),
     (["report", "absent"], ["not an edgeconv project"]),
     (["explain", "net.onnx", "--board", BOARD, "--layer", "steam"], ["did you mean stem"]),

@@ -21,6 +21,16 @@ from edgeconv.target import board_folders
 Complete = Callable[[str], Iterable[str]]
 
 
+def _read(read: Callable[[str], Any], word: str, param: click.Parameter | None) -> Any:
+    """What ``read`` makes of a word; its errors name the option."""
+    try:
+        return read(word)
+    except EdgeconvError as error:
+        if error.where or not isinstance(param, click.Option):
+            raise
+        raise error.at(param.opts[0]) from error
+
+
 class Word(click.ParamType[Any]):
     """A word that ``read`` understands, which raises EdgeconvError; ``complete`` may know some of
     those that begin as a given one."""
@@ -30,7 +40,7 @@ class Word(click.ParamType[Any]):
         self._read, self._complete = read, complete
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        return self._read(value) if isinstance(value, str) else value
+        return _read(self._read, value, param) if isinstance(value, str) else value
 
     def shell_complete(
         self, ctx: click.Context, param: click.Parameter, incomplete: str
@@ -100,7 +110,7 @@ class TensorName(click.ParamType[Any]):
         self._read = read
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        return self._read(value) if self._read and isinstance(value, str) else value
+        return _read(self._read, value, param) if self._read and isinstance(value, str) else value
 
     def _known(self, path: Path) -> Iterable[str]:
         """The words that a model has of this kind."""
