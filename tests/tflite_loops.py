@@ -38,7 +38,7 @@ def weights(kind: str) -> dict[str, np.ndarray]:
     }
 
 
-OTHERS = ("function", "unknown", "state", "result", "variable")
+OTHERS = ("function", "unknown", "state", "result")
 
 
 def loop(kind: str, *, every: bool, other: str = "") -> bytes:

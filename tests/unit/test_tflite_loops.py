@@ -8,6 +8,7 @@ import numpy as np
 import onnxruntime
 import pytest
 
+from edgeconv.base.errors import EdgeconvError
 from edgeconv.model.frontend import load
 from edgeconv.model.frontend.tflite import translate
 from tests.tflite_loops import GATES, INPUTS, OTHERS, STEPS, expected, loop
@@ -44,3 +45,12 @@ def test_a_loop_of_another_cell_is_written_out(kind: str, other: str, tmp_path: 
     kinds = _kinds(loop(kind, every=True, other=other), tmp_path)
     assert "Recurrent" not in kinds
     assert kinds.count("Dense") >= STEPS
+
+
+@pytest.mark.parametrize("kind", GATES)
+def test_a_loop_that_writes_a_variable_is_refused(kind: str, tmp_path: Path) -> None:
+    """As a layer, or written out, it would do without."""
+    with pytest.raises(EdgeconvError) as caught:
+        _kinds(loop(kind, every=False, other="variable"), tmp_path)
+    assert "tflite.WHILE: 1 node" in str(caught.value) + "".join(caught.value.details)
+    assert "uses a variable within another graph" in "".join(caught.value.details)

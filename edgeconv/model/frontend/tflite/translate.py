@@ -276,7 +276,11 @@ def _store(out: Writing, index: int) -> None:
 
 
 def _write(out: Writing, operator: Operator, variables: Variables | None) -> None:
-    """The nodes of ``operator``, or one of its own that says why there are none."""
+    """The nodes of ``operator``, or one of its own that says why there are none.
+
+    Raises UnsupportedError for what another graph does without a result, since nothing would ask
+    for that: the operator that runs the graph is not translated then.
+    """
     out.begin(operator)
     try:
         if operator.kind in KINDS and not operator.custom:
@@ -297,6 +301,8 @@ def _write(out: Writing, operator: Operator, variables: Variables | None) -> Non
             translator = _COMPLEX[operator.kind]
         translator(out, operator)
     except UnsupportedError as error:
+        if variables is None and not operator.outputs:
+            raise
         out.refuse(operator, DOMAIN, {REASON: str(error)})
 
 
