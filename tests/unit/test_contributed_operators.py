@@ -360,9 +360,9 @@ EMBEDDINGS: Mapping[str, Callable[[], Any]] = {
 
 @pytest.mark.parametrize("name", EMBEDDINGS)
 def test_rows_of_a_packed_table(name: str, tmp_path: Path) -> None:
-    """As ONNX Runtime runs the graph that is compiled."""
+    """As ONNX Runtime runs the graph that is compiled, of rows that are there."""
     case = EMBEDDINGS[name]()
-    path, feeds = saved(case, tmp_path), {"x": real(*case[1]) * 3}
+    path, feeds = saved(case, tmp_path), {"x": np.clip(real(*case[1]) * 3, -7, np.float32(6.5))}
     graph = passes.optimise(frontend.load(path))
     (got,) = prepared(graph)(feeds).values()
     (want,) = onnxruntime.InferenceSession(path).run(None, feeds)
