@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 import pytest
+from _pytest.mark.structures import ParameterSet
 
 from edgeconv.ir.requantisation.scalings import OFFSETS, TIES
 from edgeconv.target.backends import TARGETS
@@ -22,6 +23,7 @@ Made = tuple[Spec, npt.NDArray[np.float32]]
 SCALES = {OFFSETS: "fractions", TIES: "powers"}
 WITHOUT_VECTORS = [way for way in WAYS if TARGETS[way.target].lanes == 1]
 scaled = pytest.mark.parametrize("scaling", SCALES)
+FEW = ("avx2", "neon", "power10")
 SAME: Window = {"pads": (1, 1, 1, 1)}
 
 
@@ -58,8 +60,18 @@ def test_without_vectors(scaling: str, build: Build, folder: Path) -> None:
     check(build, [case for each in cases for case in each], folder)
 
 
-@scaled
-@pytest.mark.parametrize("isa", ISAS)
+def with_vectors() -> list[ParameterSet]:
+    """Every ISA; halves to even on three in `make test`."""
+    return [
+        pytest.param(
+            *(scaling, isa), marks=pytest.mark.slow if scaling == TIES and isa not in FEW else ()
+        )
+        for scaling in SCALES
+        for isa in ISAS
+    ]
+
+
+@pytest.mark.parametrize(("scaling", "isa"), with_vectors())
 def test_with_vectors(scaling: str, isa: str, folder: Path) -> None:
     build = able(isa)
     if scaling == TIES:

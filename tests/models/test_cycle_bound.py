@@ -36,7 +36,7 @@ CASES = [
     ("mps2-an386", "float32"),
     ("mps2-an386", "int8"),
     ("mps2-an385", "int8"),
-    ("microbit", "small"),
+    pytest.param("microbit", "small", marks=pytest.mark.slow),  # seconds: its products are paths
 ]
 MOST = 1.4  # of what is predicted, on a Cortex-M4
 # Executed on the longest path: branches on data that the inputs do not take.
