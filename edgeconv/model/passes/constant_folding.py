@@ -17,20 +17,10 @@ from edgeconv.ir.edit import Editor
 from edgeconv.ir.graph import Epilogue, Node
 from edgeconv.ir.layout import Shape
 from edgeconv.kernels.lowering.activations import evaluate
+from edgeconv.kernels.lowering.binary_values import BINARY
 from edgeconv.model.passes.base import Pass, at_each
 
 Values = npt.NDArray[Any]
-
-_BINARY: Mapping[str, Callable[[Values, Values], Any]] = {
-    "add": np.add,
-    "sub": np.subtract,
-    "mul": np.multiply,
-    "div": np.divide,
-    "min": np.minimum,
-    "max": np.maximum,
-    "pow": np.power,
-    "prelu": lambda a, b: np.where(a < 0, a * b, a),
-}
 
 
 def _slice(node: Node, inputs: Sequence[Values], shape: Shape) -> Values:
@@ -68,7 +58,7 @@ _REDUCE: Mapping[str, Callable[[Values, Shape], Any]] = {
 }
 _ARITHMETIC: Mapping[str, Callable[[Node, Sequence[Values], Shape], Any]] = {
     "Affine": _affine,
-    "Binary": lambda node, inputs, shape: _BINARY[node.attrs["kind"]](inputs[0], inputs[1]),
+    "Binary": lambda node, inputs, shape: BINARY[node.attrs["kind"]](inputs[0], inputs[1]),
     "Reduce": lambda node, inputs, shape: np.asarray(
         _REDUCE[node.attrs["kind"]](inputs[0], tuple(node.attrs["axes"]))
     ).reshape(shape),

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from edgeconv.ir.graph import Graph, Node
+from edgeconv.kernels.lowering.binary_values import BINARY
 from edgeconv.kernels.ops.interpolation import tables
 from edgeconv.search.calibration.interpreter.windows import convolved, pooled
 
@@ -75,21 +76,9 @@ def _pool(node: Node, graph: Graph, operands: Operands) -> Array:
     return pooled(_images(_need(operands[0])), node.attrs, shape[2:]).reshape(-1, *shape)
 
 
-_BINARY: Mapping[str, Callable[[Array, Array], Array]] = {
-    "add": np.add,
-    "sub": np.subtract,
-    "mul": np.multiply,
-    "div": np.divide,
-    "min": np.minimum,
-    "max": np.maximum,
-    "pow": np.power,
-    "prelu": lambda a, b: np.where(a < 0, a * b, a),
-}
-
-
 def _binary(node: Node, graph: Graph, operands: Operands) -> Array:
     a, b = _aligned(node, graph, operands)
-    return _BINARY[node.attrs["kind"]](a, b)
+    return BINARY[node.attrs["kind"]](a, b)
 
 
 def _affine(node: Node, graph: Graph, operands: Operands) -> Array:
@@ -247,7 +236,7 @@ def _known_indices(node: Node, graph: Graph) -> bool:
 
 
 def _linear_kind(node: Node, graph: Graph) -> bool:
-    return node.attrs["kind"] in _BINARY
+    return node.attrs["kind"] in BINARY
 
 
 # What an operator must be besides for `EVALUATE`.
