@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import re
+
 from edgeconv.codegen.c_names import c_comment
 from edgeconv.ir.check import InvariantError
 
 _BEFORE = "/* Results. */\n"
+_MACRO = re.compile(
+    r"/\* No \w+_run takes more cycles of the .*\n.*\n#define \w+_CYCLES_MAX .*\n\n"
+)
 
 
 def with_cycles(header: str, name: str, cycles: int, cpu: str) -> str:
@@ -20,3 +25,8 @@ def with_cycles(header: str, name: str, cycles: int, cpu: str) -> str:
         f"#define {upper}_CYCLES_MAX {cycles}{suffix}\n\n"
     )
     return header.replace(_BEFORE, macro + _BEFORE)
+
+
+def without_cycles(header: str) -> str:
+    """The text of NAME.h as it was before `with_cycles`."""
+    return _MACRO.sub("", header)

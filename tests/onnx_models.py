@@ -114,3 +114,15 @@ def save(model: onnx.ModelProto, path: Path) -> Path:
 def relu(*dims: int | str | None) -> onnx.ModelProto:
     """One Relu of an input of this shape, None where nothing is said."""
     return model([helper.make_node("Relu", ["x"], ["y"], name="relu")], {"x": dims}, {"y": None})
+
+
+def trained_anew(source: Path, path: Path, noise: float = 0.05) -> Path:
+    """The same graph with other filters and biases."""
+    model, random = onnx.load(source), np.random.default_rng(1)
+    for tensor in model.graph.initializer:
+        value = numpy_helper.to_array(tensor)
+        if value.dtype == np.float32 and value.ndim:
+            changed = value * (1 + noise * random.standard_normal(value.shape))
+            tensor.CopyFrom(numpy_helper.from_array(changed.astype(np.float32), tensor.name))
+    onnx.save(model, path)
+    return path

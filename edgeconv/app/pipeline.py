@@ -135,7 +135,7 @@ def verify_project(
                 progress("comparing layer by layer: the network enlarges rounding")
                 result = replace(run(held_by_layer=True), opinion=result.opinion)
         if "stream" in project.report["model"]:
-            whole = model_file.find(project, model)
+            whole = model_file.of_window(project, model)
             windows = compare_windows(project, whole, source, limit, progress)
             result = replace(result, windows=windows)
         if "preprocess" in project.report["model"] and not project.states:

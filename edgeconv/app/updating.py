@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import zip_longest
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
+from edgeconv.app.bounding import bounded
 from edgeconv.app.deciding import Decider, Decision
 from edgeconv.app.writing import note_image, source_tree
 from edgeconv.base import whole_file
 from edgeconv.base.errors import EdgeconvError, refused
 from edgeconv.base.progress import Progress, no_progress
 from edgeconv.base.real_path import real_path
+from edgeconv.codegen.cycles import without_cycles
 from edgeconv.codegen.source_tree import SourceTree
 from edgeconv.codegen.weights import MAGIC, Header, write
 from edgeconv.run.build.project import Project
@@ -71,14 +75,17 @@ def update_weights(
     if output:
         _require_image(output)
     decided, tree = _same_program(project, options, progress)
+    finish = partial(_finish, old=project.report, options=options, progress=progress)
     progress("writing the weights")
     if output:
+        if _bound_of(project.report) is not None:
+            _require_bound(project, tree, finish)
         stream = io.BytesIO()
         write(tree.image, stream)
         with refused(_CANNOT_WRITE, output):
             whole_file.replace(output, stream.getvalue())
         return Update(Header.of(stream.getvalue()), output, decided.report)
-    notes = tree.write(real_path(directory), lambda made: _finish(made, project.report))
+    notes = tree.write(real_path(directory), finish)
     model_file.remember(decided.choice.graph.sha256, options.model)
     updated = Project.open(directory)
     header = header_of(directory, updated.report["program"])
@@ -90,8 +97,6 @@ def _require_free_of_weights(project: Project) -> None:
     rule = ""
     if "int8" in project.report["model"]:
         rule = "the network was quantised to int8 by samples: other weights have other scales"
-    elif project.report["time"].get("cycles_max") is not None:
-        rule = "its bound in cycles is that of the image, the weights included"
     if rule:
         raise EdgeconvError(
             "cannot update the weights",
@@ -101,9 +106,42 @@ def _require_free_of_weights(project: Project) -> None:
         )
 
 
-def _finish(made: Path, old: Mapping[str, Any]) -> None:
+def _finish(
+    made: Path, *, old: Mapping[str, Any], options: CompileOptions, progress: Progress
+) -> None:
+    """What is known of the old program is kept, but for a bound in cycles: that is of the image,
+    the weights included, and found again."""
     project = note_image(made)
-    project.write_report({**project.report, **{key: old[key] for key in _KEPT}})
+    report = {**project.report, **{key: old[key] for key in _KEPT}}
+    if _bound_of(old) is not None:
+        progress("building")
+        project.build()
+        progress("bounding the cycles")
+        report = bounded(project, report, options.max_cycles)
+    project.write_report(report)
+
+
+def _bound_of(report: Mapping[str, Any]) -> int | None:
+    found: int | None = report["time"].get("cycles_max")
+    return found
+
+
+def _require_bound(project: Project, tree: SourceTree, finish: Callable[[Path], None]) -> None:
+    """The header of ``project`` bounds the cycles with the weights of ``tree`` too."""
+    with TemporaryDirectory(prefix="edgeconv-weights-") as folder:
+        made = Path(folder) / project.name
+        tree.write(made, finish)
+        new, old = _bound_of(Project.open(made).report), _bound_of(project.report)
+    assert new is not None
+    assert old is not None
+    if new > old:
+        raise EdgeconvError(
+            "cannot update the weights alone",
+            where=str(project.directory),
+            got=f"{new:,} cycles at most with the new ones",
+            rule=f"the program's header says {old:,}",
+            hint="update the project itself: its header gets the new bound",
+        )
 
 
 def _require_image(path: Path) -> None:
@@ -178,7 +216,8 @@ def _code(project: Project, tree: SourceTree) -> Iterator[str]:
     """The first line of the emitted code that differs, beside what names the model."""
     for name in (f"{project.name}.h", f"{project.name}.c", f"{project.name}_runtime.h"):
         path = project.directory / name
-        before = _lines(path.read_text(encoding="utf-8") if path.is_file() else "")
+        text = path.read_text(encoding="utf-8") if path.is_file() else ""
+        before = _lines(without_cycles(text))
         after = _lines(tree.texts[name])
         for at, (old, new) in enumerate(zip_longest(before, after, fillvalue="")):
             if old != new:

@@ -59,6 +59,7 @@ class CompileOptions:
     ``states_apart``: states lie in bytes of their own, which may be anywhere.
     ``require_int8``: a layer of a quantised model that would be computed in float32 is an error.
     ``model_version``: what the user calls this version of the model, for the header and reports.
+    ``quoted``: the command line that these options were made of, where it says something else.
     ``bound_cycles``: the most cycles of an inference are found; ``max_cycles``: no more than these.
     """
 
@@ -100,6 +101,7 @@ class CompileOptions:
     resumable: bool = False
     model_version: str = ""
     states_apart: bool = False
+    quoted: str = ""
     bound_cycles: bool = False
     max_cycles: int | None = None
 
@@ -133,6 +135,8 @@ class CompileOptions:
 
     def command(self) -> str:
         """The command line that says the same from any directory: what the banner quotes."""
+        if self.quoted:
+            return self.quoted
         words = ["edgeconv", "compile", self.model.name, "--board", self.board, *self._optional()]
         words += ["--require-int8"] if self.require_int8 else []
         words += ["--selftest"] if self.selftest else []

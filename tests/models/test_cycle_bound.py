@@ -15,6 +15,8 @@ from counting.firmware import layers_counted
 
 from edgeconv.app import pipeline
 from edgeconv.app.pipeline import CompileOptions
+from edgeconv.app.updating import update_weights
+from edgeconv.base.errors import EdgeconvError
 from edgeconv.run.build.code import Code
 from edgeconv.run.build.project import Project
 from edgeconv.run.cycles.bound import machine_of, require_table
@@ -141,3 +143,24 @@ def test_a_loop_that_is_longer_is_noticed(tmp_path: Path) -> None:
     assert beyond(short, found)
     assert short.executed < sum(found.values()) <= whole.executed
     assert short.total < whole.total
+
+
+def test_new_weights_have_a_bound_of_their_own(tmp_path: Path) -> None:
+    """The same code without branches on weights: the same bound, found again of the new image."""
+    asked = options("float32", "mps2-an386", tmp_path)
+    net, image = tmp_path / "net", tmp_path / "image.bin"
+    old = pipeline.compile_model(asked, net, build=True)[0].report
+    anew = replace(asked, model=onnx_models.trained_anew(asked.model, tmp_path / "new.onnx"))
+    new = update_weights(net, anew).report
+    assert new["time"]["cycles_max"] == old["time"]["cycles_max"]
+    assert new["program"]["weights_crc32"] != old["program"]["weights_crc32"]
+    header = (net / "net.h").read_text()
+    assert header.count(f"#define NET_CYCLES_MAX {new['time']['cycles_max']}u") == 1
+    assert update_weights(net, asked, output=image).path == image
+
+    image.unlink()
+    less = {**new, "time": {**new["time"], "cycles_max": new["time"]["cycles_max"] - 1}}
+    Project.open(net).write_report(less)
+    with pytest.raises(EdgeconvError, match="cycles at most with the new ones"):
+        update_weights(net, asked, output=image)
+    assert not image.exists()

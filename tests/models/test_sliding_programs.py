@@ -17,6 +17,7 @@ from edgeconv.model.frontend import reference_outputs
 from edgeconv.run.build.project import Project
 from edgeconv.run.verify import compare_windows
 from edgeconv.run.verify.program import run_sets
+from edgeconv.search.options import ALL_INT8
 from tests.onnx_models import save
 from tests.state_models import Builder
 
@@ -98,7 +99,32 @@ def test_a_recurrent_layer_takes_new_frames(cell: str, tmp_path: Path) -> None:
     np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-6)
 
 
-def test_samples_of_whole_windows_are_refused(tmp_path: Path) -> None:
+@pytest.mark.parametrize("borders", ["window", "stream"])
+def test_a_window_is_quantised_before_it_slides(borders: str, tmp_path: Path) -> None:
+    model = save(network(), tmp_path / "frames.onnx")
+    frames = np.random.default_rng(1).normal(size=(16, 4, TIME)).astype(np.float32)
+    np.savez(tmp_path / "samples.npz", x=frames)
+    options = CompileOptions(
+        model,
+        "host",
+        streams={"x": (2, 2)},
+        stream_borders=borders,
+        calibration=tmp_path / "samples.npz",
+        int8=True,
+        storage=ALL_INT8,
+    )
+    project, notes = compile_model(options, tmp_path / "made")
+    assert "quantised to int8 by samples: a whole window is in frames_int8.onnx" in notes
+    assert 20 < project.report["accuracy"]["sqnr_db"] < 60
+    assert "--int8 samples.npz" in project.report["program"]["command"]
+    convolutions = [each for each in project.report["layers"] if each["op"] == "Conv"]
+    assert {each["compute"] for each in convolutions} == {"int8"}
+    result = verify_project(project.directory)
+    assert result.passed
+    assert [each.max_abs for each in result.windows] == [0.0]
+
+
+def test_formats_are_not_chosen_by_whole_windows(tmp_path: Path) -> None:
     model = save(network(), tmp_path / "frames.onnx")
     options = CompileOptions(
         model, "host", streams={"x": (2, 2)}, calibration=tmp_path / "samples.npz"

@@ -8,31 +8,19 @@ from pathlib import Path
 import numpy as np
 import onnx
 import pytest
-from onnx import numpy_helper
 
 from edgeconv.app import pipeline
 from edgeconv.app.pipeline import CompileOptions, compile_model
 from edgeconv.run.build.project import Project
 from tests import onnx_models
 from tests.command import BOARD, Command
+from tests.onnx_models import trained_anew
 from tests.tools import available
 
 pytestmark = pytest.mark.usefixtures("unoptimised")
 
 VECTORS = "x86-64-v3"  # on which layers want other layouts than callers
 DIGITS = Path(__file__).resolve().parents[2] / "examples" / "digits" / "digits-cnn.onnx"
-
-
-def trained_anew(source: Path, path: Path, noise: float = 0.05) -> Path:
-    """The same graph with other filters and biases."""
-    model, random = onnx.load(source), np.random.default_rng(1)
-    for tensor in model.graph.initializer:
-        value = numpy_helper.to_array(tensor)
-        if value.dtype == np.float32 and value.ndim:
-            changed = value * (1 + noise * random.standard_normal(value.shape))
-            tensor.CopyFrom(numpy_helper.from_array(changed.astype(np.float32), tensor.name))
-    onnx.save(model, path)
-    return path
 
 
 def files_of(directory: Path) -> dict[str, bytes]:
@@ -162,18 +150,6 @@ def test_files_that_are_no_images_stay(residual: Path, tmp_path: Path, edgeconv:
     assert done.status == 1
     assert "not a weight image" in done.stderr
     assert precious.read_text() == "mine"
-
-
-def test_a_bound_in_cycles_is_of_the_old_weights(
-    residual: Path, tmp_path: Path, edgeconv: Command
-) -> None:
-    path = tmp_path / "net" / "report.json"
-    report = json.loads(path.read_text())
-    report["time"]["cycles_max"] = 1000
-    path.write_text(json.dumps(report))
-    done = edgeconv("update-weights", tmp_path / "net", residual)
-    assert done.status == 1
-    assert "its bound in cycles is that of the image" in done.stderr
 
 
 def test_a_project_that_does_not_say_its_command(

@@ -11,6 +11,7 @@ from edgeconv.app.choice_notes import integers_of
 from edgeconv.app.deciding import preprocess_model, stream_model
 from edgeconv.app.deciding.float16_hint import require_plain
 from edgeconv.app.deciding.formats import Formats
+from edgeconv.app.deciding.int8_window import Int8Window
 from edgeconv.app.deciding.less_ram import trade_offs, ways
 from edgeconv.app.deciding.minimum_footprint import soon_decided
 from edgeconv.app.deciding.objective import (
@@ -66,12 +67,11 @@ class Decider(Closing):
         stream_model.require_plain(options)
         preprocess_model.require_plain(options)
         self.options, self.progress = options, progress
+        self._window: Int8Window | None = None
         self._learnt: list[Overhead] = []
         self._requested: Decider | None = None  # whose budgets reports are to be of
         self.board = own_rates.load(options.board, progress)
-        bare_metal = self.board.bare_metal
-        filtering = WinogradDecision(options, progress, bare_metal=bare_metal)
-        self.planner = Planner(options, self.board, filtering, measured)
+        self.planner = self._planner(options, measured)
         progress("reading the model")
         graph = frontend.load(
             options.model,
@@ -86,6 +86,10 @@ class Decider(Closing):
         require_kernels(graph)
         graph = passes.optimise(with_integer_states(graph))
         if options.streams:
+            if options.int8:
+                self._window = Int8Window(graph, options, self.board.target, progress)
+                graph = self._window.model.graph
+                self.planner = self._planner(self._window.options, measured)
             progress("sliding the window")
             self.planner.stream = stream_model.make(graph, options)
             graph = self.planner.stream.graph
@@ -101,10 +105,16 @@ class Decider(Closing):
         self._integers = PostTrainingQuantisation(self.planner, self.graph, progress)
         self._formats = Formats(self.planner, self.graph, progress)
 
+    def _planner(self, options: CompileOptions, measured: Measured | None) -> Planner:
+        filtering = WinogradDecision(options, self.progress, bare_metal=self.board.bare_metal)
+        return Planner(options, self.board, filtering, measured)
+
     def close(self) -> None:
         """Let go of the networks that were measured, if any were."""
         self._integers.close()
         self._formats.close()
+        if self._window:
+            self._window.close()
 
     def within_less(self) -> Iterator[Decider]:
         """Others of the same model for less RAM, the largest first, of which nothing built is
@@ -118,10 +128,10 @@ class Decider(Closing):
             yield other
 
     def _reported(self, decided: Decision) -> Decision:
-        """``decided`` with the budgets that were asked for."""
-        if self._requested is None or "int8" in decided.report["model"]:
-            return decided
-        return self._requested._formats.again(decided)
+        """``decided`` with the budgets that were asked for, and what int8 costs a window."""
+        if self._requested is not None and "int8" not in decided.report["model"]:
+            decided = self._requested._formats.again(decided)
+        return self._window.into(decided) if self._window else decided
 
     def learn(self, built: Sizes, planned: Sizes) -> bool:
         """Take the overhead from the sizes of a built program; whether that is news.
@@ -179,7 +189,7 @@ class Decider(Closing):
             return objective is Objective.MEMORY
         self.progress("pricing formats in float32")
         draft = self._plain()
-        offers = offered(self.graph, self.board, self.options.storage)
+        offers = offered(self.graph, self.board, planner.options.storage)
         best = AtBest(self.graph, self.board, planner.lower(draft.settled), offers, self.progress)
         least = best.least(objective, planner.budgets.ram, planner.budgets.flash)
         return least is not None and least < now
@@ -211,7 +221,7 @@ class Decider(Closing):
         ram, flash = self.options.ram, self.options.flash
         found: list[Point] = []
         for number, allowed in enumerate(ways(self.graph, self.board)):
-            draft = self.planner.draft(self.graph, allowed, self.options.storage)
+            draft = self.planner.draft(self.graph, allowed, self.planner.options.storage)
             kept = integers_of(draft.choice)
             points = search.on(self.planner.lower(draft.settled), kept).frontier(ram, flash)
             found += points
@@ -232,7 +242,8 @@ class Decider(Closing):
 
     def plain(self) -> Decision:
         """The decisions with the formats that the user gives, and float32 elsewhere."""
-        return self.planner.decided(self._plain())
+        decided = self.planner.decided(self._plain())
+        return self._window.into(decided) if self._window else decided
 
     def _plain(self, graph: Graph | None = None, objective: Objective | None = None) -> NetworkPlan:
         return self._formats.drafts(graph or self.graph, objective)[0]

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from edgeconv.app.deciding.planning import Decision
+from edgeconv.base.progress import Progress, no_progress
 from edgeconv.ir.graph import Graph
 from edgeconv.ir.states import with_integer_states
 from edgeconv.model import frontend, passes
@@ -16,11 +17,14 @@ from edgeconv.model.frontend.saving import save
 from edgeconv.report import accuracy
 from edgeconv.report.measured_accuracy import measured_notes
 from edgeconv.search.budget.tables import Objective
+from edgeconv.search.calibration import samples
+from edgeconv.search.calibration.metric import metric_of
+from edgeconv.search.calibration.samples import require_labels
 from edgeconv.search.calibration.sqnr import Accuracy
 from edgeconv.search.choose.storage import INT8, by_kind
 from edgeconv.search.options import CompileOptions
 from edgeconv.search.quantising import pretended
-from edgeconv.search.quantising.effort import EFFORTS, THOROUGH
+from edgeconv.search.quantising.effort import EFFORTS, FAST, THOROUGH
 from edgeconv.search.quantising.gains import gains_note
 from edgeconv.search.quantising.layers import QuantisedLayer, layers_of
 from edgeconv.search.quantising.quantiser import Quantiser
@@ -46,9 +50,20 @@ class Int8Model:
     layers: tuple[QuantisedLayer, ...] = ()
     held_back: int = EFFORTS[THOROUGH].held_back
 
-    def into(self, decided: Decision, objective: str) -> Decision:
-        """The decisions, saying which model its layers are held to, and what that costs."""
-        options = replace(decided.options, objective=objective)
+    def into(
+        self,
+        decided: Decision,
+        objective: str,
+        given: CompileOptions | None = None,
+        of: str = "the network that the program computes is in",
+    ) -> Decision:
+        """The decisions, saying which model its layers are held to, and what that costs.
+
+        ``given``: what the user asks for, where the decisions are about less; ``of``: words for
+        what the file has.
+        """
+        given = given or decided.options
+        options = replace(given, objective=objective)
         name = f"{decided.options.prefix}{ENDING}"
         layers = [each.to_json() for each in self.layers]
         about = {"file": name, "sha256": self.sha256, "layers": layers}
@@ -56,8 +71,8 @@ class Int8Model:
         report = accuracy.with_measured(
             {**decided.report, "model": model}, self.accuracy, options, self.source
         )
-        asked = decided.options.samples_option
-        made = f"quantised to int8 by samples: the network that the program computes is in {name}"
+        asked = given.samples_option
+        made = f"quantised to int8 by samples: {of} {name}"
         notes = (
             *decided.notes,
             made,
@@ -97,6 +112,24 @@ def by_layer(decided: Decision, objective: Objective) -> dict[str, float]:
         return {each.node.name: sum(blob.bytes for blob in each.blobs) for each in layers}
     pairs = zip(layers, decided.predicted.layers, strict=True)
     return {each.node.name: predicted.price for each, predicted in pairs}
+
+
+def quantiser_of(
+    graph: Graph,
+    options: CompileOptions,
+    target: Target,
+    progress: Progress = no_progress,
+    kept: frozenset[str] = frozenset(),
+) -> Quantiser:
+    """What quantises ``graph`` but for the tensors ``kept``, by the samples of ``options``.  Raises
+    EdgeconvError for samples or a metric that cannot be used."""
+    assert options.calibration
+    found = samples.load(options.calibration, graph)
+    metric = metric_of(options.metric or None)
+    if metric is None:
+        require_labels(found, options.max_drop, options.samples_option)
+    effort = EFFORTS[FAST if options.int8 else THOROUGH]
+    return Quantiser(graph, target, found, options.storage, progress, kept, effort, metric)
 
 
 def make(

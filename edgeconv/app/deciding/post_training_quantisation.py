@@ -22,15 +22,11 @@ from edgeconv.base.errors import UsageError
 from edgeconv.base.progress import Progress, no_progress
 from edgeconv.ir.graph import Graph
 from edgeconv.search.budget.tables import Objective
-from edgeconv.search.calibration import samples
-from edgeconv.search.calibration.metric import metric_of
-from edgeconv.search.calibration.samples import require_labels
 from edgeconv.search.calibration.sqnr import Accuracy
 from edgeconv.search.choose.storage import INT8
 from edgeconv.search.memory.sizes import Overhead
 from edgeconv.search.quantising.accepted import Limits, require_quantisable
 from edgeconv.search.quantising.by_price import Costs, border, kept_real
-from edgeconv.search.quantising.effort import EFFORTS, FAST, THOROUGH
 from edgeconv.search.quantising.grids import quantisable
 from edgeconv.search.quantising.quantiser import Quantiser
 
@@ -88,7 +84,7 @@ class PostTrainingQuantisation(Closing):
             self._tried = True
             worth = self._worth(plain)
             if worth is not None:
-                self._model = self._made(options.calibration, *worth)
+                self._model = self._made(*worth)
         if self._model is None:
             return None
         draft = plain(self._model.graph)
@@ -212,25 +208,16 @@ class PostTrainingQuantisation(Closing):
                 return fewer
         return draft
 
-    def _made(
-        self, path: Path, saved: Mapping[str, float], kept: frozenset[str]
-    ) -> Int8Model | None:
+    def _made(self, saved: Mapping[str, float], kept: frozenset[str]) -> Int8Model | None:
         """The network quantised to int8 within the limits, but for the tensors ``kept``."""
         options, graph = self.options, self.graph
-        found = samples.load(path, graph)
-        metric = metric_of(options.metric or None)
-        if metric is None:
-            require_labels(found, options.max_drop, options.samples_option)
-        effort = EFFORTS[FAST if options.int8 else THOROUGH]
-        quantiser = Quantiser(
-            graph, self.board.target, found, options.storage, self.progress, kept, effort, metric
-        )
+        quantiser = int8_model.quantiser_of(graph, options, self.board.target, self.progress, kept)
         self._quantiser, self._folder = quantiser, TemporaryDirectory(prefix="edgeconv-int8-")
         limits = Limits(options.min_sqnr, options.max_drop)
         keeps = limits.keep if options.int8 or options.limited else _whatever
         made = int8_model.make(quantiser, graph, Path(self._folder.name), keeps, saved)
         if made is None and options.int8:
-            raise limits.missed(options.model.name, found.source)
+            raise limits.missed(options.model.name, quantiser.samples.source)
         return made
 
 

@@ -58,12 +58,11 @@ class StreamModel:
 def require_plain(options: CompileOptions) -> None:
     """Raises UsageError (exit status 2) where ``options`` ask for windows that slide and for what
     is measured on whole inputs."""
-    if options.streams and options.calibration:
+    if options.streams and options.calibration and not options.int8:
         raise UsageError(
             f"--stream together with {options.samples_option}",
-            rule="samples are of whole windows, and the network takes new rows",
-            hint=f"compile the window with {options.samples_option} first, then --stream the "
-            "NAME_int8.onnx that lies in its project",
+            rule="formats are chosen by whole windows, and the network takes new rows",
+            hint="--int8 X.npz quantises the network of the window first",
         )
 
 

@@ -79,11 +79,14 @@ def _round(written: Written, grid: Activation, x: str, y: str) -> None:
         raise ValueError(f"no ONNX form of {grid}")
     if count < kind.high - kind.low:
         least, largest = (np.float32(end * grid.alpha) for end in (grid.beta, grid.gamma))
-        x = written.add(y, "Clip", x, least, largest)
+        bounded = written.fresh(f"{y}/Clip")
+        written.within("bounds", "Clip", (x, least, largest), bounded)
+        x = bounded
     scaling = (
         written.constant(f"{y}/scale", np.float32(grid.alpha)),
         written.constant(f"{y}/zero_point", np.dtype(dtype).type(zero)),
     )
     whole = written.fresh(f"{y}/{dtype}")
-    written.node("QuantizeLinear", (x, *scaling), whole)
+    # A rounding that is read back has the name of its DequantizeLinear: the graph's own.
+    written.within("quantised", "QuantizeLinear", (x, *scaling), whole)
     written.node("DequantizeLinear", (whole, *scaling), y)

@@ -29,7 +29,8 @@ class Written:
         self.constants: list[onnx.TensorProto] = []
         self.calling = ""  # the graph's node that is being written
         self._taken = set(graph.tensors)
-        self._nodes: set[str] = set()
+        self._nodes = {node.name for node in graph.nodes}  # and what else nodes are called
+        self._unwritten = set(self._nodes)
         self._present = {*graph.outputs}  # of the graph's constants
 
     def fresh(self, hint: str) -> str:
@@ -37,6 +38,13 @@ class Written:
         name = untaken(hint, self._taken)
         self._taken.add(name)
         return name
+
+    def within(self, called: str, op_type: str, inputs: Sequence[Operand], output: str) -> None:
+        """Add a node that is only a step of what the graph has as one: ``called`` stands behind
+        the name."""
+        whole, self.calling = self.calling, f"{self.calling}/{called}"
+        self.node(op_type, inputs, output)
+        self.calling = whole
 
     def node(self, op_type: str, inputs: Sequence[Operand], *outputs: str, **attrs: Any) -> None:
         """Add a node, which is called after the graph's; those that dequantise constants after
@@ -46,8 +54,12 @@ class Written:
         while names and not names[-1]:
             names.pop()
         constant = op_type == "DequantizeLinear" and "axis" in attrs
-        name = untaken(outputs[0] if constant else self.calling, self._nodes)
-        self._nodes.add(name)
+        name = outputs[0] if constant else self.calling
+        if name in self._unwritten:
+            self._unwritten.remove(name)
+        else:
+            name = untaken(name, self._nodes)
+            self._nodes.add(name)
         self.nodes.append(helper.make_node(op_type, names, outputs, name=name, **attrs))
 
     def add(self, y: str, op_type: str, *inputs: Operand, **attrs: Any) -> str:

@@ -125,6 +125,8 @@ class _Writer:
             inputs = self._filters(node) if node.op in WEIGHTED else self._operands(node)
             WRITERS[node.op](self.written, node, inputs, last)
         for step, name in zip(steps, names, strict=True):
+            # Steps that stand alone are one node when they are read, of the name of the last.
+            self.written.calling = name if alone and name != node.output else node.name
             if isinstance(step, str):
                 self.written.node("Add", (last, self.written.tensor(step)), name)
             else:

@@ -234,6 +234,12 @@ class Project:
         return Cut.of(self.report["model"].get("cut"))
 
     @property
+    def window_cut(self) -> Cut:
+        """The part that it is of the model of the whole window; all of one that was quantised to
+        int8 by samples, which is the project's own."""
+        return WHOLE if "int8" in self.report["model"] else self.original_cut
+
+    @property
     def requantise(self) -> str:
         """Whose arithmetic its results in integers follow."""
         return str(self.report["program"].get("requantise", EXACT))

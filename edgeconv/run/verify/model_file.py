@@ -74,6 +74,20 @@ def of_program(project: Project, given: Path | None = None) -> Path:
     return _own(project, made, "of new rows" if "stream" in model else "with pre-processing")
 
 
+def of_window(project: Project, given: Path | None = None) -> Path:
+    """The model of the whole window that a network of new rows was made of: where that was
+    quantised to int8 by samples the project's own, else as `find`.
+
+    Raises EdgeconvError: as `find`, or the project's own is gone or another one.
+    """
+    made = project.report["model"].get("int8")
+    if made is None:
+        return find(project, given)
+    if given is not None:
+        find(project, given)
+    return _own(project, made, "quantised to int8")
+
+
 def held_to(project: Project, given: Path | None = None, *, to_original: bool = False) -> Path:
     """The model that layers are compared with: of a network that was quantised to int8 the
     project's own, unless ``to_original``; else as `of_program`.

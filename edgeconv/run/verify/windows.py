@@ -114,11 +114,11 @@ def _whole(
     """The file of the model of the whole window, its part, and which entry of the report has the
     rows of that window."""
     if project.report["model"]["stream"]["borders"] != OF_STREAM:
-        yield model, project.original_cut, "whole"
+        yield model, project.window_cut, "whole"
         return
     rows = {name: each["whole"] for name, each in slides.items()}
     shapes = {port.name: _with_rows(port, slides, rows).shape for port in project.inputs}
-    graph = load(model, input_shapes=shapes, cut_at=project.original_cut)
+    graph = load(model, input_shapes=shapes, cut_at=project.window_cut)
     moved = {name: Slide(each["axis"], each["rows"]) for name, each in slides.items()}
     with TemporaryDirectory(prefix="edgeconv-window-") as folder:
         path = Path(folder) / "window.onnx"

@@ -51,7 +51,8 @@ def _options(project: Project, model: Path) -> CompileOptions:
         given: dict[str, Any] = COMPILE.make_context("compile", words).params
     except (ValueError, EdgeconvError, click.ClickException) as error:
         raise _unknown(project) from error
-    alone = ("selftest", "threads", "resumable", "states_apart")  # of compile
+    # Of compile.
+    alone = ("selftest", "threads", "resumable", "states_apart", "bound_cycles", "max_cycles")
     beside = {name: given[name] for name in alone}
     beside["model_version"] = given["model_version"] or ""
     given = {option.name: given[option.name] for option in model_options()}
