@@ -17,6 +17,8 @@
 /* Sums of filters 2 half and 2 half + 1 of vector j, of rows p, which is even, and p + 1. */
 #define EC_S8_MATRIX_AT(p, j, half) ((p) * nv + 2 * (j) + (half))
 
+#define EC_SMMLA "smmla %0.4s, %1.16b, %2.16b"
+
 typedef struct ec_s8_matrix_sums {
     ec_ivec acc[EC_TILE_VECS];
 } ec_s8_matrix_sums;
@@ -96,8 +98,7 @@ EC_INLINE void ec_s8_matrix_add(ec_s8_matrix_sums *tile, const int8x16_t *x, int
 {
     EC_UNROLL
     for (int p = 0; p < mr; p += 2)
-        __asm__("smmla %0.4s, %1.16b, %2.16b"
-                : "+w"(tile->acc[EC_S8_MATRIX_AT(p, j, half)]) : "w"(x[p + at]), "w"(filters));
+        __asm__(EC_SMMLA : "+w"(tile->acc[EC_S8_MATRIX_AT(p, j, half)]) : "w"(x[p + at]), "w"(filters));
 }
 
 /* All sums of eight channels; filters by twos. */
@@ -112,11 +113,13 @@ EC_INLINE void ec_s8_matrix_eight(ec_s8_matrix_sums *tile, const int8x16_t *x, i
     }
 }
 
-/* All sums of four channels, what is left: the other four are zero. */
+/* All sums of four channels, what is left: the other four of the pixels are zero, and whatever the filters have
+   there counts for nothing.  Products stay where they stand (volatile): Clang delays them behind the loads that
+   follow, and spills. */
 EC_INLINE void ec_s8_matrix_four(ec_s8_matrix_sums *tile, const int8_t *x_at, ptrdiff_t a_row, const int8_t *filters,
                                  int mr, int nv)
 {
-    const int32x4_t zero = vdupq_n_s32(0);
+    int32x4_t words = vdupq_n_s32(0);
     int8x16_t x[EC_TILE_VECS];
     EC_UNROLL
     for (int p = 0; p < mr; p += 2) {
@@ -127,10 +130,12 @@ EC_INLINE void ec_s8_matrix_four(ec_s8_matrix_sums *tile, const int8_t *x_at, pt
     }
     EC_UNROLL
     for (int i = 0; i < 2 * nv; i++) {
-        EC_IN_ORDER();
-        const int32x4_t words = vreinterpretq_s32_s8(vld1q_s8(filters + i % nv * 16));
-        const int32x4_t two = i < nv ? vzip1q_s32(words, zero) : vzip2q_s32(words, zero);
-        ec_s8_matrix_add(tile, x, 0, vreinterpretq_s8_s32(two), i % nv, i / nv, mr, nv);
+        if (i % 2 == 0)
+            words = vreinterpretq_s32_s8(vld1q_s8(filters + i / 2 * 16));
+        const int32x4_t two = i % 2 == 0 ? vzip1q_s32(words, words) : vzip2q_s32(words, words);
+        EC_UNROLL
+        for (int p = 0; p < mr; p += 2)
+            __asm__ volatile(EC_SMMLA : "+w"(tile->acc[EC_S8_MATRIX_AT(p, i / 2, i % 2)]) : "w"(x[p]), "w"(two));
     }
 }
 
