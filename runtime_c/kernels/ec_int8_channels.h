@@ -29,6 +29,21 @@ typedef struct ec_int8_result {
 #include "ec_int8_dsp_results.h"
 #endif
 
+/* Adds the products of n numbers with each of four filters, which lie k-block by k-block: four numbers of each. */
+EC_INLINE void ec_int8_add_products(const int8_t *in, int n, const int8_t *filters, int32_t sums[4])
+{
+    const int whole = n / 4 * 4;
+    EC_NO_UNROLL
+    for (int k = 0; k < whole; k += 4, filters += 16) {
+        EC_UNROLL
+        for (int p = 0; p < 16; p++)
+            sums[p % 4] += in[k + p / 4] * filters[4 * (p % 4) + p / 4];
+    }
+    for (int k = whole; k < n; k++)
+        for (int i = 0; i < 4; i++)
+            sums[i] += in[k] * filters[4 * i + k % 4];
+}
+
 /* Bounds other than those of int8, which the kernels in assembly leave to this. */
 EC_INLINE void ec_int8_bound(ec_int8_result result, int8_t *out, int n)
 {

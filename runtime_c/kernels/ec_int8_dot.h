@@ -19,9 +19,7 @@ EC_INLINE void ec_int8_dot_c(ec_int8_result result, const int8_t *in, int n, con
     const int k_blocks = ec_ceil_div(n, 4);
     for (int j = 0; j < blocks; j++, filters += 16 * k_blocks, channels += 4 * EC_INT8_WORDS) {
         int32_t sums[4] = {channels[0], channels[1], channels[2], channels[3]};
-        for (int k = 0; k < n; k++)
-            for (int i = 0; i < 4; i++)
-                sums[i] += in[k] * filters[k / 4 * 16 + 4 * i + k % 4];
+        ec_int8_add_products(in, n, filters, sums);
         for (int i = 0; i < 4; i++)
             out[4 * j + i] = ec_int8_of_sum(result, sums[i], channels + 4 + i, 4);
     }

@@ -51,9 +51,7 @@ EC_INLINE void ec_int8_dot_sums(const int8_t *in, int n, const int8_t *filters, 
         ec_int8_dot_sums_dsp(in, filters, n / 4, sums);
     k = n / 4 * 4;
 #endif
-    for (; k < n; k++)
-        for (int i = 0; i < 4; i++)
-            sums[i] += in[k] * filters[k / 4 * 16 + 4 * i + k % 4];
+    ec_int8_add_products(in + k, n - k, filters + 4 * k, sums);
 }
 
 /* Sums of n numbers by each of four filters that lie in sixteens. */

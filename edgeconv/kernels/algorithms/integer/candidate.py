@@ -374,7 +374,8 @@ def _by_rows(problem: ConvProblem, target: Target) -> ConvCandidate[IntegerPlan]
     kernel = DENSE_JOINED if joined else DENSE
     dot = core.dot_joined if kernel.joined else core.dot
     results = core.dot_joined_results if kernel.joined else core.dot_results
-    cycles = rows * fours * (k_blocks * dot + results)
+    rest = 0.0 if whole else core.dot_rest
+    cycles = rows * fours * (k_blocks * dot + rest + results)
     passes = float(rows * fours * K_BLOCK * (k_blocks * K_BLOCK + 8))
     return _found(problem, IntegerPlan(kernel), {}, (cycles, passes, passes / K_BLOCK))
 
@@ -390,7 +391,8 @@ def _dense_around(problem: ConvProblem, target: Target) -> ConvCandidate[Integer
     core = cycles_of(target)
     rows, fours = rows_of(problem), -(-problem.out_c // FOUR)
     k_blocks = -(-problem.in_c // K_BLOCK)
-    cycles = rows * fours * (k_blocks * core.dot_sum + core.dot_around)
+    rest = core.dot_rest if problem.in_c % K_BLOCK else 0.0
+    cycles = rows * fours * (k_blocks * core.dot_sum + rest + core.dot_around)
     cycles += rows * summing(problem, K_BLOCK, core.summed)
     passes = float(rows * fours * FOUR * (k_blocks * K_BLOCK + 12))
     return _found(problem, IntegerPlan(DENSE_AROUND), {}, (cycles, passes, passes / FOUR))

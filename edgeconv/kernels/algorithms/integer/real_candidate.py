@@ -118,7 +118,8 @@ def _by_rows(problem: ConvProblem, target: Target) -> ConvCandidate[RealPlan]:
     core, real = cycles_of(target), real_cycles_of(target)
     rows, fours = rows_of(problem), -(-problem.out_c // FOUR)
     block, step = (SIXTEEN, BLOCK_1X4) if sixteens else (K_BLOCK, core.dot)
-    cycles = rows * fours * (-(-problem.in_c // block) * step + real.four)
+    rest = core.dot_rest if problem.in_c % block and not sixteens else 0.0
+    cycles = rows * fours * (-(-problem.in_c // block) * step + rest + real.four)
     if problem.asymmetric:
         summed = SUMMED_1X4 if sixteens else core.summed
         cycles += rows * (summing(problem, block, summed) + fours * real.around)
