@@ -21,7 +21,15 @@ from edgeconv.codegen.port_names import is_awkward
 from edgeconv.codegen.ports import run_parameters
 from edgeconv.codegen.pruning import pruned
 from edgeconv.codegen.python_module import python_module
-from edgeconv.codegen.results import CHECKS, RESUMABLE, SCALABLE, SELFTEST, THREADS, results
+from edgeconv.codegen.results import (
+    CHECKS,
+    PERMISSION,
+    RESUMABLE,
+    SCALABLE,
+    SELFTEST,
+    THREADS,
+    results,
+)
 from edgeconv.codegen.resumable import RANGE, piece_range, variables
 from edgeconv.codegen.routines import routines_header
 from edgeconv.codegen.row_streaming import StepCalls, row_variables, step_calls_of
@@ -215,10 +223,16 @@ class _Emitter:
             THREADS: self.threads > 1,
             CHECKS: checks,
             SCALABLE: self.target.scalable,
+            PERMISSION: self._needs_permission(),
             RESUMABLE: self.options.resumption is not None,
             SHARED_ROWS: any(step.stream_rows and step.shares for step in self.choice.steps),
         }
         return {name for name, has in found.items() if has}
+
+    def _needs_permission(self) -> bool:
+        """Whether a layer is computed by a unit that init asks for."""
+        units = {row.header for row in self.target.all_kernels if row.permission}
+        return any(units.intersection(layer.headers) for layer in self.choice.layers)
 
     def _context(self) -> dict[str, object]:
         """The variables of every project template."""
@@ -248,6 +262,7 @@ class _Emitter:
             "run_parameters": self.run_parameters,
             "threads": self.threads,
             "checks": CHECKS in has,
+            "permission": PERMISSION in has,
             "results": results(has),
             "switches": switches(self.name, has),
             "any_layout": self.options.any_layout,

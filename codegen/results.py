@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 _WIDTH = 20  # of a name and its number, in front of the remark
 SELFTEST, THREADS, CHECKS, SCALABLE = "selftest", "threads", "checks", "scalable"
-RESUMABLE = "resumable"
+RESUMABLE, PERMISSION = "resumable", "permission"
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +88,15 @@ _ROWS = (
         *("E_BUSY", 15, "a run has begun and not ended"),
         "{name}_run: {name}_step has begun a run, and not ended it",
         RESUMABLE,
+    ),
+    Result(
+        *(
+            "E_UNIT",
+            16,
+            "this core has no matrix unit that was compiled for, or its system refuses it",
+        ),
+        "{name}_init: no matrix unit as the kernels use, or the system refuses it",
+        PERMISSION,
     ),
 )
 

@@ -70,7 +70,9 @@ class MicroKernel:
     which takes ``enter`` slots to enter and leave; meanwhile the sums of convolutions wait in
     ``waiting`` bytes at most, or in as many as a line of pixels under a tile of filters takes;
     ``through``: slots to bring a
-    vector of sums to memory and back.  ``k_multiple``: steps of channels come in multiples of this.
+    vector of sums to memory and back.  ``permission``: its unit is not there for every process, and
+    init asks for it: ``ec_unit_permission`` of its header.  ``k_multiple``: steps of channels come
+    in multiples of this.
     ``header``: beside the ISA's own, as kernels include it.  ``feature``: what
     a core must have beyond its ISA, by its name in a board's file; ``flags`` and ``cpu_flags`` are
     then what compilers need and the words of /proc/cpuinfo that tell that the running CPU has it.
@@ -103,6 +105,7 @@ class MicroKernel:
     through: float = 0.0
     waiting: int = 0
     k_multiple: int = 1
+    permission: bool = False
 
     @property
     def name(self) -> str:

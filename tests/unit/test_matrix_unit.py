@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 
 import numpy as np
@@ -92,3 +93,21 @@ def test_a_network_by_a_matrix_unit_has_the_same_results(
     assert text.count(".sums_at = ") >= 2
     for name, values in usual.items():
         assert np.array_equal(by_unit[name], values), name
+
+
+def test_a_unit_that_the_system_refuses_is_told_of_by_init(
+    edgeconv: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And not by a fault in the first layer that it computes."""
+    path = onnx_models.save(in_integers(), tmp_path / "net.onnx")
+    toy.write_board(tmp_path, "refused", "generic-c", "portable_memory")
+    monkeypatch.setenv(board_folders.FOLDERS_VARIABLE, str(tmp_path))
+    out, program = tmp_path / "out", tmp_path / "net"
+    with toy.backends_added(toy.MEMORY_SUMS):
+        edgeconv.ok("compile", path, "--board", "refused", "-o", out)
+    assert "NET_E_UNIT = 16 " in (out / "net.h").read_text()
+    sources = [str(out / name) for name in ("net.c", "main.c", "net_weights.S")]
+    command = ["gcc", "-DEC_TOY_REFUSED", "-DEC_DEBUG", "-I", str(out), *sources, "-lm"]
+    subprocess.run([*command, "-o", str(program)], cwd=out, check=True)
+    done = subprocess.run([str(program)], capture_output=True, text=True, check=False)
+    assert (done.returncode, "no matrix unit" in done.stderr) == (2, True)

@@ -58,6 +58,7 @@ def _int8(isa: str) -> MicroKernel:
         through=2.0,
         waiting=4096,
         k_multiple=k_multiple,
+        permission=True,
         header=f"ec_toy_s8_{isa}.h",
         feature=own.feature,
         flags=own.flags,

@@ -23,6 +23,16 @@ EC_INLINE void ec_toy_must(int holds)
         __builtin_trap();
 }
 
+/* The unit is there for every process that is not to be refused. */
+EC_INLINE int ec_unit_permission(void)
+{
+#ifdef EC_TOY_REFUSED
+    return 1;
+#else
+    return 0;
+#endif
+}
+
 /* What a stretch of jobs needs: nothing, but it is to be the same. */
 typedef struct ec_toy_state {
     int number;
