@@ -132,7 +132,7 @@ class Addresses:
             if place.region is Region.ARENA
         ]
         rows += [
-            (self._workspace(index), f"workspace of step {place.first}", place)
+            (self._workspace(index), f"workspace of step {place.last}", place)
             for index, place in self.memory.workspaces.items()
         ]
         rows.sort(key=lambda row: (row[2].bank, row[2].offset, row[2].first, row[1]))
@@ -140,7 +140,7 @@ class Addresses:
 
     def _workspace(self, index: int) -> str:
         """The enumerator of a layer's workspace; steps are unique, tensors never called so."""
-        return f"{self.upper}_WORKSPACE_{self.memory.workspaces[index].first}"
+        return f"{self.upper}_WORKSPACE_{self.memory.workspaces[index].last}"
 
     def _port_of(self, place: Place) -> Port:
         """The input or output in whose memory a tensor lies."""

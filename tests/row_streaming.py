@@ -27,17 +27,18 @@ def convolutions(
     ``added``: the result of the layer of this number is added to the sums.
 
     Of each: ``out`` channels, or ``depthwise``, or ``pool``: the operator's name; ``kernel``,
-    ``stride``, ``pad``, ``dilation``, and ``relu`` behind it.
+    ``stride``, ``pad``, ``dilation``, and ``relu`` behind it; a pool without ``kernel`` is global.
     """
     rng, given = np.random.default_rng(len(kinds) + channels), channels
     nodes, constants, source = [], {}, "x"
     for i, kind in enumerate(kinds):
-        kernel, pad = kind["kernel"], kind.get("pad", 0)
+        kernel, pad = kind.get("kernel", 0), kind.get("pad", 0)
         result = "y" if i == len(kinds) - 1 else f"t{i}"
         made = f"{result}.sums" if kind.get("relu") or "added" in kind else result
         window: dict[str, Any] = {"kernel_shape": [kernel] * 2, "pads": [pad] * 4}
         window["strides"] = [kind.get("stride", 1)] * 2
         if "pool" in kind:
+            window = window if kernel else {}
             nodes.append(helper.make_node(kind["pool"], [source], [made], name=f"l{i}", **window))
         else:
             groups = channels if kind.get("depthwise") else 1

@@ -184,7 +184,8 @@ class Layer:
     A layer whose every alias is exact and granted needs no call at all (``free_if_aliased``).
     ``divides``: its function can compute some rows alone, None where it computes all at once.
     ``routines``: linear functions of vectors that are made for it, beside its headers.
-    ``workspace_bytes``: of one worker; they hold nothing between calls.
+    ``workspace_bytes``: of one worker; they hold nothing between calls, or where the layer
+    accumulates (`Divides.accumulates`) its sums from the first call of a step to the last.
     ``scaling``: of sums in integers (``ir.requantisation.scalings``), "" where there are none.
     ``compute``: the type of the vectors of float that it computes on.
     ``unpacked``: what its function unpacks first.
@@ -214,6 +215,11 @@ class Layer:
     def traffic(self) -> tuple[CacheTraffic, ...]:
         """What a convolution moves behind each of the target's caches; none for other layers."""
         return self.candidate.traffic if self.candidate else ()
+
+    @property
+    def accumulates(self) -> bool:
+        """Whether its workspace lasts through its step."""
+        return self.divides is not None and self.divides.accumulates
 
     @property
     def operands(self) -> tuple[Arg, ...]:

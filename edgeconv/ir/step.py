@@ -17,7 +17,9 @@ class Divides:
     ``rows``: of the output.  Row y of it reads the rows from y * ``stride`` - ``pad`` on, ``reach``
     of them, of the layer's first input, as far as that has them, and row y of a residual.
     ``columns``: how its columns read those of the input, in the same words, where it can compute
-    some of these alone too; None where it cannot.
+    some of these alone too; None where it cannot.  ``accumulates``: ``rows`` are those of the
+    input, whose sums a workspace holds from the first call of a step to the last, which makes the
+    result: such a layer is the last one of a step.
     """
 
     rows: int
@@ -25,6 +27,7 @@ class Divides:
     stride: int = 1
     pad: int = 0
     columns: Divides | None = None
+    accumulates: bool = False
 
     def first_read(self, row0: int) -> int:
         """The first row of the input that rows from ``row0`` on read."""

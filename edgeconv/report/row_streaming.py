@@ -16,7 +16,8 @@ def streamed_steps(choice: Choice, memory: MemoryMap) -> dict[str, Any]:
     workers the rows of it that each makes.  Of each layer: its number in ``layers``, the ``rows``
     of its result, how many of them memory holds (``ring``), and the rows of its first input that
     one reads: ``reach`` of them from y * ``stride`` - ``pad`` on.  With ``patches``, their number,
-    the same of its columns: as many as ``rows``, of which memory holds ``ring``.
+    the same of its columns: as many as ``rows``, of which memory holds ``ring``.  Of a layer that
+    ``accumulates`` they are rows and columns of its input.
     """
     at = {index: position for position, index in enumerate(memory.order)}
     found = []
@@ -27,6 +28,8 @@ def streamed_steps(choice: Choice, memory: MemoryMap) -> dict[str, Any]:
             assert own  # the planner has refused others
             held = choice.graph[layer.node.output].ring or own.rows
             of: dict[str, Any] = {"layer": at[index], **_window(own, held)}
+            if own.accumulates:
+                of["accumulates"] = True
             if step.patches > 1:
                 assert own.columns
                 columns = choice.graph[layer.node.output].ring_columns or own.columns.rows

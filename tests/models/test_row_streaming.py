@@ -44,6 +44,8 @@ CHAINS: dict[str, Kinds] = {
     "depthwise": (DEPTHWISE, HALVED, DILATED),
     "mixed": (DEPTHWISE, MAX, MEAN),
     "pools": (MAX, {**MAX, "pool": "AveragePool"}, MEAN),
+    "sums": (DEPTHWISE, HALVED, {"pool": "GlobalAveragePool", "relu": True}),
+    "largest": (DEPTHWISE, {"pool": "GlobalMaxPool"}),
 }
 STREAM_ROWS = {"generic-c": 1, "x86-64-v3": 3, "zen4": 2}
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from edgeconv.ir.check import InvariantError
 from edgeconv.ir.choice import Alias, Choice
 from edgeconv.ir.memory import MemoryMap, Place
-from edgeconv.ir.step import Divides, Step, alone, calls, least_rings, overlap
+from edgeconv.ir.step import Divides, Share, Step, alone, calls, least_rings, overlap
 from edgeconv.search.memory import plan
 from edgeconv.search.memory.check import check
 from edgeconv.search.memory.program import of_choice
@@ -227,6 +227,39 @@ def test_layers_of_a_step_stay_together_in_another_order() -> None:
     assert memory_map.order == (2, 3, 4, 0, 1, 5)
 
 
+SUMS = Divides(rows=8, accumulates=True)
+
+
+def adding() -> Choice:
+    """A layer that makes rows with 12 bytes of workspace, and one that adds them up in 20 bytes."""
+    net = Net()
+    links = (Link(CONV, 8, workspace=12), Link(SUMS, 1, workspace=20))
+    net.chain("y", net.input("x", 64), links, 1)
+    return net.choice("y")
+
+
+def test_sums_last_through_their_step() -> None:
+    """Beside the workspace of the layer before, which shares the bytes of what lasts no longer."""
+    choice = adding()
+    memory_map = plan(choice)
+    passing, lasting = memory_map.workspaces.values()
+    assert (lasting.first, lasting.last) == (0, 1)
+    assert lasting.offset >= passing.offset + 12 or passing.offset >= lasting.offset + 20
+    first, last = choice.layers
+    other = replace(last, divides=replace(SUMS, accumulates=False))
+    without = plan(replace(choice, layers=(first, other)))
+    assert memory_map.arena_bytes - without.arena_bytes == 12
+
+
+def test_the_verifier_sees_sums_that_are_lost() -> None:
+    choice = adding()
+    memory_map = plan(choice)
+    moved = replace(memory_map.workspaces[0], offset=memory_map.workspaces[1].offset)
+    workspaces = {**memory_map.workspaces, 0: moved}
+    with pytest.raises(InvariantError, match="sums of the round before"):
+        check(choice, replace(memory_map, workspaces=workspaces))
+
+
 def mistakes() -> dict[str, Choice]:
     choice = pair()[0].choice("y")
     first, last = choice.layers
@@ -239,6 +272,12 @@ def mistakes() -> dict[str, Choice]:
         "be a ring": replace(choice, steps=alone(2)),
         "all at once": replace(choice, layers=(first, replace(last, divides=None))),
         "input of 'make_y' only": replace(choice, graph=extra),
+        "is there when 'make_y.0' ends": replace(
+            choice, layers=(replace(first, divides=replace(CONV, accumulates=True)), last)
+        ),
+        "add up sums of their own": replace(
+            adding(), steps=(Step((0, 1), 1, 2, (Share(0, 4, 0, 1), Share(4, 8, 0, 1))),)
+        ),
         "streams rows: no": replace(choice, layers=(overwriting, last)),
         "must have 3 rows": replace(
             choice, graph=choice.graph.with_tensors({"y.0": replace(ring, ring=2)})

@@ -43,17 +43,21 @@ CHAINS: dict[str, Kinds] = {
     "borders": ({**THREE, "kernel": 5, "pad": 4}, {"kernel": 5, "pad": 0}, {**THREE, "pad": 0}),
     "strides": (THREE, {**POINT, "stride": 3}, {"kernel": 5, "pad": 2, "stride": 2}),
     "dilated": (THREE, {**DEPTHWISE, "dilation": 2, "pad": 1}, POINT),
+    "sums": ({**THREE, "stride": 2}, POINT, {"pool": "GlobalAveragePool"}),
 }
 
 
 def chain(kinds: Kinds, size: tuple[int, int], *, nhwc: bool = False) -> onnx.ModelProto:
     """Convolutions ``l0``, ``l1``, ... of int8, of ``out`` channels, or depthwise where none are
-    given; ``image`` has three channels, last ones with ``nhwc``."""
+    given, and maybe a global ``pool``; ``image`` has three channels, last ones with ``nhwc``."""
     net, channels, scale = Network(), 3, 0.03
     y = net.dequantise("image", scale, 3)
     if nhwc:
         y = net.node("Transpose", [y], "channels_first", perm=[0, 3, 1, 2])
     for i, kind in enumerate(kinds):
+        if "pool" in kind:
+            y = net.pair(net.node(kind["pool"], [y], f"l{i}"), scale, -3)
+            continue
         out, kernel = kind.get("out", channels), kind["kernel"]
         group = 1 if "out" in kind else channels
         w = net.filters(f"w{i}", (out, channels // group, kernel, kernel))
@@ -73,6 +77,8 @@ def sizes_behind(kinds: Kinds, size: tuple[int, int]) -> list[int]:
     """Rows and columns of the last result."""
     found = [*size]
     for kind in kinds:
+        if "pool" in kind:
+            return [1, 1]
         reach = (kind["kernel"] - 1) * kind.get("dilation", 1) + 1
         pads = 2 * kind.get("pad", 0)
         found = [(each + pads - reach) // kind.get("stride", 1) + 1 for each in found]

@@ -213,7 +213,12 @@ def splits_of(layer: Layer, isa: str) -> Splits:
 def pieces_of(layer: Layer, isa: str) -> Division:
     """The pieces in which ``layer`` can be computed one after the other: rows where there are
     several, else items."""
-    if layer.divides and layer.divides.rows > 1 and _has_rows(layer.params, layer.divides.rows):
+    if (
+        layer.divides
+        and layer.divides.rows > 1
+        and not layer.accumulates
+        and _has_rows(layer.params, layer.divides.rows)
+    ):
         together = max((alias.rows for alias in layer.aliases if alias.overlaps), default=1)
         return Division(Axis(layer.divides.rows, max(1, together)), rows=True)
     splits = splits_of(layer, isa)

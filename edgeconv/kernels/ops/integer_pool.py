@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from edgeconv.ir.choice import Blob, Layer, Param
+from edgeconv.ir.choice import ArgKind, Blob, Layer, Param
 from edgeconv.ir.encoding import INT16
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.quantisation import AWAY
@@ -38,6 +38,7 @@ _CYCLES, _WINDOW_CYCLES = 3.0, 60.0  # of portable C: of a vector, of a window
 _AVERAGE = (PerCore(60, 60, 60), PerCore(26, 14, 14), PerCore(7.5, 3, 3), PerCore(15, 15, 15))
 _BY_WORD = (PerCore(130, 130, 150), PerCore(4, 4, 8), PerCore(3, 3, 3), PerCore(10, 10, 20))
 _BY_BYTE = (PerCore(60, 60, 60), PerCore(60, 20, 20), PerCore(17, 6, 6), PerCore(30, 46, 46))
+_WORD_BYTES = 4  # of a sum
 _SUMMED = {"mean": tflite_averages.mean, "total": tflite_averages.total}
 _NUMBERS = ("offset", "right", "low", "high", "zero")
 _HEADERS = ("ec_window.h", "ec_pool_op.h", "ec_integer_pool.h")
@@ -134,6 +135,7 @@ def lower(
             numbers["wide"] = result
         elif wide:
             numbers["wide"] = (0, 0, 0, form.low, form.high, out.element_bytes)
+    accumulates = divides is not None and divides.accumulates and x.ring > 0
     scaling = ("ec_int16_scaling.h",) if wide else ()
     header = target.byte_vectors.header if maximum else target.integers
     layer = kernel_layer(
@@ -148,14 +150,32 @@ def lower(
             "channels": x.shape[1] * (bytes_each if maximum else 1),
             "in_ring": x.ring,
             "out_ring": out.ring,
+            "accumulates": accumulates,
+            "pitch": x.held[-1],
+            "patch": bool(node.request.patch),
         },
         headers=(*_HEADERS, f"ec_integer_pool_{'max' if maximum else 'average'}.h"),
         functions=(header,) if maximum else (header, *scaling, "ec_int8_average.h"),
-        work=_work(call, maximum),
+        work=_work(call, maximum, accumulates=accumulates),
+        workspace_bytes=_sums_bytes(x.shape[1], target) if accumulates else 0,
         divides=divides,
         epilogue=False,
     )
-    return in_int16(layer) if wide else in_integers(layer)
+    if accumulates:
+        columns = ("ec_columns.h",) if node.request.patch else ()
+        layer = replace(layer, headers=(*layer.headers, *columns, "ec_integer_pool_sums.h"))
+    if not wide:
+        return in_integers(layer)
+    args = (
+        replace(arg, c_type="int32_t") if arg.kind is ArgKind.WORKSPACE else arg
+        for arg in layer.args
+    )
+    return in_int16(replace(layer, args=tuple(args)))
+
+
+def _sums_bytes(channels: int, target: Target) -> int:
+    """Bytes of a sum per channel, rounded up to whole vectors."""
+    return _WORD_BYTES * math.ceil(channels / target.lanes) * target.lanes
 
 
 def numbers_of(form: Average | Wide) -> dict[str, Param]:
@@ -175,7 +195,7 @@ def words_of(form: Average | Wide, counts: tuple[int, ...]) -> Words:
     return words.reshape(-1)
 
 
-def _work(call: Call, maximum: bool) -> Work:
+def _work(call: Call, maximum: bool, *, accumulates: bool) -> Work:
     shape, bytes_each = call.output.shape, call.inputs[0].element_bytes
     windows, taps = shape[0] * math.prod(shape[2:]), math.prod(call.node.attrs["kernel"])
     wide = max(1, call.target.byte_vectors.count // bytes_each) if maximum else call.target.lanes
@@ -185,6 +205,8 @@ def _work(call: Call, maximum: bool) -> Work:
     alone = shape[1] * finished if with_int16(call.node, call.graph) and not maximum else 0.0
     loops = (_BY_BYTE if wide == 1 else _BY_WORD) if maximum else _AVERAGE
     window, pixel, tap, result = (each.on(call.target, reals=False) for each in loops)
+    if accumulates:  # sums are read and written in every row
+        result += 2 * tap * call.inputs[0].shape[-2]
     each = _MAX * taps + 2 if maximum else _SUM * taps + (0.0 if alone else _RESULT)
     return call.in_integers(
         windows * (window + alone + taps * (pixel + vectors * tap) + vectors * result),

@@ -11,7 +11,7 @@ import numpy as np
 from edgeconv.base.errors import EdgeconvError
 from edgeconv.ir.choice import Layer, Param
 from edgeconv.ir.element_types import FLOAT32
-from edgeconv.ir.graph import Graph, Node
+from edgeconv.ir.graph import Graph, Node, Tensor
 from edgeconv.ir.layout import CHANNELS_LAST, Layout, Order, Shape
 from edgeconv.ir.quantisation import AWAY
 from edgeconv.ir.step import Divides
@@ -33,6 +33,7 @@ MOST_SPATIAL = 3
 # Slots of an output vector, by counting in the kernels: start, last multiplication or none, store,
 # addresses.
 _STRIP = 4
+_CHAINS = 4  # sums of an average that are kept at once: EC_POOL_CHAINS
 
 
 def _check_windows(source: Source, ctx: ImportContext, window: Window, out: Shape) -> None:
@@ -262,23 +263,53 @@ def _line_windows(call: Call) -> Work:
     )
 
 
-def _divides(node: Node, graph: Graph) -> Divides | None:
-    """The division into rows of one image whose windows are parts of it."""
+def _divides(node: Node, graph: Graph, target: Target) -> Divides | None:
+    """The division into rows of one image: those of the result, whose windows are parts of it, or
+    of the input, where one window is all of it."""
     x, out = graph[node.inputs[0]].shape, graph[node.output].shape
-    if _is_global(node, x) or len(out) != 4 or out[0] > 1:
+    if len(out) != 4 or out[0] > 1:
         return None
+    if _is_global(node, x):
+        return _accumulating(node, graph, target)
     kernel, dilation = node.attrs["kernel"][0], node.attrs["dilations"][0]
     reach, stride = (kernel - 1) * dilation + 1, node.attrs["strides"][0]
     return Divides(out[-2], reach, stride, node.attrs["pads"][0])
 
 
+def _accumulating(node: Node, graph: Graph, target: Target) -> Divides | None:
+    """The division of an image over all of whose pixels is pooled.  Vectors of real numbers are of
+    channels: along rows they would go on in the next one."""
+    x = graph[node.inputs[0]]
+    height, columns = x.shape[-2], x.shape[-1]
+    if height < 2:
+        return None
+    if node.request.integers:
+        able = node.attrs["mode"] == "average"
+        return Divides(height, columns=Divides(columns), accumulates=True) if able else None
+    able = not _along_rows(x) or target.lanes == 1
+    return Divides(height, accumulates=True) if able else None
+
+
+def _along_rows(x: Tensor) -> bool:
+    return x.layout.order is Order.ROW_MAJOR
+
+
+def _lines(x: Tensor) -> tuple[int, ...]:
+    """The members of ec_pool_lines, where memory holds a ring of rows of an image."""
+    _, channels, rows, width = x.held
+    if x.layout.order is Order.CHANNELS_LAST:
+        return width, rows, width * channels, channels, 1
+    block = x.layout.block
+    return width, rows, width * block, block, rows * width
+
+
 def lower(node: Node, graph: Graph, target: Target) -> Layer:
     """One of three kernels: whole images, vectors of channels, or rows of one channel."""
-    x, out = graph[node.inputs[0]], graph[node.output]
+    x, out, divides = graph[node.inputs[0]], graph[node.output], _divides(node, graph, target)
     if node.request.integers:
         window = window_params(node, x.shape, out.shape)
-        return integer_pool.lower(node, graph, target, window, _divides(node, graph))
-    row_major = x.layout.order is Order.ROW_MAJOR
+        return integer_pool.lower(node, graph, target, window, divides)
+    row_major = _along_rows(x)
     n, c = x.shape[0], x.shape[1]
     blocks = math.ceil(c / x.layout.block)
     images, channels = (
@@ -287,18 +318,28 @@ def lower(node: Node, graph: Graph, target: Target) -> Layer:
     params: dict[str, Param]
     call, workspace = Call(node, graph, target), 0
     if _is_global(node, x.shape):
-        kernel, header = ("global_rows" if row_major else "global_lanes"), "ec_pool_global.h"
+        kernel, headers = ("global_rows" if row_major else "global_lanes"), ("ec_pool_global.h",)
         work = call.streams(call.in_vectors)
-        params = {"maximum": node.attrs["mode"] == "max", "pixels": pixels(x.shape)}
+        lines = _lines(x) if x.ring else ()
+        params = {
+            "maximum": node.attrs["mode"] == "max",
+            "pixels": pixels(x.shape),
+            "accumulates": lines,
+        }
+        if lines:
+            headers, images, channels = (*headers, "ec_pool_sums.h"), 1, images * channels
+            vectors = math.ceil(channels / target.lanes)
+            workspace = _CHAINS * vectors * target.lanes * FLOAT_BYTES
     else:
-        kernel, header = ("rows", "ec_pool_rows.h") if row_major else ("lanes", "ec_pool_lanes.h")
+        kernel = "rows" if row_major else "lanes"
+        headers = (f"ec_pool_{kernel}.h",)
         work = (_line_windows if row_major else _windows)(call)
         params = window_params(node, x.shape, out.shape)
         workspace = _line_floats(params) * FLOAT_BYTES if row_major else 0
     return kernel_layer(
         call,
         f"pool_{kernel}",
-        f"ops/pool{'_global' if header == 'ec_pool_global.h' else ''}.c.j2",
+        f"ops/pool{'_global' if 'ec_pool_global.h' in headers else ''}.c.j2",
         operands={"in": x.name},
         params={
             **params,
@@ -308,11 +349,11 @@ def lower(node: Node, graph: Graph, target: Target) -> Layer:
             "in_ring": x.ring,
             "out_ring": out.ring,
         },
-        headers=("ec_window.h", "ec_pool_op.h", header),
+        headers=("ec_window.h", "ec_pool_op.h", *headers),
         work=work,
         aliases=residual_in_place(node, graph),
         workspace_bytes=workspace,
-        divides=_divides(node, graph),
+        divides=divides,
     )
 
 

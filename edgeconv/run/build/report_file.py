@@ -232,7 +232,12 @@ def _streaming(report: Mapping[str, Any]) -> Iterator[Problem]:
                 yield Problem(f"{place}.layer", str(found), "is a layer behind the one before")
                 return
             end = found + 1
-            shape = layers[found]["output_shape"]
+            # Of a layer that accumulates they are those of the result that it reads.
+            sums = each.get("accumulates", False)
+            if sums and not 0 < position == len(step["layers"]) - 1:
+                yield Problem(f"{place}.accumulates", "true", "is the last layer of several")
+                return
+            shape = layers[found - sums]["output_shape"]
             if len(shape) < 2 or each["rows"] != shape[-2]:
                 yield Problem(f"{place}.rows", str(each["rows"]), f"are those of {shape}")
             if each["ring"] > each["rows"]:

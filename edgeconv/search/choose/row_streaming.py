@@ -16,13 +16,16 @@ from edgeconv.target.targets import Target
 MOST_COLUMNS = 32767  # of an image that patches are made of: what ec_columns.h counts
 
 
-def joins(choice: Choice) -> Iterator[tuple[int, int, str]]:
+def joins(choice: Choice, *, for_ram: bool = False) -> Iterator[tuple[int, int, str]]:
     """Neighbouring steps that can be one: the first layer, how many there are, and what lies
-    between the two steps."""
+    between the two steps.  With those that accumulate what they read only ``for_ram``: that gains
+    no time."""
     reads = readers(choice)
     for step, after in pairwise(choice.steps):
         maker, reader = choice.layers[step.layers[-1]], choice.layers[after.layers[0]]
         name = maker.node.output
+        if reader.accumulates and not for_ram:
+            continue
         if reader.node.inputs[0] == name and not obstacle(maker, reader, reads[name]):
             yield step.layers[0], len(step.layers) + len(after.layers), name
 
@@ -40,6 +43,8 @@ def obstacle(maker: Layer, reader: Layer, reads: int) -> str:
     for layer in (maker, reader):
         if not layer.divides:
             return f"{layer.algorithm} computes all rows of {layer.node.name} at once"
+    if maker.accumulates:
+        return f"{maker.node.name} reads all rows before it has a result"
     if reads > 1:
         return "more than one reads what lies between"
     if maker.node.epilogue.residual:
@@ -113,6 +118,8 @@ def stream_rows_of(
         made = [lowered(layer.node, graph, target) for layer in own]
     # What a patch or a worker has read another one may have yet to read.
     alone = not shares and patches == 1
+    if shares and made[-1].accumulates:
+        return None
     aliases = aliases_of(made, stream_rows, choice.graph, alone=alone)
     made = [replace(layer, aliases=aliases if layer is made[-1] else ()) for layer in made]
     if not all(map(same_sums, made, own)):

@@ -36,6 +36,9 @@ class SomeRows:
         key = layer.node.name, rows, columns, from_ring, to_ring
         if key not in self._known:
             assert layer.divides
+            if layer.accumulates:
+                self._known[key] = self._of_sums(layer, rows, columns)
+                return self._known[key]
             node, tensors = self._of_rows(layer.node, layer.divides, rows, from_ring, to_ring)
             if columns:
                 node, tensors = _of_columns(node, tensors, layer.divides, columns)
@@ -43,6 +46,23 @@ class SomeRows:
             made = lowered(node, graph, self._target)
             self._known[key] = made, between_neighbours(made, tensors, 0)
         return self._known[key]
+
+    def _of_sums(self, layer: Layer, rows: int, columns: int) -> tuple[Layer, tuple[Use, ...]]:
+        """The call that adds up so many ``rows``, or ``columns`` of these, of all that ``layer``
+        reads: a part of its work."""
+        node, divides = layer.node, layer.divides
+        assert divides
+        names = dict.fromkeys(name for name in (*node.reads(), *node.outputs) if name)
+        tensors = {name: self._graph[name] for name in names}
+        x = tensors[node.inputs[0]]
+        width = columns or x.shape[-1]
+        tensors[x.name] = replace(x, ring=divides.rows, ring_columns=0)
+        graph = replace(self._empty, nodes=(node,), tensors=tensors)
+        made = lowered(node, graph, self._target)
+        part = rows * width / (divides.rows * x.shape[-1])
+        made = replace(made, work=made.work.times(part))
+        tensors[x.name] = replace(x, ring=rows, ring_columns=width)
+        return made, between_neighbours(made, tensors, 0)
 
     def _of_rows(
         self, node: Node, divides: Divides, rows: int, from_ring: bool, to_ring: bool

@@ -90,8 +90,9 @@ def _overlap(
     left, spaces = list(offers), [0] * (len(program.reads) + 2)
     for layers in program.steps:
         start = min((spans[name].first for i in layers for name in program.writes[i]), default=0)
+        lasting = [layer for layer in layers if layer in program.lasting]
         for position, layer in enumerate(layers, start):
-            spaces[position + 1] = program.round_up(program.workspaces[layer])
+            spaces[position + 1] = program.workspace_of({layer, *lasting})
     while left:
         live = _load(program, spans, groups.blocks())
         load = [size + space for size, space in zip(live, spaces, strict=True)]

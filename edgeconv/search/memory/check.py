@@ -102,7 +102,11 @@ def _check_places(
         where = f"workspace of {choice.layers[i].node.name}"
         require(place.region is Region.ARENA, where, "must lie in the arena")
         require(place.offset % memory_map.align == 0, where, "is not aligned")
-        require((place.first, place.last) == (steps[i], steps[i]), where, "has another step")
+        used = (steps[i], steps[i])
+        if choice.layers[i].accumulates:
+            own = next(step.layers for step in choice.steps if i in step.layers)
+            used = (steps[own[0]], steps[own[-1]])
+        require((place.first, place.last) == used, where, "has another step")
         _check_bounds(choice, memory_map, where, place)
 
 
@@ -294,6 +298,7 @@ class _Replay:
         self._choice, self._map = choice, memory_map
         self._memory: defaultdict[tuple[Region, int, int], Contents[str]] = defaultdict(Contents)
         self._content: dict[str, Content] = {}  # what each tensor must hold
+        self._summed: set[int] = set()  # layers that hold sums
         self._live = _Places(memory_map.places)
 
     def run(self) -> None:
@@ -332,7 +337,16 @@ class _Replay:
         touched = [places[name] for name in outputs]
         if index in self._map.workspaces:
             place = self._map.workspaces[index]
-            self._memory[_region(place)].write(place.offset, Piece(place.bytes, _WORKSPACE, 0))
+            region = self._memory[_region(place)]
+            if layer.accumulates:
+                own = [Piece(place.bytes, f"{_WORKSPACE} of {layer.node.name}", 0)]
+                summed = index not in self._summed
+                summed = summed or region.read(place.offset, place.bytes) == own
+                require(summed, layer.node.name, "does not find its sums of the round before")
+                self._summed.add(index)
+                region.write(place.offset, own[0])
+            else:
+                region.write(place.offset, Piece(place.bytes, _WORKSPACE, 0))
             touched.append(place)
         self._check_live(end, touched, overwritten)
 

@@ -26,8 +26,9 @@ def contracted(program: Program) -> Program:
         aliases=tuple(
             tuple(chain.from_iterable(program.aliases[i] for i in s)) for s in program.steps
         ),
-        workspaces=tuple(max(program.workspaces[i] for i in s) for s in program.steps),
+        workspaces=tuple(map(program.workspace_of, program.steps)),
         steps=tuple((i,) for i in range(len(program.steps))),
+        lasting=frozenset(),
     )
 
 

@@ -44,6 +44,16 @@ def lifetimes(program: Program, order: Sequence[int]) -> dict[str, Span]:
     return {name: Span(first[name], last[name]) for name in program.sizes}
 
 
+def workspace_spans(program: Program, order: Sequence[int]) -> Mapping[int, Span]:
+    """Layer -> when its workspace is in use, if it has one: while it runs, or all of its step."""
+    spans = step_spans(program, order)
+    return {
+        layer: spans[layer] if layer in program.lasting else Span(position, position)
+        for position, layer in enumerate(order)
+        if program.workspaces[layer]
+    }
+
+
 def step_spans(program: Program, order: Sequence[int]) -> Mapping[int, Span]:
     """Layer -> where in ``order`` the step begins and ends that it is part of.
 

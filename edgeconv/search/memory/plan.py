@@ -17,7 +17,7 @@ from edgeconv.search.memory.blocks import Block, Rect, live_bytes, rectangles
 from edgeconv.search.memory.check import check
 from edgeconv.search.memory.contracted import contracted, expanded
 from edgeconv.search.memory.kept_first import kept_first
-from edgeconv.search.memory.lifetimes import Span, lifetimes
+from edgeconv.search.memory.lifetimes import Span, lifetimes, workspace_spans
 from edgeconv.search.memory.offsets import Packing, pack
 from edgeconv.search.memory.order import reorder
 from edgeconv.search.memory.program import Program, of_choice
@@ -117,10 +117,8 @@ def _lay_out(
     }
     owned = tuple(i for i, block in rects.items() if block)  # without tensors of no bytes
     workspaces = tuple(i for i, size in enumerate(program.workspaces) if size)
-    step = {layer: step for step, layer in enumerate(order)}
-    spaces = [
-        (Rect(0, program.round_up(program.workspaces[i]), step[i], step[i]),) for i in workspaces
-    ]
+    used = workspace_spans(program, order)
+    spaces = [(Rect(0, program.round_up(program.workspaces[i]), *used[i]),) for i in workspaces]
     blocks = (*(rects[i] for i in owned), *spaces)
     bound = max(live_bytes(blocks, len(order)))
     return _Layout(
@@ -234,12 +232,12 @@ def _to_map(layout: _Layout, where: BankAssignment, banks: Sequence[Bank]) -> Me
         for name, offset in offsets.items():
             size = program.sizes[name]
             places[name] = Place(region, base + offset, size, *spans[name], index, bank)
-    step = {layer: step for step, layer in enumerate(layout.order)}
+    used = workspace_spans(program, layout.order)
     return MemoryMap(
         order=layout.order,
         places={name: places[name] for name in program.sizes},
         workspaces={
-            i: Place(Region.ARENA, base, program.workspaces[i], step[i], step[i], bank=bank)
+            i: Place(Region.ARENA, base, program.workspaces[i], *used[i], bank=bank)
             for i, (bank, base) in zip(layout.workspaces, starts[count:], strict=True)
         },
         granted=layout.sharing.granted,

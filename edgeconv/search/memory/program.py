@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Collection, Hashable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -26,7 +26,7 @@ class Program:
     others may have while neither is there; ``confined``: nothing that shares bytes with a state
     reaches beyond it, nor is it an input or output of the caller.  ``apart``: layers that are
     computed in pieces, since a run may be interrupted between, so that results lie over inputs by
-    rows alone.
+    rows alone.  ``lasting``: layers whose workspace is in use through all of their step.
     """
 
     sizes: Mapping[str, int]
@@ -45,6 +45,7 @@ class Program:
     moving: frozenset[str] = frozenset()
     confined: bool = False
     apart: frozenset[int] = frozenset()
+    lasting: frozenset[int] = frozenset()
 
     @cached_property
     def key(self) -> Hashable:
@@ -53,7 +54,7 @@ class Program:
         by_name = self.sizes, self.itemsizes, self.buffers, self.passing
         items = tuple(tuple(each.items()) for each in by_name)
         kept = self.states, self.moving, self.confined
-        return *ordered, *items, self.align, self.steps, *kept, self.apart
+        return *ordered, *items, self.align, self.steps, *kept, self.apart, self.lasting
 
     def offers(self, layer: int) -> Iterator[tuple[int, Alias]]:
         """The aliases that ``layer`` may be granted, by number."""
@@ -80,6 +81,13 @@ class Program:
             for name in names:
                 found[name].add(i)
         return found
+
+    def workspace_of(self, step: Collection[int]) -> int:
+        """Bytes of workspace while the layers ``step`` run, which share those that last no longer
+        than a call."""
+        sizes = {i: self.round_up(self.workspaces[i]) for i in step}
+        lasting = sum(sizes.pop(i) for i in step if i in self.lasting)
+        return lasting + max(sizes.values(), default=0)
 
     def round_up(self, size: int) -> int:
         """The bytes that a tensor of ``size`` bytes occupies in the arena."""
@@ -120,6 +128,7 @@ def of_choice(choice: Choice) -> Program:
         moving=choice.moving_states,
         confined=choice.states_apart,
         apart=_apart(choice) if choice.resumable else frozenset(),
+        lasting=frozenset(i for i, layer in enumerate(choice.layers) if layer.accumulates),
     )
     check_steps(choice)
     _check_align(program)

@@ -41,6 +41,10 @@ def _check_chain(choice: Choice, step: Step, reads: Counter[str]) -> None:
         name = maker.node.output
         if reader.node.inputs[0] != name or reads[name] != 1:
             raise InvariantError(f"memory: {name!r} must be the input of {reader.node.name!r} only")
+        if maker.accumulates:
+            raise InvariantError(f"memory: {name!r} is there when {maker.node.name!r} ends")
+    if step.shares and layers[-1].accumulates:
+        raise InvariantError(f"memory: workers of {step} would add up sums of their own")
     if step.shares and sum(bool(layer.workspace_bytes) for layer in layers) > 1:
         raise InvariantError(f"memory: {step} has workers whose workspaces may share bytes")
     divides = [layer.divides for layer in layers if layer.divides]

@@ -62,7 +62,7 @@ class StreamingCuts:
     def __init__(self, choice: Choice, prices: StepPrices) -> None:
         self._choice, self._prices = choice, prices
         self._program = of_choice(choice)
-        self._joined = {first + 1 for first, count, _ in joins(choice) if count == 2}
+        self._joined = {first + 1 for first, count, _ in joins(choice, for_ram=True) if count == 2}
         self._some: dict[tuple[int, bool, bool], Layer] = {}
         self._of_patches: dict[tuple[int, bool, bool, tuple[int, int]], Layer] = {}
         self._known: dict[_Cut, float] = {}
@@ -263,7 +263,7 @@ class StreamingCuts:
                 self._of_patch(i, i > cut.begin, i < cut.end - 1, own)
                 for i, own in zip(range(cut.begin, cut.end), most, strict=True)
             ]
-            workspace = max(self._rounded(layer.workspace_bytes) for layer in made)
+            workspace = self._workspace(made)
             able = all(map(same_sums, made, layers))
             self._known[cut] = cut.bytes + workspace if able else inf
         return self._known[cut]
@@ -333,8 +333,15 @@ class StreamingCuts:
                 if alias.overlaps:
                     both = max(size, program.round_up(alias.offset) + source)
                 saved = max(saved, size + source - both)
-        workspace = max(self._rounded(layer.workspace_bytes) for layer in made)
-        return workspace + sum(results.values()) - saved
+        return self._workspace(made) + sum(results.values()) - saved
+
+    def _workspace(self, made: list[Layer]) -> int:
+        """The workspace of a step of the layers ``made``."""
+        passing, lasting = (
+            [self._rounded(layer.workspace_bytes) for layer in made if layer.accumulates is lasts]
+            for lasts in (False, True)
+        )
+        return max(passing, default=0) + sum(lasting)
 
     def _held(self, name: str) -> int:
         """Bytes of the arena that a whole tensor takes."""

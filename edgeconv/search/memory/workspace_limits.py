@@ -14,7 +14,7 @@ def room_for_workspaces(choice: Choice, memory: MemoryMap, size: int) -> dict[st
     places = [place for place in memory.places.values() if place.region is Region.ARENA]
     found = {}
     for index, own in memory.workspaces.items():
-        step = own.first
+        step = own.last
         beside = (place for place in places if place.first <= step <= place.last)
         live = covered(beside, memory.align)
         room = max(0, size - live) // memory.align * memory.align
