@@ -117,6 +117,25 @@ def test_an_internal_error_is_json_too(
     assert done.json()["error"]["what"] == "ZeroDivisionError: by zero"
 
 
+def test_an_error_that_is_its_own_context_is_told(
+    edgeconv: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """As one is that is raised again while another is handled that came of it."""
+
+    def fails(*_: object, **__: object) -> None:
+        first = EdgeconvError("the model cannot be read")
+        try:
+            raise OSError("clean-up") from first
+        except OSError:
+            raise first  # noqa: B904 - the context is what is tested
+
+    onnx_models.save(onnx_models.residual(), tmp_path / "net.onnx")
+    monkeypatch.setattr(pipeline, "explain_model", fails)
+    done = edgeconv("explain", tmp_path / "net.onnx", "--board", BOARD)
+    assert done.status == 1
+    assert "the model cannot be read" in done.stderr
+
+
 @pytest.mark.parametrize(
     ("raised", "status"), [(KeyboardInterrupt(), 130), (SystemExit(143), 143)], ids=str
 )

@@ -56,7 +56,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _signalled(error: BaseException | None) -> int:
     """The exit status of a signal that ``error`` came of, 0 where it came of none: extension
     modules that are being imported make an ImportError of what a signal raises in them."""
-    while error is not None:
+    seen = set[int]()  # what a clean-up raises again may be its own context's
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
         if isinstance(error, KeyboardInterrupt):
             return INTERRUPTED
         if isinstance(error, SystemExit) and isinstance(error.code, int):
