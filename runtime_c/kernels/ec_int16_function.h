@@ -1,6 +1,7 @@
 /* Functions of one integer of 16 bits or eight, or of two, rounded once to such an integer (ec_int16_scaling.h).
    An operand of the result's size and bytes may be the result.  Whoever chooses the numbers proves that nothing
-   overflows and that results are what the model says.  Needs ec_int16_scaling.h and ec_nest.h. */
+   overflows and that results are what the model says.  Needs ec_int16_scaling.h, ec_int16_doubled.h and
+   ec_nest.h. */
 #ifndef EC_INT16_FUNCTION_H
 #define EC_INT16_FUNCTION_H
 
@@ -35,14 +36,6 @@ EC_INLINE int32_t ec_int16_of_curve(const int32_t *lines, int width, int bits, i
     const int32_t *const line = lines + 2 * (i >> width);
     const int32_t below = (line[0] + line[1] * (int32_t)(i & ((1u << width) - 1))) >> 14;
     return below + (int32_t)((uint32_t)lines[bits + (i >> 5)] >> (i & 31) & 1);
-}
-
-/* x times a factor: the product with its multiplier rounded to a multiple of 2^31, halves up, and that by a shift,
-   halves away from 0, as TensorFlow Lite has it. */
-EC_INLINE int32_t ec_int16_doubled(int32_t x, int32_t multiplier, int32_t right)
-{
-    const int64_t word = ((int64_t)x * multiplier + ((int64_t)1 << 30)) >> 31, half = ((int64_t)1 << right) >> 1;
-    return (int32_t)((word + half - (word < 0 && half)) >> right);
 }
 
 EC_INLINE int32_t ec_int16_of_doubled(const ec_int16_function *by, int32_t a, int32_t b)

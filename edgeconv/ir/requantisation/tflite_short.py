@@ -91,7 +91,7 @@ def short_function(kind: str, x: Encoding, y: Encoding) -> Integers | None:
     argument = np.arange(x.low, x.high + 1, dtype=np.int64)
     multiplier, shift = _argument_factor(x.scale[0], 1 if kind == "tanh" else 0)
     thirds = (argument * multiplier + ((1 << shift) >> 1)) >> shift
-    return (_tanh if kind == "tanh" else _logistic)(thirds)
+    return (tanh if kind == "tanh" else logistic)(thirds)
 
 
 def _argument_factor(scale: float, most: int) -> tuple[int, int]:
@@ -106,7 +106,9 @@ def _argument_factor(scale: float, most: int) -> tuple[int, int]:
     return int(factor), shift
 
 
-def _table() -> Integers:
+@lru_cache(maxsize=1)
+def points() -> Integers:
+    """The table of both functions, as above."""
     x = np.arange(_POINTS) / _STEPS
     s = 1 / (1 + np.exp(-x))
     above = s * (1 - s) * (2 * s - 1) / (16 * _STEPS**2)
@@ -117,13 +119,14 @@ def _table() -> Integers:
 
 def _between(magnitude: Integers, bits: int, end: int) -> Integers:
     """The table at magnitude / 2^bits, times 2^bits; ``end``: beyond it."""
-    table, place = _table(), magnitude >> bits
+    table, place = points(), magnitude >> bits
     inside = np.minimum(place, _INSIDE - 1)
     rise = (magnitude & ((1 << bits) - 1)) * (table[inside + 1] - table[inside])
     return np.where(place >= _INSIDE, end << bits, (table[inside] << bits) + rise)
 
 
-def _logistic(thirds: Integers) -> Integers:
+def logistic(thirds: Integers) -> Integers:
+    """LOGISTIC in units of 2^-15, of arguments in units of 2^-12 / 3."""
     found = _between(np.abs(thirds), 9, 0)
     end = (_ONE // 2 - 1) << 10
     found = np.where(np.abs(thirds) >> 9 >= _INSIDE, end, found)
@@ -132,7 +135,8 @@ def _logistic(thirds: Integers) -> Integers:
     return signed >> 10
 
 
-def _tanh(thirds: Integers) -> Integers:
+def tanh(thirds: Integers) -> Integers:
+    """TANH likewise."""
     found, middle, half = _between(np.abs(thirds), 8, _ONE - 1), _ONE << 7, 1 << 7
     signed: Integers = np.where(thirds >= 0, found - middle + half, middle - found + half - 1)
     return signed >> 8

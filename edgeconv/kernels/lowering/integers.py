@@ -43,7 +43,7 @@ def with_integers(
 
 def in_int16(layer: Layer) -> Layer:
     """``layer``, whose kernel takes bytes of tensors that are int16, or int8."""
-    return replace(layer, candidate=_stating(layer, INT16_SUMS))
+    return computing(layer, INT16_SUMS)
 
 
 def in_integers(layer: Layer) -> Layer:
@@ -59,17 +59,19 @@ def in_integers(layer: Layer) -> Layer:
         else arg
         for arg in layer.args
     )
-    return replace(layer, args=tuple(args), candidate=_stating(layer, INTEGERS))
+    return computing(replace(layer, args=tuple(args)), INTEGERS)
 
 
-def _stating(layer: Layer, compute: str) -> Candidate:
-    return Candidate(
+def computing(layer: Layer, compute: str) -> Layer:
+    """``layer``, which says that it multiplies ``compute``."""
+    candidate = Candidate(
         algorithm=layer.algorithm,
         workspace={},
         work=layer.work,
         cache_traffic=tuple,
         compute=compute,
     )
+    return replace(layer, candidate=candidate)
 
 
 def is_table(blob: Blob) -> bool:

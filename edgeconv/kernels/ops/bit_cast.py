@@ -22,8 +22,8 @@ def _import_bit_cast(source: Source, ctx: ImportContext) -> Sequence[Node]:
 
 
 def lower(node: Node, graph: Graph, target: Target) -> Layer:
-    """A view."""
-    return flat_copy(node, graph, target, graph[node.output].elements)
+    """A view: as many bytes of the input as of the output, whatever their elements."""
+    return flat_copy(node, graph, target, graph[node.inputs[0]].elements)
 
 
 OPERATOR = Operator(

@@ -14,6 +14,7 @@ from collections.abc import Mapping
 import onnx
 
 from edgeconv.model.frontend import clipped_cells
+from edgeconv.model.frontend.short_lstm import is_short_lstm
 
 _DOMAIN = "com.microsoft"
 _SINCE = {"QuantizeLinear": 21, "DequantizeLinear": 21}  # the opset of ONNX that has all the types
@@ -24,7 +25,7 @@ def standard(
 ) -> tuple[onnx.NodeProto, Mapping[str, int]]:
     """``node`` as ONNX spells it, and the opsets it is then to be read by; both as they are where
     it is no such node."""
-    if node.domain == clipped_cells.DOMAIN:
+    if node.domain == clipped_cells.DOMAIN and not is_short_lstm(node):
         return clipped_cells.standard(node), opsets
     since = _SINCE.get(node.op_type, 0) if node.domain == _DOMAIN else 0
     if not since:

@@ -25,7 +25,8 @@ from edgeconv.ir.filters import WEIGHTED
 from edgeconv.ir.graph import Graph, Node, Tensor
 from edgeconv.ir.grids import rounded_to
 from edgeconv.ir.preprocessing import PREPROCESS
-from edgeconv.model.frontend import preprocess_metadata
+from edgeconv.kernels.ops.short_lstm import SHORT_LSTM
+from edgeconv.model.frontend import preprocess_metadata, short_lstm
 from edgeconv.model.frontend.saved_activations import activation, table
 from edgeconv.model.frontend.saved_coupling import coupling
 from edgeconv.model.frontend.saved_data_dependent import SAVED_DATA_DEPENDENT
@@ -45,6 +46,7 @@ WRITERS: Mapping[str, Save] = MappingProxyType(
         "Coupling": coupling,
         PREPROCESS: preprocess,
         "Recurrent": recurrent,
+        SHORT_LSTM: short_lstm.saved,
         "Table": table,
         "Trees": trees,
     }

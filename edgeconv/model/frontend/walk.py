@@ -23,6 +23,7 @@ from edgeconv.model.frontend import (
     gradients,
     inlining,
     input_values,
+    short_lstm,
     signature,
 )
 from edgeconv.model.frontend.checked_shapes import StatedOtherwise, by_definition, with_shapes
@@ -128,6 +129,7 @@ class Walk(StringValues):
         self._deadline.check()
         self._check(visit)
         ways: tuple[Callable[[Visit], bool], ...] = (
+            self._import_own,
             self._call_function,
             lambda visit: gradients.take(self, visit, self.own),
             self._control_flow.take,
@@ -222,6 +224,22 @@ class Walk(StringValues):
             self._reject(visit, error)
             self._unknown.update(filter(None, visit.node.output))
             return None
+
+    def _import_own(self, visit: Visit) -> bool:
+        """An operator of ours that ONNX does not have."""
+        if not short_lstm.is_short_lstm(visit.node):
+            return False
+        if self._unknown.intersection(reads(visit.node)):
+            self._skip(visit)
+            return True
+        for name, kind in short_lstm.results_of(visit.node, self).items():
+            if name in visit.live:
+                self.declare(name, kind)
+        try:
+            self._append(short_lstm.nodes_of(visit, self), visit)
+        except RejectedNodeError as error:
+            self._reject(visit, error)
+        return True
 
     def _call_function(self, visit: Visit) -> bool:
         """A function of the model itself: its nodes in place of the call."""

@@ -1,7 +1,8 @@
 """Recurrent layers: ONNX's LSTM and RNN, whose weights are those of all gates in one.
 
 States begin with zeros in every run, as a Keras layer means it that is not stateful; kernels of
-TensorFlow Lite go on from the last run until they are reset.
+TensorFlow Lite go on from the last run until they are reset, as an LSTM in integers does here, too
+(`integer_recurrent`).
 """
 
 from __future__ import annotations
@@ -12,10 +13,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from onnx import helper
 
 from edgeconv.model.frontend.clipped_cells import DOMAIN, Sizes, function
 from edgeconv.model.frontend.tflite.elements import has, is_quantised
+from edgeconv.model.frontend.tflite.integer_recurrent import in_integers, integer_lstm
 from edgeconv.model.frontend.tflite.writing import UnsupportedError, Writing
 from edgeconv.model.tflite import Operator, Tensor
 from edgeconv.model.tflite.schema import ACTIVATIONS
@@ -42,9 +43,11 @@ class _Weights:
 
 def sequence_lstm(out: Writing, operator: Operator) -> None:
     """UNIDIRECTIONAL_SEQUENCE_LSTM: every state."""
-    options = operator.options
-    if options["diagonal"]:
+    if operator.options["diagonal"]:
         raise UnsupportedError("diagonal weights of its state")
+    if in_integers(out, operator):
+        integer_lstm(out, operator)
+        return
     _refuse_more(operator, (20, 21, 22, 23), "normalised gates")
     own = _lstm_weights(out, operator, 1)
     for place in (18, 19):
@@ -88,11 +91,11 @@ def svdf(out: Writing, operator: Operator) -> None:
         raise UnsupportedError(f"{got}, a state {list(state.shape)}")
     turned = out.transposed(out.real(operator, 1), (1, 0))
     newest = out.add("MatMul", [out.real(operator), turned])
-    before = out.add("Reshape", [_state(out, operator, 4), out.value([-1, count, steps])])
+    before = out.add("Reshape", [out.state(operator, 4), out.value([-1, count, steps])])
     kept = out.add("Slice", [before, *map(out.value, ([1], [steps], [2]))])
     newest = out.add("Unsqueeze", [_rounded(out, newest, state), out.value([2])])
     memory = out.add("Concat", [kept, newest], axis=2)
-    _hand_on(out, operator, 4, out.add("Reshape", [memory, out.value(state.shape)]))
+    out.hand_on(operator, 4, out.add("Reshape", [memory, out.value(state.shape)]))
     weighted = out.add("Mul", [_real(out, memory, state), out.real(operator, 2)])
     sums = out.add("ReduceSum", [weighted, out.value([2])], keepdims=0)
     if rank > 1:
@@ -101,22 +104,6 @@ def svdf(out: Writing, operator: Operator) -> None:
     if has(operator, 3):
         sums = out.add("Add", [sums, _real_bias(out, operator, 3)], main=True)
     out.result(operator, out.activated(sums, operator))
-
-
-def _state(out: Writing, operator: Operator, index: int) -> str:
-    """Operand ``index``, a variable, as an input of the graph."""
-    tensor = out.tensor(operator, index)
-    if not tensor.stays or len(out.within_graphs) > 1 or tensor.name in out.states:
-        raise UnsupportedError("its state is no variable of its own")
-    out.states[tensor.name] = ""
-    return tensor.name
-
-
-def _hand_on(out: Writing, operator: Operator, index: int, name: str) -> None:
-    """Make that state ``name`` in the next run: an output of the graph."""
-    tensor = out.tensor(operator, index)
-    made = out.states[tensor.name] = out.fresh("next", tensor.name)
-    out.nodes.append(helper.make_node("Identity", [name], [made], made))
 
 
 def _rounded(out: Writing, name: str, tensor: Tensor) -> str:

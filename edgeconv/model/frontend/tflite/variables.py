@@ -13,10 +13,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import numpy as np
 import numpy.typing as npt
 from onnx import numpy_helper
 
-from edgeconv.model.frontend.tflite.elements import element
+from edgeconv.model.frontend.tflite.elements import element, is_quantised, zero_points
 from edgeconv.model.frontend.tflite.writing import UnsupportedError, Writing
 from edgeconv.model.tflite import DamagedError, Operator, Tensor
 from edgeconv.model.tflite.file import ABSENT
@@ -89,7 +90,7 @@ class Variables:
         for tensor in self.out.model.tensors:
             if tensor.name in self.out.states:  # that an operator keeps in a tensor
                 after = self.out.states[tensor.name]
-                found.append(Variable(tensor.name, after, None))
+                found.append(Variable(tensor.name, after, _first(tensor)))
                 inputs.append(tensor)
                 outputs.append(_called(tensor, after))
         return tuple(found), inputs, outputs
@@ -159,6 +160,13 @@ def _one(places: Sequence[int], operator: Operator) -> Sequence[int]:
     if len(places) != 1:
         raise DamagedError(f"{operator.kind} with outputs {list(places)}")
     return places
+
+
+def _first(tensor: Tensor) -> Values | None:
+    """What a state of an operator is before the first run: integers that stand for 0."""
+    if not is_quantised(tensor) or not any(tensor.zero):
+        return None
+    return np.full(tensor.shape, zero_points(tensor)[0], tensor.dtype)
 
 
 def _called(tensor: Tensor, name: str) -> Tensor:

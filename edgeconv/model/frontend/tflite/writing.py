@@ -223,6 +223,20 @@ class Writing:
         self._taken.add(found)
         return found
 
+    def state(self, operator: Operator, index: int) -> str:
+        """Operand ``index``, a variable, as an input of the graph."""
+        tensor = self.tensor(operator, index)
+        if not tensor.stays or len(self.within_graphs) > 1 or tensor.name in self.states:
+            raise UnsupportedError("its state is no variable of its own")
+        self.states[tensor.name] = ""
+        return tensor.name
+
+    def hand_on(self, operator: Operator, index: int, name: str) -> None:
+        """Make that state ``name`` in the next run: an output of the graph."""
+        tensor = self.tensor(operator, index)
+        made = self.states[tensor.name] = self.fresh("next", tensor.name)
+        self.nodes.append(helper.make_node("Identity", [name], [made], made))
+
     def copy(self, source: str, name: str) -> None:
         """Have ``name`` be the value ``source``, as it is stored."""
         self.nodes.append(helper.make_node("Identity", [source], [name], f"{name}/Identity"))
