@@ -118,11 +118,11 @@ class Addresses:
         bank = f"{self._bank_of(place).name}+" if len(self.arenas) > 1 else ""
         inside = place.region is Region.ARENA
         where = f"@{bank}{place.offset}" if inside else f"@{place.region.value}"
-        layout = f" {tensor.layout}" if len(tensor.shape) > 2 else ""
+        layout = tensor.layout.of_rank(len(tensor.shape)) if len(tensor.shape) > 2 else ""
         kind = tensor.storage if tensor.dtype == "float32" else tensor.dtype
         rows = "a row" if tensor.ring == 1 else f"{tensor.ring} rows"
         held = f", {rows} at a time" if tensor.ring else ""
-        return f"{shape}{layout} {kind} {where}{held}"
+        return f"{shape} {layout + ' ' if layout else ''}{kind} {where}{held}"
 
     def arena_rows(self) -> list[tuple[str, str, Place, Bank]]:
         """(enumerator, what it is, place, bank) of all in the arena, by bank and offset."""

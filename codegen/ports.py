@@ -41,7 +41,7 @@ class Port:
     def meaning(self) -> str:
         """What its dimensions and its integers mean, in words that follow the shape."""
         axes = f" {self.facts.axes}" if self.facts.axes else ""
-        layout = "" if self.order == "row-major" else f", in memory as {self.tensor.layout}"
+        layout = "" if self.order == "row-major" else f", in memory as {self.order}"
         said = "".join((axes, layout, self._data_dependent, self._text))
         said += f", {self.formula}" if self.formula else ""
         return f"{said}: {self.facts.frame}" if self.facts.frame else said
@@ -50,7 +50,7 @@ class Port:
     def order(self) -> str:
         """The order of its elements in memory, in words."""
         layout = self.tensor.layout
-        return "row-major" if layout == ROW_MAJOR else str(layout)
+        return "row-major" if layout == ROW_MAJOR else layout.of_rank(len(self.tensor.shape))
 
     @property
     def _is_indexed(self) -> bool:

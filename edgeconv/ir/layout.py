@@ -42,6 +42,13 @@ class Layout:
             return f"NCHW{self.block}c"
         return "NHWC" if self.order is Order.CHANNELS_LAST else "NCHW"
 
+    def of_rank(self, rank: int) -> str:
+        """The same for tensors of so many dimensions, "" where it says nothing: NCHW is said of
+        images alone, since row-major tensors of other ranks need not have channels."""
+        if self.order is Order.ROW_MAJOR and rank != len("NCHW"):
+            return ""
+        return str(self).replace("HW", "DHW"[-max(rank - 2, 0) :] if rank > 2 else "")
+
     @classmethod
     def parse(cls, text: str) -> Layout:
         """The layout that prints as ``text``; ValueError when none does."""

@@ -96,3 +96,10 @@ def test_names() -> None:
 def test_layouts_with_channels_need_a_channel_dimension(layout: Layout) -> None:
     with pytest.raises(ValueError, match=r"needs \(N, C, ...\)"):
         layout.physical_shape((3,))
+
+
+def test_layouts_are_named_by_the_dimensions_that_tensors_have() -> None:
+    ranks = (2, 3, 4, 5)
+    assert [ROW_MAJOR.of_rank(rank) for rank in ranks] == ["", "", "NCHW", ""]
+    assert [CHANNELS_LAST.of_rank(rank) for rank in ranks] == ["NC", "NWC", "NHWC", "NDHWC"]
+    assert [blocked(8).of_rank(rank) for rank in ranks] == ["NC8c", "NCW8c", "NCHW8c", "NCDHW8c"]
