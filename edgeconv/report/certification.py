@@ -3,9 +3,11 @@ tool and its output rests on."""
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from itertools import pairwise
 from typing import Any
 
 from edgeconv.report.misra_deviations import Deviation, deviation_of
@@ -120,11 +122,21 @@ def _evidence(report: Mapping[str, Any]) -> Iterator[Evidence]:
         "passed" if built else "not run",
         "" if built else "edgeconv compile ... --build",
     )
-    has = "--selftest" in report["program"].get("command", "")
+    has = _has_self_test(report["program"].get("command", ""))
     yield Evidence(
         "self-test of weights, RAM and arithmetic on the device",
         f"in the library: {name}_selftest" if has else "not in the library",
         "" if has else "edgeconv compile ... --selftest",
+    )
+
+
+def _has_self_test(command: str) -> bool:
+    """Whether the words of a compile command ask for a self-test: names of models, tensors and
+    versions may hold the option's text."""
+    words = shlex.split(command)[3:]  # behind "edgeconv compile MODEL"
+    return any(
+        word == "--selftest" and before != "--model-version"
+        for before, word in pairwise(["", *words])
     )
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from edgeconv.app import pipeline
 from edgeconv.app.pipeline import CompileOptions
-from edgeconv.report.certification import misra_text, record_of, unexplained
+from edgeconv.report.certification import evidence_of, misra_text, record_of, unexplained
 from edgeconv.report.misra_deviations import DEVIATIONS, Deviation
 from edgeconv.run.misra import Finding
 from tests import onnx_models, quantised_models
@@ -48,6 +48,26 @@ def test_a_rule_without_a_reason_is_said_to_have_none() -> None:
     text = misra_text("net", "cppcheck 2.10", record)
     assert "**Without a reason: 1.1.**" in text
     assert "* `net.c`: lines 4, 9" in text
+
+
+@pytest.mark.parametrize(
+    ("command", "has"),
+    [
+        ("edgeconv compile net.onnx --board host --selftest", True),
+        ("edgeconv compile --selftest --board host --model-version 1--selftest", False),
+        ("edgeconv compile net.onnx --board host --model-version --selftest", False),
+        ("", False),
+    ],
+)
+def test_a_self_test_is_an_option_of_the_command(command: str, has: bool) -> None:
+    report = {
+        "program": {"name": "net", "command": command},
+        "accuracy": None,
+        "flash": {"code": None},
+    }
+    found = {each.what: each.result for each in evidence_of(report)}
+    said = found["self-test of weights, RAM and arithmetic on the device"]
+    assert said == ("in the library: net_selftest" if has else "not in the library")
 
 
 @pytest.mark.skipif(shutil.which("cppcheck") is None, reason="needs cppcheck")
