@@ -133,6 +133,20 @@ def _gradients() -> Case:
     return Case("gradients", model, [([*given.values()], _numerical(loss, at))], 1e-3, 1e-5)
 
 
+def _gradient_of_powers() -> Case:
+    """By integer exponents, 0 among them, at 0 too."""
+    powers = np.arange(4)
+    x = np.stack([np.zeros(4), [-2.0, 3.0, 0.5, -1.5]]).astype(np.float32)
+    nodes = [
+        helper.make_node("Constant", [], ["powers"], value=onnx.numpy_helper.from_array(powers)),
+        helper.make_node("Pow", ["x", "powers"], ["y"]),
+        helper.make_node("Gradient", ["x"], ["dx"], domain=TRAINING, xs=["x"], y="y"),
+    ]
+    model = _model(nodes, {"x": x}, {"dx": TensorProto.FLOAT})
+    derived = (powers * x ** np.maximum(powers - 1, 0)).astype(np.float32)
+    return Case("powers", model, [([x], [derived])], 1e-6, 1e-6)
+
+
 def test_computed(tmp_path: Path) -> None:
     whole = _RNG.integers(-2, 3, (4, 3, 2))
     cases = [
@@ -145,6 +159,7 @@ def test_computed(tmp_path: Path) -> None:
         _drops("never", False, 0.4),
         _drops("halves", True, 0.25, "float16"),
         _gradients(),
+        _gradient_of_powers(),
     ]
     found = list(outcomes(cases, tmp_path, "host"))
     assert not [(o.name, o.kind, o.reasons) for o in found if o.kind != PASS]

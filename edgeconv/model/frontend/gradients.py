@@ -114,10 +114,13 @@ def _div(t: _Tape, g: str) -> Sequence[str]:
 
 def _pow(t: _Tape, g: str) -> Sequence[str]:
     x, power = t.node.input
-    if t.known(power) is None:
+    known = t.known(power)
+    if known is None:
         raise _RefusedError("a Pow whose exponent is computed at run time")
-    less = t.add("Pow", x, t.add("Sub", power, t.number(1.0)))
-    return (t.add("Mul", g, t.add("Mul", power, less)),)
+    factor = np.asarray(known, np.float32)  # exponents may be integers, x is none
+    less = np.where(factor == 0, 1, factor) - 1  # 0 times x^0: x^-1 is infinite at 0
+    power_less = t.add("Pow", x, t.constant(less, np.float32))
+    return (t.add("Mul", g, t.add("Mul", t.constant(factor, np.float32), power_less)),)
 
 
 def _sigmoid(t: _Tape, g: str) -> Sequence[str]:
