@@ -67,20 +67,20 @@ class Engine(Closing):
 
     @property
     def tensors(self) -> tuple[str, ...]:
-        """The run-time tensors of the graph that can be captured, inputs and outputs included."""
+        """As `inference.InferenceEngine.tensors`: those that the program writes as floats."""
         return (*self.graph.inputs, *self._where)
 
     @property
     def macs(self) -> int:
-        """Multiply-adds of one run."""
+        """As `inference.InferenceEngine.macs`."""
         return sum(layer.macs for layer in self._choice.layers)
 
     def parameters(self, layer: str) -> Filters:
-        """A layer's own filters and bias (zeros where it has none)."""
+        """As `inference.InferenceEngine.parameters`."""
         return filters_of(self._layer(layer), self.graph)
 
     def adopt(self, layers: Mapping[str, Filters]) -> None:
-        """Compute with ``layers`` (by name) from now on as with the network's own."""
+        """As `inference.InferenceEngine.adopt`."""
         self._give({})
         self.graph = replace_filters(self.graph, layers)
         self.layers = {node.name: node for node in self.graph.nodes if node.op in WEIGHTED}
@@ -95,13 +95,11 @@ class Engine(Closing):
         activations: Mapping[str, Rounding] | None = None,
         capture: Iterable[str] = (),
     ) -> dict[str, Floats]:
-        """The graph outputs by name, and the tensors of ``capture``, in their logical shapes.
+        """As `inference.InferenceEngine.run`.
 
-        ``inputs``: one array per graph input.  ``parameters``: layers that compute with other
-        weights and biases than their own, in float32 whatever format they name.
-        ``activations``: tensors that are rounded to a storage format, or to a grid, once they are
-        written; graph outputs never are, graph inputs to grids alone.  Raises EdgeconvError (exit
-        status 2) for an unknown layer, tensor or format.
+        Tensors are rounded to a storage format, or to a grid; graph outputs never are, graph inputs
+        to grids alone.  Raises EdgeconvError (exit status 2) for an unknown layer, tensor or
+        format.
         """
         self._give(parameters or {})
         self._round(activations or {})
@@ -124,7 +122,7 @@ class Engine(Closing):
         activations: Mapping[str, Rounding] | None = None,
         capture: Iterable[str] = (),
     ) -> Iterator[dict[str, Floats]]:
-        """`run` of each sample in turn."""
+        """As `inference.InferenceEngine.run_each`."""
         names = tuple(capture)
         for sample in samples:
             yield self.run(sample, parameters=parameters, activations=activations, capture=names)

@@ -66,23 +66,23 @@ class Interpreter(Closing):
 
     @cached_property
     def tensors(self) -> tuple[str, ...]:
-        """The run-time tensors of the graph, inputs and outputs included."""
+        """As `inference.InferenceEngine.tensors`: all of them."""
         return (*self.graph.inputs, *(node.output for node in self.graph.nodes))
 
     @cached_property
     def macs(self) -> int:
-        """Multiply-adds of one run."""
+        """As `inference.InferenceEngine.macs`."""
         known = operators()
         return sum(int(known[node.op].macs(node, self.graph)) for node in self.graph.nodes)
 
     def parameters(self, layer: str) -> Filters:
-        """A layer's own filters and bias (zeros where it has none)."""
+        """As `inference.InferenceEngine.parameters`."""
         if layer not in self._own:
             self._own[layer] = filters_of(self.layers[layer], self.graph)
         return self._own[layer]
 
     def adopt(self, layers: Mapping[str, Filters]) -> None:
-        """Compute with ``layers`` (by name) from now on as with the network's own."""
+        """As `inference.InferenceEngine.adopt`."""
         self.graph = replace_filters(self.graph, layers)
         self.layers = {node.name: node for node in self.graph.nodes if node.op in WEIGHTED}
         self._own.clear()
