@@ -39,7 +39,7 @@ COLUMNS = ("network", "board", "nodes", "edges", "left", "price s", "solve s", "
 def row(graph: Graph, board: str) -> list[str]:
     """The line of a network on a board."""
     target = boards.load(board).target
-    able = lossless(graph, target)
+    able = lossless(graph)
     free = encodings_for(graph, able.keys()) if able else {}
     prices = Prices(graph, target)
     began = time.perf_counter()

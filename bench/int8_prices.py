@@ -40,15 +40,15 @@ def print_ways(model: Path, board: str) -> None:
             allowed = next(iter(ways(graph, decider.board)))
             return planner.decided(planner.draft(graph, allowed, {}))
 
-        real, whole = planned(graph), planned(int8_model.pretended_int8(graph, target, {}))
+        real, whole = planned(graph), planned(int8_model.pretended_int8(graph, {}))
         costs = Costs(*(int8_model.by_layer(each, Objective.LATENCY) for each in (real, whole)))
         between = border(graph, target, planner.machine)
-        kept = kept_real(graph, target, {}, costs, between)
+        kept = kept_real(graph, {}, costs, between)
         print(f"{model.name}, {board}")
         print(line("float32", real))
         print(line("int8 throughout", whole))
         if kept:
-            mixed = planned(int8_model.pretended_int8(graph, target, {}, kept))
+            mixed = planned(int8_model.pretended_int8(graph, {}, kept))
             print(line(f"{len(kept)} tensors in float32", mixed), flush=True)
 
 

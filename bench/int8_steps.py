@@ -1,6 +1,6 @@
 """What each step of making a float32 network int8 gains, in dB at the output, beside ONNX Runtime.
 
-    python bench/int8_steps.py MODEL.onnx [--calibration X.npz] [--test Y.npz] [--board NAME]
+    python bench/int8_steps.py MODEL.onnx [--calibration X.npz] [--test Y.npz]
 
 Results, filters and biases are int8 throughout: ranges from the smallest to the largest number and
 filters rounded to nearest with one unit for the whole tensor, then with a unit per output channel,
@@ -35,7 +35,6 @@ from edgeconv.search.quantising.quantiser import Quantiser
 from edgeconv.search.quantising.ranges import see, together, widest
 from edgeconv.search.quantising.recipes import WAYS
 from edgeconv.search.quantising.rewrite import FORM
-from edgeconv.target import board as boards
 
 Values = dict[str, npt.NDArray[np.float32]]
 
@@ -106,7 +105,6 @@ def main() -> int:
     parser.add_argument("model", type=Path)
     parser.add_argument("--calibration", type=Path, help="default: seeded inputs")
     parser.add_argument("--test", type=Path, help="default: every other sample of --calibration")
-    parser.add_argument("--board", default="mps2-an500")
     args = parser.parse_args()
     try:
         graph = passes.optimise(frontend.load(args.model))
@@ -115,7 +113,7 @@ def main() -> int:
             f"{args.model.stem}: quantised to int8 from {len(samples)} inputs, SQNR of {len(test)}"
         )
         print(f"{'step':24}{'dB':>8}{'top-1':>8}{'same':>8}")
-        with Quantiser(graph, boards.load(args.board).target, samples, {}) as quantiser:
+        with Quantiser(graph, samples, {}) as quantiser:
             baseline = Baseline(quantiser.engine, test)
             for name, found in steps(quantiser, baseline):
                 show(name, found)

@@ -21,9 +21,6 @@ from edgeconv.search.quantising.effort import EFFORTS, FAST
 from edgeconv.search.quantising.gains import gains_note
 from edgeconv.search.quantising.layers import QuantisedLayer, layers_of, left_notes
 from edgeconv.search.quantising.quantiser import Quantiser
-from edgeconv.target import board as boards
-
-_BOARD = "mps2-an500"  # any: kernels of all boards read and write int8 in the same places
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,10 +95,9 @@ def quantise_model(
         calibration_samples.require_labels(found, max_drop, "--samples")
 
     limits = Limits(min_sqnr, max_drop)
-    target = boards.load(_BOARD).target
     given = dict(storage or {})
     with Quantiser(
-        graph, target, found, given, progress, effort=EFFORTS[effort], metric=accuracy
+        graph, found, given, progress, effort=EFFORTS[effort], metric=accuracy
     ) as quantiser:
         macs = quantiser.macs()
         made = quantiser.within(limits.keep, macs)

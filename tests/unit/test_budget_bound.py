@@ -11,12 +11,9 @@ from edgeconv.app.deciding.planning import Planner
 from edgeconv.model import frontend, passes
 from edgeconv.search.budget.bound import minimum_flash, minimum_ram
 from edgeconv.search.options import CompileOptions
-from edgeconv.target import board
 from tests import onnx_models
 from tests.command import BOARD, Command
 from tests.ir_builder import GraphBuilder
-
-TARGET = board.load(BOARD).target
 
 
 @pytest.mark.parametrize("io", ["caller", "arena"])
@@ -25,7 +22,7 @@ def test_no_plan_is_below(residual_model: Path, io: str, formats: dict[str, str]
     graph = passes.optimise(frontend.load(residual_model))
     with Decider(CompileOptions(residual_model, BOARD, storage=formats, io=io)) as made:
         report = made.plain().report
-    ram, flash = minimum_ram(graph, TARGET, io), minimum_flash(graph)
+    ram, flash = minimum_ram(graph, io), minimum_flash(graph)
     assert 0 < ram.bytes <= report["ram"]["total"]
     assert 0 < flash.bytes <= report["flash"]["weights"]
     if formats:  # and not by much
@@ -39,7 +36,7 @@ def test_what_crosses_a_layer_counts_there() -> None:
     a = build.conv(x, 8)
     c = build.conv(build.conv(a, 16), 8)
     graph = build.graph(build.binary("add", c, a))
-    inner = minimum_ram(graph, TARGET, "arena")
+    inner = minimum_ram(graph, "arena")
     # a (8 channels) and the 16 and 8 channels around the third convolution, a byte each.
     assert inner.bytes >= 16 * (8 + 16)
     assert {holder.name for holder in inner.holders} >= {a}

@@ -48,10 +48,9 @@ def made(networks: dict[str, Uniform]) -> Tables:
 def make(
     networks: dict[str, Uniform], activation_noise: Mapping[str, float] | None = None
 ) -> Tables:
-    board = boards.load("odroid-xu3")
     graph = passes.optimise(frontend.load(DIGITS))
     layers = [node.name for node in graph.nodes if node.op in ("Conv", "Dense")]
-    able = storable(graph, board.target)
+    able = storable(graph)
     assert layers
     assert able
     return tables(

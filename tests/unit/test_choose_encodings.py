@@ -52,8 +52,8 @@ def loaded(model: onnx.ModelProto, folder: Path) -> Graph:
     return passes.optimise(frontend.load(onnx_models.save(model, folder / "model.onnx")))
 
 
-def free(graph: Graph, target: Target) -> Mapping[str, Encoding]:
-    return encodings_for(graph, lossless(graph, target).keys())
+def free(graph: Graph) -> Mapping[str, Encoding]:
+    return encodings_for(graph, lossless(graph).keys())
 
 
 def stored(choice: Choice) -> set[str]:
@@ -72,7 +72,7 @@ def test_integers_are_chosen_where_the_core_multiplies_them(tmp_path: Path) -> N
     graph = loaded(fire(), tmp_path)
     choice = choose.select(graph, ZEN4, integers=None)
     assert set(algorithms(choice).values()) == {"int8_packed"}
-    assert stored(choice) >= {name for name in free(graph, ZEN4) if "expand" in name}
+    assert stored(choice) >= {name for name in free(graph) if "expand" in name}
 
 
 def test_a_concat_changes_with_its_branches(tmp_path: Path) -> None:
@@ -93,14 +93,14 @@ def test_float32_stays_where_nothing_multiplies_integers(tmp_path: Path) -> None
 @pytest.mark.parametrize("target", [ZEN4, ODROID], ids=lambda target: target.name)
 def test_a_mixture_costs_no_more_than_either_extreme(target: Target, tmp_path: Path) -> None:
     graph = loaded(deep(layers=6), tmp_path)
-    able, prices = free(graph, target), Prices(graph, target)
+    able, prices = free(graph), Prices(graph, target)
     whole = choose.select(graph, target, integers=frozenset({EVERY_LAYER})).graph
     assert able.keys() == {name for name in able if whole[name].storage == able[name]}
 
     def cost(of: Graph, may: Mapping[str, Encoding]) -> float:
         return cheapest(of, prices, may)[0].total()
 
-    everywhere = choose.storage.store_tensors(graph, target, {EVERY_LAYER: "int8"})
+    everywhere = choose.storage.store_tensors(graph, {EVERY_LAYER: "int8"})
     mixed = cost(graph, able)
     assert mixed <= min(cost(graph, {}), cost(everywhere, {})) * (1 + 1e-9)
 

@@ -22,12 +22,10 @@ from edgeconv.kernels.storage import formats
 from edgeconv.model.passes import optimise
 from edgeconv.search.choose.storage import by_kind, storable, store_tensors, tensor_formats
 from edgeconv.search.memory.program import of_choice
-from edgeconv.target.backends import TARGETS
 from tests import onnx_models
 from tests.command import BOARD, Command
 from tests.ir_builder import GraphBuilder
 
-HOST = TARGETS["portable"]
 FORMATS = [name for name in tensor_formats() if name != "float32"]
 
 
@@ -59,7 +57,7 @@ def test_writer_and_every_reader_must_know_how() -> None:
     graph = network()
     concat = graph.nodes[3].output
     inner = [node.output for node in graph.nodes[:3]]
-    assert storable(graph, HOST) == tuple(inner)  # not what sconv reads, not the ports
+    assert storable(graph) == tuple(inner)  # not what sconv reads, not the ports
     assert concat not in inner
 
 
@@ -67,25 +65,25 @@ def test_forced_algorithm_decides() -> None:
     graph = network()
     first, *rest = graph.nodes
     forced = replace(first, request=Request("direct"))
-    assert "a" in storable(replace(graph, nodes=(forced, *rest)), HOST)
+    assert "a" in storable(replace(graph, nodes=(forced, *rest)))
 
 
 def test_integers_stay() -> None:
     graph = network()
     integers = graph.with_tensors({"a": replace(graph["a"], dtype="int8")})
-    assert "a" not in storable(integers, HOST)
+    assert "a" not in storable(integers)
 
 
 def test_every_output_and_named_ones() -> None:
     graph = network()
-    every = storages(store_tensors(graph, HOST, {"*": "flyte16"}))
-    assert set(every) == set(storable(graph, HOST))
+    every = storages(store_tensors(graph, {"*": "flyte16"}))
+    assert set(every) == set(storable(graph))
     assert set(every.values()) == {"flyte16"}
-    both = storages(store_tensors(graph, HOST, {"*": "flyte16", graph.nodes[0].name: "flyte8"}))
+    both = storages(store_tensors(graph, {"*": "flyte16", graph.nodes[0].name: "flyte8"}))
     assert both == {**every, "a": "flyte8"}
-    one = store_tensors(graph, HOST, {"*": "flyte16", graph.nodes[0].name: "float32"})
+    one = store_tensors(graph, {"*": "flyte16", graph.nodes[0].name: "float32"})
     assert "a" not in storages(one)
-    assert store_tensors(graph, HOST, {}) is graph
+    assert store_tensors(graph, {}) is graph
 
 
 def test_outputs_are_told_from_filters() -> None:
@@ -112,10 +110,10 @@ def test_a_layer_may_be_called_output() -> None:
 def test_refuses_an_output_that_must_be_float32(number: int, rule: str) -> None:
     graph = network()
     with pytest.raises(EdgeconvError) as error:
-        store_tensors(graph, HOST, {graph.nodes[number].name: "flyte16"})
+        store_tensors(graph, {graph.nodes[number].name: "flyte16"})
     assert error.value.rule == rule
     assert error.value.code == 2
-    assert storages(store_tensors(graph, HOST, {graph.nodes[number].name: "float32"})) == {}
+    assert storages(store_tensors(graph, {graph.nodes[number].name: "float32"})) == {}
 
 
 def test_refuses_unknown_names(edgeconv: Command, residual_model: Path) -> None:

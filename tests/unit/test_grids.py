@@ -176,7 +176,7 @@ def test_what_mixes_grids_has_none() -> None:
 
 def test_chosen_and_left_out(tmp_path: Path) -> None:
     graph = optimised(tmp_path, "int8")
-    every = lossless(graph, HOST)
+    every = lossless(graph)
     assert set(every.values()) == {"int8"}
     plain = choose.select(graph, HOST).graph
     kept = choose.select(graph, HOST, integers=EVERY_RESULT).graph
@@ -184,7 +184,7 @@ def test_chosen_and_left_out(tmp_path: Path) -> None:
     assert storages(plain) == {}
     assert storages(kept) == storages(asked)
     assert all(map(scaled_encoding, storages(kept).values()))
-    assert storages(kept).keys() >= set(encodings_of(graph)) & set(storable(graph, HOST))
+    assert storages(kept).keys() >= set(encodings_of(graph)) & set(storable(graph))
     for name, tensor in kept.tensors.items():
         if tensor.storage.scale:  # one that is converted has its layout behind its name
             whole = plain[name.partition(":")[0]]
@@ -213,10 +213,10 @@ def test_refuses_what_the_model_does_not_round() -> None:
     b.node("Unary", (y,), b.shape(x), epilogue=Epilogue(Activation("abs")), out="z")
     graph = graph_of(b, "z")
     with pytest.raises(EdgeconvError) as error:
-        store_tensors(graph, HOST, {graph.nodes[0].name: "int8"})
+        store_tensors(graph, {graph.nodes[0].name: "int8"})
     assert error.value.code == 2
     assert "QuantizeLinear" in str(error.value.rule)
-    assert storages(store_tensors(graph, HOST, {"*": "int8"})) == {}
+    assert storages(store_tensors(graph, {"*": "int8"})) == {}
 
 
 def test_integers_in_and_out_are_views(tmp_path: Path) -> None:

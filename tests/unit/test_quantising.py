@@ -21,11 +21,8 @@ from edgeconv.search.quantising.ranges import ObservedRange, between, nearest, w
 from edgeconv.search.quantising.selection import Noises, select
 from edgeconv.search.quantising.unfused import unfused
 from edgeconv.search.quantising.units import settled, whole_bias
-from edgeconv.target.backends import TARGETS
 from tests.onnx_models import model, residual, save
 from tests.quantised_models import Network
-
-SCALAR = TARGETS["scalar"]
 
 
 def loaded(folder: Path, made: object = None) -> Graph:
@@ -61,7 +58,7 @@ def test_few_large_numbers_do_not_make_a_grid_coarse() -> None:
 
 def test_what_only_moves_numbers_shares_their_grid(tmp_path: Path) -> None:
     graph = unfused(loaded(tmp_path))
-    found = places(graph, SCALAR, RequestedFormats.of(graph, {}))
+    found = places(graph, RequestedFormats.of(graph, {}))
     like = found.grid_of()
     pooled, joined = ("right", "both")
     assert like[pooled] == like[joined] == like["left"]
@@ -84,7 +81,7 @@ def test_what_moves_moved_numbers_has_their_grid(tmp_path: Path) -> None:
         {"w": np.ones((4, 3, 1, 1), np.float32), "shape": np.array([1, 32, 2])},
     )
     graph = unfused(loaded(tmp_path, made))
-    like = places(graph, SCALAR, RequestedFormats.of(graph, {})).grid_of()
+    like = places(graph, RequestedFormats.of(graph, {})).grid_of()
     assert like["b"] == like["c"] == "a"
 
 
@@ -93,16 +90,16 @@ def test_results_that_the_user_names(tmp_path: Path) -> None:
     split = unfused(graph)
 
     def rounded_with(storage: dict[str, str]) -> set[str]:
-        return set(places(split, SCALAR, RequestedFormats.of(graph, storage)).tensors)
+        return set(places(split, RequestedFormats.of(graph, storage)).tensors)
 
     every = rounded_with({})
     assert rounded_with({"*:output": "int8"}) == every
     assert rounded_with({"stem:output": "int8"}) == {"r0"}
     assert every - rounded_with({"stem:output": "float32"}) == {"r0"}
     wanted = RequestedFormats.of(graph, {"stem:output": "int8", "depthwise:output": "int8"})
-    assert wanted.filters(split, places(split, SCALAR, wanted)) == ("depthwise",)
+    assert wanted.filters(split, places(split, wanted)) == ("depthwise",)
     wanted = RequestedFormats.of(graph, {"left": "int4"})
-    assert "left" not in wanted.filters(split, places(split, SCALAR, wanted))
+    assert "left" not in wanted.filters(split, places(split, wanted))
 
 
 def test_filters_that_the_file_has_as_integers_are_quantised_like_others(tmp_path: Path) -> None:
@@ -114,7 +111,7 @@ def test_filters_that_the_file_has_as_integers_are_quantised_like_others(tmp_pat
     graph = loaded(tmp_path, network.model(*ports))
     assert all("storage" in node.attrs for node in graph.nodes)
     split, wanted = unfused(graph), RequestedFormats.of(graph, {})
-    found = wanted.filters(split, places(split, SCALAR, wanted))
+    found = wanted.filters(split, places(split, wanted))
     assert found == tuple(node.name for node in split.nodes if node.op == "Conv")
 
 
@@ -158,7 +155,7 @@ def test_grids_and_units_get_into_the_graph(tmp_path: Path) -> None:
             "c": np.ones(2, np.float32),
         },
     )
-    graph = passes.optimise(pretended(loaded(tmp_path, made), SCALAR, {}))
+    graph = passes.optimise(pretended(loaded(tmp_path, made), {}))
     names = {name.partition("/")[0] for name in encodings_of(graph)}
     assert names == {"x", "b"}
     assert all(node.attrs["storage"].scale for node in graph.nodes if node.op == "Conv")

@@ -63,7 +63,7 @@ def kept(graph: Graph, slower: float, between: float) -> frozenset[str]:
     names = [node.name for node in graph.nodes]
     real = dict.fromkeys(names, 4.0)
     whole = dict.fromkeys(names, 3.0) | {"conv2": 4.0 + slower}
-    return kept_real(graph, TARGET, {}, Costs(real, whole), lambda _: between)
+    return kept_real(graph, {}, Costs(real, whole), lambda _: between)
 
 
 def test_what_loses_more_than_conversions_stays_float32(tmp_path: Path) -> None:
@@ -85,7 +85,7 @@ def test_a_border_costs_more_the_larger_the_tensor(tmp_path: Path) -> None:
 
 def test_kept_tensors_have_no_grid_and_their_layers_no_integers(tmp_path: Path) -> None:
     graph = chain(tmp_path)
-    made = pretended(graph, TARGET, {}, frozenset({"r2"}))
+    made = pretended(graph, {}, frozenset({"r2"}))
     rounds = {node.output for node in made.nodes if node.name.endswith("/round")}
     assert "r2" not in rounds
     assert {"r1", "r3"} <= rounds

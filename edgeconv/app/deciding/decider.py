@@ -87,7 +87,7 @@ class Decider(Closing):
         graph = passes.optimise(with_integer_states(graph))
         if options.streams:
             if options.int8:
-                self._window = Int8Window(graph, options, self.board.target, progress)
+                self._window = Int8Window(graph, options, progress)
                 graph = self._window.model.graph
                 self.planner = self._planner(self._window.options, measured)
             progress("sliding the window")
@@ -189,7 +189,7 @@ class Decider(Closing):
             return objective is Objective.MEMORY
         self.progress("pricing formats in float32")
         draft = self._plain()
-        offers = offered(self.graph, self.board, planner.options.storage)
+        offers = offered(self.graph, planner.options.storage)
         best = AtBest(self.graph, self.board, planner.lower(draft.settled), offers, self.progress)
         least = best.least(objective, planner.budgets.ram, planner.budgets.flash)
         return least is not None and least < now
@@ -203,9 +203,7 @@ class Decider(Closing):
         if limits == Limits() or soon_decided(self.graph):
             return
         together = with_attention(self.graph, board.target, minimum_ram=True)
-        bounds = [
-            minimum_ram(each, board.target, self.planner.io) for each in (self.graph, together)
-        ]
+        bounds = [minimum_ram(each, self.planner.io) for each in (self.graph, together)]
         ram = min(bounds, key=lambda bound: bound.bytes)
         if why := refusal(ram, minimum_flash(self.graph), limits, has):
             where = f"{options.model.name} on board {board.name}"

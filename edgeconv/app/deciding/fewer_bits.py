@@ -52,7 +52,7 @@ def in_fewer_bits(
     """
     options, board = planner.options, planner.board
     graph, kept = model.graph, integers_of(draft.choice)
-    offers = offered(graph, board, options.storage, kept, FORMATS)
+    offers = offered(graph, options.storage, kept, FORMATS)
     if not any(len(forms) > 1 for forms in offers.weights.values()):
         return None
     objective, lower = predictable(options, board), planner.lower(draft.settled)

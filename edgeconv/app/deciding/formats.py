@@ -165,7 +165,7 @@ class Formats(Closing):
     def _choices(self, plain: NetworkPlan) -> bool:
         """Whether any filters or results have formats to choose from; else nothing is measured."""
         kept = integers_of(plain.choice)
-        return offered(self.graph, self.board, self.options.storage, kept).any
+        return offered(self.graph, self.options.storage, kept).any
 
     def _search_among(self, plain: NetworkPlan) -> Attempt:
         """The formats that are found with the kernels of ``plain``; where RAM has a limit and none

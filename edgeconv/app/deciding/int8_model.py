@@ -28,7 +28,6 @@ from edgeconv.search.quantising.effort import EFFORTS, FAST, THOROUGH
 from edgeconv.search.quantising.gains import gains_note
 from edgeconv.search.quantising.layers import QuantisedLayer, layers_of
 from edgeconv.search.quantising.quantiser import Quantiser
-from edgeconv.target.targets import Target
 
 ENDING = "_int8.onnx"  # of the file, behind the program's prefix
 
@@ -91,12 +90,11 @@ def is_requested(options: CompileOptions, graph: Graph) -> bool:
 
 def pretended_int8(
     graph: Graph,
-    target: Target,
     storage: Mapping[str, str],
     kept: frozenset[str] = frozenset(),
 ) -> Graph:
     """``graph`` with grids of no meaning: what it would take if it were int8 but for ``kept``."""
-    return passes.optimise(pretended(graph, target, storage, kept))
+    return passes.optimise(pretended(graph, storage, kept))
 
 
 def saved_by_layer(plain: Decision, pretended: Decision, objective: Objective) -> dict[str, float]:
@@ -117,7 +115,6 @@ def by_layer(decided: Decision, objective: Objective) -> dict[str, float]:
 def quantiser_of(
     graph: Graph,
     options: CompileOptions,
-    target: Target,
     progress: Progress = no_progress,
     kept: frozenset[str] = frozenset(),
 ) -> Quantiser:
@@ -129,7 +126,7 @@ def quantiser_of(
     if metric is None:
         require_labels(found, options.max_drop, options.samples_option)
     effort = EFFORTS[FAST if options.int8 else THOROUGH]
-    return Quantiser(graph, target, found, options.storage, progress, kept, effort, metric)
+    return Quantiser(graph, found, options.storage, progress, kept, effort, metric)
 
 
 def make(

@@ -16,7 +16,6 @@ from edgeconv.search.budget.tables import Objective
 from edgeconv.search.choose.storage import INT8
 from edgeconv.search.options import CompileOptions
 from edgeconv.search.quantising.accepted import Limits, require_quantisable
-from edgeconv.target.targets import Target
 
 
 class Int8Window(Closing):
@@ -32,7 +31,6 @@ class Int8Window(Closing):
         self,
         graph: Graph,
         options: CompileOptions,
-        target: Target,
         progress: Progress = no_progress,
     ) -> None:
         require_quantisable(graph, options.model.name)
@@ -40,7 +38,7 @@ class Int8Window(Closing):
         self._folder = TemporaryDirectory(prefix="edgeconv-window-")
         limits = Limits(options.min_sqnr, options.max_drop)
         try:
-            with int8_model.quantiser_of(graph, options, target, progress) as quantiser:
+            with int8_model.quantiser_of(graph, options, progress) as quantiser:
                 folder, macs = Path(self._folder.name), quantiser.macs()
                 made = int8_model.make(quantiser, graph, folder, limits.keep, macs)
                 if made is None:

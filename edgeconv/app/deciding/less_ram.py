@@ -40,7 +40,7 @@ def ways(graph: Graph, board: Board) -> list[Allowed]:
     With an operating system results are int8 where that takes less time; without, RAM is worth the
     time to decode integers.
     """
-    if not lossless(graph, board.target):
+    if not lossless(graph):
         return [Allowed(), Allowed(_NONE)]
     cheaper = [] if board.bare_metal else [Allowed(integers=None)]
     in_integers = [Allowed(limits, EVERY_RESULT) for limits in ({}, _SMALLEST_OF_EACH, _NONE)]

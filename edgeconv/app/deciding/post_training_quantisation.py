@@ -152,10 +152,10 @@ class PostTrainingQuantisation(Closing):
     ) -> tuple[dict[str, float], frozenset[str]] | None:
         """By layer what it saves in integers, and the tensors that stay float32; None where no such
         network is predicted to be better, unless the user asks for it."""
-        planner, target, storage = self.planner, self.board.target, self.options.storage
+        planner, storage = self.planner, self.options.storage
         self._real = self._in_float32()
         now = self._real
-        then = planner.decided(plain(int8_model.pretended_int8(self.graph, target, storage)))
+        then = planner.decided(plain(int8_model.pretended_int8(self.graph, storage)))
         kept: frozenset[str] = frozenset()
         if not self._is_requested:
             if self.objective is Objective.ENERGY:
@@ -187,13 +187,13 @@ class PostTrainingQuantisation(Closing):
         self, now: Decision, then: Decision, plain: Callable[[Graph], NetworkPlan]
     ) -> tuple[Decision, frozenset[str]]:
         """``then``, or a network with tensors that stay float32 if that is better, and these."""
-        planner, target, storage = self.planner, self.board.target, self.options.storage
+        planner, storage = self.planner, self.options.storage
         costs = Costs(*(int8_model.by_layer(each, self.objective) for each in (now, then)))
-        between = border(self.graph, target, planner.machine)
-        kept = kept_real(self.graph, target, storage, costs, between)
+        between = border(self.graph, self.board.target, planner.machine)
+        kept = kept_real(self.graph, storage, costs, between)
         if not kept:
             return then, kept
-        graph = int8_model.pretended_int8(self.graph, target, storage, kept)
+        graph = int8_model.pretended_int8(self.graph, storage, kept)
         mixed = planner.decided(self._fitting(graph, plain(graph)))
         return (mixed, kept) if self._improves(mixed, then) else (then, frozenset())
 
@@ -211,7 +211,7 @@ class PostTrainingQuantisation(Closing):
     def _made(self, saved: Mapping[str, float], kept: frozenset[str]) -> Int8Model | None:
         """The network quantised to int8 within the limits, but for the tensors ``kept``."""
         options, graph = self.options, self.graph
-        quantiser = int8_model.quantiser_of(graph, options, self.board.target, self.progress, kept)
+        quantiser = int8_model.quantiser_of(graph, options, self.progress, kept)
         self._quantiser, self._folder = quantiser, TemporaryDirectory(prefix="edgeconv-int8-")
         limits = Limits(options.min_sqnr, options.max_drop)
         keeps = limits.keep if options.int8 or options.limited else _whatever

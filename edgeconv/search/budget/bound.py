@@ -21,7 +21,6 @@ from edgeconv.ir.graph import Graph, Node
 from edgeconv.search.budget.infeasible import HOLDERS, NAME_WIDTH, Holder, told
 from edgeconv.search.budget.tables import Limits
 from edgeconv.search.choose.storage import storable, tensor_formats, weight_formats
-from edgeconv.target.targets import Target
 
 # Operators whose kernels read the main input while they write the output elsewhere: at most the
 # residual shares bytes with it.  Of all others every input may.
@@ -39,11 +38,11 @@ class Bound:
     holders: tuple[Holder, ...]
 
 
-def minimum_ram(graph: Graph, target: Target, io: str) -> Bound:
+def minimum_ram(graph: Graph, io: str) -> Bound:
     """The fewest bytes of the arena, and of the inputs and outputs that the caller keeps (``io``
     "caller")."""
     ports = dict.fromkeys((*graph.input_ports, *graph.output_ports))
-    bits = _bits(graph, target)
+    bits = _bits(graph)
     rows = _rows(graph)
     size = {t.name: -(-t.size * bits[t.name] // 8 // rows[t.name]) for t in graph.activations()}
     groups = _groups(graph)
@@ -87,10 +86,10 @@ def _sum(holders: Iterable[Holder]) -> int:
     return sum(holder.bytes for holder in holders)
 
 
-def _bits(graph: Graph, target: Target) -> dict[str, int]:
+def _bits(graph: Graph) -> dict[str, int]:
     """The bits of an element of each tensor in its smallest format."""
     least = min(form.bits for form in tensor_formats().values())
-    free = frozenset(storable(graph, target))
+    free = frozenset(storable(graph))
     return {
         t.name: t.bits if t.dtype != FLOAT32 else (least if t.name in free else _FLOAT_BITS)
         for t in graph.activations()

@@ -95,7 +95,7 @@ class _Float32Reasons:
         self._layers = {node.name for node in graph.nodes}
         self._writers = graph.producers()
         undecided = replace(graph, nodes=tuple(map(_undecided, graph.nodes)))
-        self._able = lossless(undecided, target).keys()
+        self._able = lossless(undecided).keys()
         self._run_time = frozenset(quantised_at_run_time(graph))
         self._plain = graph
         held = {

@@ -177,11 +177,11 @@ def select(
     stored = store_weights(forced, filters)
     if graph.requantise != EXACT or by_integers:
         integers = EVERY_RESULT
-    able = {} if EVERY_LAYER in outputs else lossless(stored, target)
+    able = {} if EVERY_LAYER in outputs else lossless(stored)
     free = encodings_for(stored, able.keys() - outputs.keys()) if integers is None else {}
     kept = {name: form for name, form in able.items() if {name, EVERY_LAYER} & (integers or set())}
     outputs = {**kept, **outputs}
-    stored = _force_algorithms(store_tensors(stored, target, outputs), by_integers, target)
+    stored = _force_algorithms(store_tensors(stored, outputs), by_integers, target)
     stored = with_float16(stored, target, float16)
     limited = _requested(stored, workspace or {}, described or {}, truncate=truncate)
     ports = free_ports(limited) if any_layout else frozenset[str]()

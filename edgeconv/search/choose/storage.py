@@ -22,7 +22,6 @@ from edgeconv.kernels.lowering.options import Stored
 from edgeconv.kernels.ops import operators
 from edgeconv.kernels.storage import formats
 from edgeconv.kernels.storage.base import FLOAT32, StorageFormat
-from edgeconv.target.targets import Target
 
 EVERY_LAYER = "*"
 OUTPUT = ":output"  # behind the name of a layer: its result
@@ -133,13 +132,12 @@ def by_kind(graph: Graph, wanted: Mapping[str, str]) -> tuple[dict[str, str], di
     return filters, outputs
 
 
-def storable(graph: Graph, target: Target) -> tuple[str, ...]:
+def storable(graph: Graph) -> tuple[str, ...]:
     """The tensors that may be in another format than float32, in the order they are written.
 
-    The kernel that writes one must encode it, and those that read it must decode it.  Inputs and
-    outputs of the graph stay as the caller has them.
+    The kernel that writes one must encode it, and those that read it must decode it; kernels of all
+    targets do the same.  Inputs and outputs of the graph stay as the caller has them.
     """
-    del target  # kernels of all targets do the same
     readers, fixed = graph.consumers(), {*graph.inputs, *graph.outputs}
     return tuple(
         name
@@ -151,7 +149,7 @@ def storable(graph: Graph, target: Target) -> tuple[str, ...]:
     )
 
 
-def store_tensors(graph: Graph, target: Target, wanted: Mapping[str, str]) -> Graph:
+def store_tensors(graph: Graph, wanted: Mapping[str, str]) -> Graph:
     """Set the storage of the outputs of the layers that ``wanted`` names.
 
     ``*`` stands for every output that can be stored and whose layer is not named itself; ``int8``
@@ -161,7 +159,7 @@ def store_tensors(graph: Graph, target: Target, wanted: Mapping[str, str]) -> Gr
     """
     if not wanted:
         return graph
-    layers, able = {node.name: node for node in graph.nodes}, frozenset(storable(graph, target))
+    layers, able = {node.name: node for node in graph.nodes}, frozenset(storable(graph))
     rounded = set(wanted.values()) & set(ROUNDED.values())
     encodings = encodings_of(graph) if rounded else {}
     known = {**tensor_formats(), **dict.fromkeys(ROUNDED.values(), weight_formats()[INT8])}
@@ -191,10 +189,10 @@ def _kept(encodings: Mapping[str, Encoding], name: str) -> str | None:
     return ROUNDED[encodings[name].bits] if name in encodings else None
 
 
-def lossless(graph: Graph, target: Target) -> dict[str, str]:
+def lossless(graph: Graph) -> dict[str, str]:
     """By layer the format that keeps its results as the integers that the model has rounded them
     to: nothing for a model that is not quantised."""
-    able, encodings = frozenset(storable(graph, target)), encodings_of(graph)
+    able, encodings = frozenset(storable(graph)), encodings_of(graph)
     found: dict[str, str] = {}
     for node in graph.nodes:
         forms = {_kept(encodings, name) for name in node.outputs}

@@ -65,7 +65,6 @@ class Offered:
 
 def offered(
     graph: Graph,
-    board: Board,
     storage: Mapping[str, str],
     kept: Collection[str] = (),
     among: Collection[str] | None = None,
@@ -73,7 +72,7 @@ def offered(
     """What there is to choose from where the user gives ``storage``; the results ``kept`` have
     formats that lose nothing.  ``among``: formats of filters, which alone are looked at."""
     filters, outputs = by_kind(graph, storage)
-    able = tuple(name for name in storable(graph, board.target) if name not in kept)
+    able = tuple(name for name in storable(graph) if name not in kept)
     results = {} if among is not None else _results(graph, able, outputs)
     return Offered(_weights(graph, filters, among), results, able)
 

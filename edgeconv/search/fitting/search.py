@@ -123,7 +123,7 @@ class Search:
         require_labels(samples, format_options.max_drop)
         self.beside = 0  # bytes of RAM outside of the arena
         self.engine = Engine(graph, progress, truncate=format_options.truncate)
-        offers = offered(graph, board, format_options.storage, kept, among)
+        offers = offered(graph, format_options.storage, kept, among)
         self.storable = offers.storable
         self.measured = Measured(
             self.engine,
@@ -219,7 +219,7 @@ class Search:
         other = copy(self)
         other.__dict__.pop("tables", None)
         other.lower = lower
-        able = set(storable(self.graph, other.board.target)) - kept
+        able = set(storable(self.graph)) - kept
         other.storable = tuple(name for name in self.storable if name in able)
         return other
 

@@ -54,12 +54,12 @@ def border(graph: Graph, target: Target, machine: Machine | None = None) -> Bord
 
 
 def kept_real(
-    graph: Graph, target: Target, storage: Mapping[str, str], costs: Costs, between: Border
+    graph: Graph, storage: Mapping[str, str], costs: Costs, between: Border
 ) -> frozenset[str]:
     """The tensors of `unfused` ``graph`` that stay float32 where ``costs`` add up to the least;
     ``between``: of a layer that has a tensor as int8 and another one as float32."""
     plain = unfused(graph)
-    found = places(plain, target, RequestedFormats.of(graph, storage))
+    found = places(plain, RequestedFormats.of(graph, storage))
     whole, number = found.grid_of(), {group[0]: i for i, group in enumerate(found.groups)}
     layers: list[tuple[set[int], float, float]] = []  # groups, what integers save, and a border
     for node in plain.nodes:

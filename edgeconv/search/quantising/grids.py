@@ -12,7 +12,6 @@ from edgeconv.kernels.lowering.options import Stored
 from edgeconv.kernels.ops import operators
 from edgeconv.kernels.storage.base import FLOAT32
 from edgeconv.search.choose.storage import EVERY_LAYER, INT8, by_kind, storable
-from edgeconv.target.targets import Target
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +87,7 @@ def quantisable(graph: Graph) -> bool:
     return any(node.op in WEIGHTED for node in graph.nodes) and not rounded_to(graph)
 
 
-def places(graph: Graph, target: Target, wanted: RequestedFormats) -> Places:
+def places(graph: Graph, wanted: RequestedFormats) -> Places:
     """Every result that kernels can keep as int8, and the inputs of the graph that they can read
     so.
 
@@ -97,7 +96,7 @@ def places(graph: Graph, target: Target, wanted: RequestedFormats) -> Places:
     """
     writers, readers = graph.producers(), graph.consumers()
     logits = {name for name, reading in readers.items() if any(n.op == "Softmax" for n in reading)}
-    able = [n for n in storable(graph, target) if wanted.rounds(n, writers[n]) and n not in logits]
+    able = [n for n in storable(graph) if wanted.rounds(n, writers[n]) and n not in logits]
     shared = _Shared()
     carried: dict[str, str] = {}
     for name in graph.inputs:

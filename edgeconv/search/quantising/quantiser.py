@@ -38,7 +38,6 @@ from edgeconv.search.quantising.rewrite import FORM, quantised
 from edgeconv.search.quantising.selection import Noises, select
 from edgeconv.search.quantising.unfused import unfused
 from edgeconv.search.quantising.units import settled, whole_bias
-from edgeconv.target.targets import Target
 
 # The SQNR at which few enough layers are int8 is sought so far above that of all, to so many dB.
 _SOUGHT_DB, _CLOSE_DB = 40.0, 2.0
@@ -63,7 +62,8 @@ class Quantised:
 
 
 class Quantiser(Closing):
-    """A float32 network on this machine, to be quantised to int8 for ``target``.
+    """A float32 network on this machine, to be quantised to int8: where kernels read and write
+    it is the same on every target.
 
     ``graph``: as ``model.passes.optimise`` leaves it.  ``samples``: the user's, which rounding fits
     itself to; two at least.  ``storage``: formats that the user gives, by the keys of
@@ -77,7 +77,6 @@ class Quantiser(Closing):
     def __init__(
         self,
         graph: Graph,
-        target: Target,
         samples: Samples,
         storage: Mapping[str, str],
         progress: Progress = no_progress,
@@ -104,7 +103,7 @@ class Quantiser(Closing):
         self._fitted, self._telling, self._accepting = lots(0, 2), lots(1), lots(3)
         self._uses = {FITTED: self._fitted, CHOSEN: lots(0, 1, 2), EVERY: self.learning}
         asked = RequestedFormats.of(graph, storage, kept)
-        self.places = places(self.graph, target, asked)
+        self.places = places(self.graph, asked)
         self.wanted = asked.filters(self.graph, self.places)
         most = min(most, affordable(self.engine, _VARIANTS))
         self.judging = samples.chosen(back).at_most(most)

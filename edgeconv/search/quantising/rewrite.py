@@ -16,7 +16,6 @@ from edgeconv.search.calibration.rounding import NEAREST, Rounded, round_layer
 from edgeconv.search.quantising.grids import RequestedFormats, places
 from edgeconv.search.quantising.unfused import unfused
 from edgeconv.search.quantising.units import settled, whole_bias
-from edgeconv.target.targets import Target
 
 FORM = "int8"  # of filters
 SOME_GRID = grid(float(np.float32(0.0173)), -128.0, 127.0)
@@ -47,7 +46,6 @@ def quantised(
 
 def pretended(
     graph: Graph,
-    target: Target,
     storage: Mapping[str, str],
     kept: frozenset[str] = frozenset(),
 ) -> Graph:
@@ -55,7 +53,7 @@ def pretended(
     depend on them.  ``storage``: formats that the user gives, as `search.choose.select` takes them;
     ``kept``: tensors that stay float32."""
     plain, wanted = unfused(graph), RequestedFormats.of(graph, storage, kept)
-    found = places(plain, target, wanted)
+    found = places(plain, wanted)
     grids = dict.fromkeys(found.tensors, SOME_GRID)
     names = wanted.filters(plain, found)
     filters = {node.name: _in_units(node, plain) for node in plain.nodes if node.name in names}
