@@ -318,7 +318,8 @@ def lower(node: Node, graph: Graph, target: Target) -> Layer:
     params: dict[str, Param]
     call, workspace = Call(node, graph, target), 0
     if _is_global(node, x.shape):
-        kernel, headers = ("global_rows" if row_major else "global_lanes"), ("ec_pool_global.h",)
+        kernel = "global_rows" if row_major else "global_lanes"
+        headers: tuple[str, ...] = ("ec_pool_global.h",)
         work = call.streams(call.in_vectors)
         lines = _lines(x) if x.ring else ()
         params = {
