@@ -22,7 +22,7 @@ from edgeconv.run.build.project import Project
 from edgeconv.run.cycles.bound import machine_of, require_table
 from edgeconv.run.cycles.execution import Machine
 from edgeconv.run.input_arrays import random
-from tests import onnx_models, quantised_models
+from tests import onnx_models, quantised_models, state_models
 from tests.tools import available
 
 NOT_THE_RUN = {"net_init", "net_check_weights", "net_check_header", "net_strerror"}
@@ -107,6 +107,28 @@ def test_no_instruction_is_executed_more_often(name: str, kind: str, tmp_path: P
 
 def test_a_run_in_steps_is_bounded_as_a_whole(tmp_path: Path) -> None:
     asked = replace(options("small", "mps2-an386", tmp_path), resumable=True)
+    project, _ = pipeline.compile_model(asked, tmp_path / "net", build=True)
+    machine, found = followed(project), counted(project, tmp_path)
+    assert not beyond(machine, found)
+    executed = sum(found.values())
+    assert executed <= machine.executed <= MOST_EXECUTED * executed
+    assert machine.executed < project.report["time"]["cycles_max"]
+
+
+@pytest.mark.parametrize("apart", [False, True])
+def test_networks_with_states_are_bounded(apart: bool, tmp_path: Path) -> None:
+    """The states lie first in the arena, or in bytes of their own."""
+    available("mps2-an386")
+    network = state_models.quantised(4)
+    path = network.saved(tmp_path)
+    asked = CompileOptions(
+        path,
+        "mps2-an386",
+        name="net",
+        states=network.states,
+        states_apart=apart,
+        bound_cycles=True,
+    )
     project, _ = pipeline.compile_model(asked, tmp_path / "net", build=True)
     machine, found = followed(project), counted(project, tmp_path)
     assert not beyond(machine, found)

@@ -100,8 +100,11 @@ def machine_of(
         starts,
         limits.limit("cycle-steps"),
     )
-    weights = known.get(f"{name}_weights")
-    pointers = [weights, *(known.get(f"{name}_{each}") for each in _POINTER.findall(header))]
+    weights, arena = (known.get(f"{name}_{each}") for each in ("weights", "arena"))
+    # States that have no bytes of their own are the arena's first.
+    own = {"states": known.get(f"{name}_states", arena)}
+    names = _POINTER.findall(header)
+    pointers = [weights, *(own.get(each, known.get(f"{name}_{each}")) for each in names)]
     for position, pointer in enumerate(pointers):
         machine.store(_MODEL + 4 * position, pointer.address if pointer else None, 4)
     if place := _PLACE.search(header):  # of a run in steps: none has begun
