@@ -91,7 +91,7 @@ _ROWS = (
     ),
     Result(
         *(
-            "E_UNIT",
+            "E_PERMISSION",
             16,
             "this core has no matrix unit that was compiled for, or its system refuses it",
         ),

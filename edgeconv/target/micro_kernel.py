@@ -71,7 +71,7 @@ class MicroKernel:
     ``waiting`` bytes at most, or in as many as a line of pixels under a tile of filters takes;
     ``through``: slots to bring a
     vector of sums to memory and back.  ``permission``: its unit is not there for every process, and
-    init asks for it: ``ec_unit_permission`` of its header.  ``k_multiple``: steps of channels come
+    init asks for it: ``ec_permission`` of its header.  ``k_multiple``: steps of channels come
     in multiples of this.
     ``header``: beside the ISA's own, as kernels include it.  ``feature``: what
     a core must have beyond its ISA, by its name in a board's file; ``flags`` and ``cpu_flags`` are

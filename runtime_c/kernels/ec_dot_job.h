@@ -8,7 +8,7 @@
      ec_<row>_dot(jobs, job)   the products of a job, below, at once or by the end of the stretch: what
                             it reads stays as it is until then, and nothing looks at its sums
      ec_<row>_vector(words) EC_VL sums that a job has brought to memory, in float32; outside
-     ec_unit_permission()   where the table says so (permission): asked by init, 0 where the core has the
+     ec_permission()        where the table says so (permission): asked by init, 0 where the core has the
                             unit and its system lets the process use it
 
    Sums may stay in the unit from job to job.  Neither mr nor nv need be constants, and a tile may have

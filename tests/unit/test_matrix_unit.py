@@ -105,7 +105,7 @@ def test_a_unit_that_the_system_refuses_is_told_of_by_init(
     out, program = tmp_path / "out", tmp_path / "net"
     with toy.backends_added(toy.MEMORY_SUMS):
         edgeconv.ok("compile", path, "--board", "refused", "-o", out)
-    assert "NET_E_UNIT = 16 " in (out / "net.h").read_text()
+    assert "NET_E_PERMISSION = 16 " in (out / "net.h").read_text()
     sources = [str(out / name) for name in ("net.c", "main.c", "net_weights.S")]
     command = ["gcc", "-DEC_TOY_REFUSED", "-DEC_DEBUG", "-I", str(out), *sources, "-lm"]
     subprocess.run([*command, "-o", str(program)], cwd=out, check=True)

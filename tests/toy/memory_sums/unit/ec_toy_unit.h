@@ -24,7 +24,7 @@ EC_INLINE void ec_toy_must(int holds)
 }
 
 /* The unit is there for every process that is not to be refused. */
-EC_INLINE int ec_unit_permission(void)
+EC_INLINE int ec_permission(void)
 {
 #ifdef EC_TOY_REFUSED
     return 1;
