@@ -69,10 +69,12 @@ class MicroKernel:
     ``memory_sums``: its sums are memory, not C values in registers, and it has a mode of its own,
     which takes ``enter`` slots to enter and leave; meanwhile the sums of convolutions wait in
     ``waiting`` bytes at most, or in as many as a line of pixels under a tile of filters takes;
-    ``through``: slots to bring a
-    vector of sums to memory and back.  ``permission``: its unit is not there for every process, and
-    init asks for it: ``ec_permission`` of its header.  ``k_multiple``: steps of channels come
-    in multiples of this.
+    ``through``: slots to bring a vector of sums to memory and back, and ``through_far`` besides
+    where more bytes wait than that.  ``permission``: its unit is not there for every process, and
+    init asks for it: ``ec_permission`` of its header.  ``at_once``: so many steps that follow
+    each other are one product, and fewer take as long.  ``even_rows``: to change the number of rows
+    takes long, so that strips of a line have the same, one beyond its last pixel where need be.
+    ``k_multiple``: steps of channels come in multiples of this.
     ``header``: beside the ISA's own, as kernels include it.  ``feature``: what
     a core must have beyond its ISA, by its name in a board's file; ``flags`` and ``cpu_flags`` are
     then what compilers need and the words of /proc/cpuinfo that tell that the running CPU has it.
@@ -103,9 +105,12 @@ class MicroKernel:
     memory_sums: bool = False
     enter: float = 0.0
     through: float = 0.0
+    through_far: float = 0.0
     waiting: int = 0
     k_multiple: int = 1
     permission: bool = False
+    at_once: int = 1
+    even_rows: bool = False
 
     @property
     def name(self) -> str:
@@ -121,6 +126,10 @@ class MicroKernel:
         """Groups that so many channels make, those that fill up ``k_multiple`` included."""
         groups = -(-channels // self.k)
         return -(-groups // self.k_multiple) * self.k_multiple
+
+    def depth_taken(self, run: int) -> int:
+        """Steps that a run of so many takes the time of."""
+        return -(-run // self.at_once) * self.at_once
 
     @property
     def element_bytes(self) -> int:

@@ -259,10 +259,12 @@ class Target:
         vector one half is computed."""
         groups, computed = -(-rows // kernel.row_multiple), vectors - halved / 2
         products = groups * kernel.row_multiple * computed / kernel.rate
+        loads = groups / (kernel.groups_per_load if together else 1) + vectors
         if self.lone_load_slots:
-            loads = groups / (kernel.groups_per_load if together else 1) + vectors
             return max(products + decoding + loads * self.lone_load_slots, kernel.latency)
-        return max(products + decoding, (groups + vectors) * self.load_slots, kernel.latency)
+        if not kernel.memory_sums:  # loads of four words take as long as those of one, or less
+            loads = groups + vectors
+        return max(products + decoding, loads * self.load_slots, kernel.latency)
 
     @property
     def slot_cycles(self) -> float:

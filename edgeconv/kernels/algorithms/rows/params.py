@@ -66,7 +66,7 @@ def _loops(problem: ConvProblem, plan: RowsPlan, lanes: int) -> dict[str, Param]
     filters = Cut.into(stored, plan.vectors * lanes)
     return {
         "micro_kernel": plan.kernel.enumerator,
-        "row_multiple": plan.kernel.row_multiple,
+        "row_multiple": plan.row_multiple,
         "packing": "EC_PACK_ROWS",
         "batch": problem.batch,
         "groups": problem.groups,

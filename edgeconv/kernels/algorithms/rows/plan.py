@@ -75,6 +75,15 @@ class RowsPlan:
         return self.panel.bytes + self.waiting.bytes
 
     @property
+    def row_multiple(self) -> int:
+        """Rows of tiles come in multiples of this.  `Cut.evenly` makes strips that differ by one;
+        under the last tile of filters they may be several times as long."""
+        wide = self.strips.wide
+        longer = self.tail_strips.wide if self.tail_vectors else wide
+        even = self.kernel.even_rows and longer % wide == 0
+        return wide if even else self.kernel.row_multiple
+
+    @property
     def largest_rows(self) -> int:
         """Output pixels of the largest strip."""
         return self.strips.wide
@@ -138,7 +147,7 @@ def _panel(problem: ConvProblem, kernel: MicroKernel, row: int, chunk: int) -> P
         # read rows beyond the last pixel.
         wide=-(-(row + reach // stride) // kernel.row_multiple) * kernel.row_multiple
         if apart
-        else (row + kernel.row_multiple - 2) * stride + reach + 1,
+        else (row + kernel.row_multiple + kernel.even_rows - 2) * stride + reach + 1,
     )
 
 
@@ -154,10 +163,13 @@ def _chunk(problem: ConvProblem, target: Target, kernel: MicroKernel, rows: int,
     return -(-rows // parts)
 
 
-def _strip_cost(rows: int, vectors: int, depth: int, kernel: MicroKernel, target: Target) -> float:
+def _strip_cost(rows: int, vectors: int, depth: int, plan: RowsPlan, target: Target) -> float:
     """Slots of a strip of ``rows`` pixels: per step its products, its loads or the latency."""
+    kernel = plan.kernel
     step = target.tile_slots(kernel, rows, vectors)
-    return depth * step + (2 + kernel.through) * rows * vectors + STRIP_OVERHEAD
+    far = WORD_BYTES * plan.waiting.lines * plan.waiting.line > kernel.waiting
+    through = kernel.through + (kernel.through_far if far else 0.0)
+    return depth * step + (2 + through) * rows * vectors + STRIP_OVERHEAD
 
 
 def _packing_cost(problem: ConvProblem, plan: RowsPlan, target: Target, slots: float) -> float:
@@ -167,8 +179,18 @@ def _packing_cost(problem: ConvProblem, plan: RowsPlan, target: Target, slots: f
     return chunks * columns * -(-problem.group_in_c // target.lanes) * slots
 
 
+def _depth(problem: ConvProblem, plan: RowsPlan) -> int:
+    """Steps that a strip takes the time of, by runs as ec_gemm_sum_rows has them: the groups of a
+    block, or, where that has one, the columns of the kernel."""
+    kernel, panel, taps = plan.kernel, plan.panel, math.prod(problem.kernel)
+    if panel.block == 1 and panel.phases == 1:
+        return taps // problem.kernel[2] * kernel.depth_taken(problem.kernel[2])
+    whole, rest = divmod(kernel.groups(problem.group_in_c), panel.block)
+    return taps * (whole * kernel.depth_taken(panel.block) + kernel.depth_taken(rest))
+
+
 def _cost(problem: ConvProblem, plan: RowsPlan, target: Target, pack_slots: float) -> float:
-    depth = plan.kernel.groups(problem.group_in_c) * math.prod(problem.kernel)
+    depth = _depth(problem, plan)
     full = -(-problem.group_out_c // target.lanes) // plan.vectors
     total = 0.0
     for tiles, vectors, cut in (
@@ -176,7 +198,7 @@ def _cost(problem: ConvProblem, plan: RowsPlan, target: Target, pack_slots: floa
         (int(plan.tail_vectors > 0), plan.tail_vectors, plan.tail_strips),
     ):
         for count, rows in ((cut.count, cut.wide), (cut.rest, cut.narrow)):
-            total += tiles * count * _strip_cost(rows, vectors, depth, plan.kernel, target)
+            total += tiles * count * _strip_cost(rows, vectors, depth, plan, target)
     once = plan.planes * plan.rows * total + _packing_cost(problem, plan, target, pack_slots)
     once += plan.kernel.enter * plan.entered
     return problem.batch * problem.groups * once
