@@ -28,9 +28,9 @@ from tests.kernels.cases import Build
 COMPILERS = ("gcc", "clang")
 MEMORY_SUMS = "_TOY"  # micro-kernels whose sums are memory
 
-# ISAs whose vectors have one length.  Of the others, whose cores choose it, all tests run in
-# `make test-all`, and samples in tests of their own.
-FIXED = tuple(name for name, target in TARGETS.items() if not target.scalable)
+# ISAs whose vectors have one length, with a header of their own.  Of others, whose cores choose it,
+# all tests run in `make test-all`, and samples in tests of their own, as of units beside these.
+FIXED = tuple(n for n, target in TARGETS.items() if not target.scalable and not target.runtime)
 SCALABLE = tuple(name for name, target in TARGETS.items() if target.scalable)
 
 _STRICT = ("-std=c11", "-D_POSIX_C_SOURCE=200112L", "-Wall", "-Wextra", "-Wpedantic", "-Werror")
@@ -75,6 +75,12 @@ def runs_here(target: Target) -> bool:
     return is_native(target) and host.detect().has(target.cpu_flags)
 
 
+def _asking(target: Target) -> tuple[str, ...]:
+    """What has programs ask for the units that processes must ask for, where init would."""
+    asks = any(row.permission and "amx_tile" in row.cpu_flags for row in target.kernels)
+    return ("-include", str(Path(__file__).parent / "amx_permission.h")) if asks else ()
+
+
 def _trapping(options: Sequence[str]) -> tuple[str, ...]:
     return _TRAPPING if set(_SANITIZE) <= set(options) else ()
 
@@ -89,7 +95,7 @@ def native(target: Target, compiler: str, options: tuple[str, ...] = ()) -> Buil
     if not runs_here(target):
         pytest.skip(f"this CPU has no {target.name}")
     options = options or _OPTIONS[compiler]
-    command = (_find_compiler(compiler), *options, *_STRICT)
+    command = (_find_compiler(compiler), *options, *_STRICT, *_asking(target))
     return Build(f"{target.name} with {compiler}", target, command, trapping=_trapping(options))
 
 

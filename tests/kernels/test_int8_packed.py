@@ -32,7 +32,7 @@ MORE_ISAS = [pytest.param(n, marks=pytest.mark.slow) for n in builds.SCALABLE if
 IN_MEMORY = [f"{isa} memory" for isa in ("portable", "avx2", "avx512")]
 BY_OWN_UNIT = [
     pytest.param(f"{isa} memory", marks=pytest.mark.slow)
-    for isa in builds.SCALABLE
+    for isa in (*builds.SCALABLE, "amx")
     if builds.unit_of(TARGETS[isa])
 ]
 Shape = tuple[int, ...]

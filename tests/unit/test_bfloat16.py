@@ -31,8 +31,10 @@ HOST_WORDS = frozenset({*TARGETS["avx512"].cpu_flags, "sse2"})
 EVERY = {"*": "bfloat16"}
 # Twice as fast as float32: not SME, whose float32 is as fast.
 ROWS = [row for row in micro_kernels() if row.feature == "bfloat16"]
-MULTIPLYING = sorted(row.isa for row in ROWS if not TARGETS[row.isa].scalable)
-SME = {"apple-m4", "generic-sme"}
+MULTIPLYING = sorted(
+    row.isa for row in ROWS if not (TARGETS[row.isa].scalable or TARGETS[row.isa].runtime)
+)
+SME, AMX = {"apple-m4", "generic-sme"}, {"generic-amx"}
 
 
 def graph(in_c: int = 64, out_c: int = 64, groups: int = 1, size: int = 14) -> Graph:
@@ -62,7 +64,7 @@ def test_boards_say_what_their_cores_multiply() -> None:
     assert {name for name in stated if "bfloat16" in stated[name]} == {
         "power10-s1024",
         "zen4",
-        *SME,
+        *(SME | AMX),
     }
     dot = {name for name in stated if "int8_dot" in stated[name]}
     assert dot == {
@@ -73,7 +75,7 @@ def test_boards_say_what_their_cores_multiply() -> None:
         "raspberry-pi-5",
         "xeon-silver-4208",
         "zen4",
-        *SME,
+        *(SME | AMX),
     }
     assert {name for name in stated if "int8_matrix" in stated[name]} == {"graviton3", *SME}
     assert boards.load("host", _machine("avx512_bf16")).features == {"bfloat16"}
