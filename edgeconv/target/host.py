@@ -47,10 +47,11 @@ class Host:
 
 def widest(host: Host) -> Target:
     """The instruction set with the longest vectors that ``host`` has, of those whose length is
-    known: how long the vectors are that a core chooses is not in /proc/cpuinfo."""
+    known: how long the vectors are that a core chooses is not in /proc/cpuinfo.  Of equally long
+    ones that which asks most of the CPU: it has the rows of the others, and prices choose."""
     fits = (row for row in TARGETS.values() if row.arch in (host.arch, "any"))
     known = (row for row in fits if host.has(row.cpu_flags) and not row.scalable)
-    return max(known, key=lambda row: row.lanes)
+    return max(known, key=lambda row: (row.lanes, len(row.cpu_flags)))
 
 
 def detect(root: Path = Path("/"), machine: str | None = None, cpu: int = 0) -> Host:

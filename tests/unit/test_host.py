@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from edgeconv.target.backends import TARGETS
 from edgeconv.target.cache import Cache
 from edgeconv.target.host import Host, detect, widest
 
@@ -147,3 +148,11 @@ def test_a_length_that_the_core_chooses_is_not_guessed() -> None:
     """Of an Arm with SVE and SME the widest is NEON; such a program would refuse to run."""
     words = frozenset({"asimd", "sve", "sme"})
     assert widest(Host("aarch64", "Example", words, None, 1, ())).name == "neon"
+
+
+def test_of_equally_long_vectors_the_isa_that_asks_for_most() -> None:
+    """AMX's has AVX-512's rows beside its own."""
+    avx512, amx = TARGETS["avx512"], TARGETS["amx"]
+    for row in (avx512, amx):
+        words = frozenset(row.cpu_flags)
+        assert widest(Host("x86_64", "Example", words, None, 1, ())).name == row.name
