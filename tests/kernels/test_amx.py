@@ -19,7 +19,7 @@ from tests.kernels.cases import Build
 from tests.kernels.harness import check
 from tests.kernels.test_bfloat16 import cases as of_bfloat16
 from tests.kernels.test_conv import conv
-from tests.kernels.test_int8_packed import packed
+from tests.kernels.test_int8_packed import Shape, Window, packed
 from tests.kernels.test_integer_layers import layer
 
 KERNELS = Path(__file__).parent
@@ -70,7 +70,7 @@ def build() -> Build:
 def test_int8(build: Build, folder: Path) -> None:
     """To the last bit: windows and filters that are no whole tiles; groups of channels that are
     left over, by blocks and alone; dilated columns, which are brought together."""
-    shapes = [
+    shapes: list[tuple[Shape, Shape, Window]] = [
         ((1, 30, 9, 21), (40, 30, 3, 3), {"pads": SAME}),
         ((2, 150, 1, 70), (35, 150, 1, 1), {}),
         ((1, 3, 40, 61), (20, 3, 7, 7), {"strides": (2, 2), "pads": (3, 3, 3, 3)}),
