@@ -15,7 +15,7 @@ from edgeconv.codegen.weights import HEADER, Header, PlacedBlob, defect_of, layo
 from edgeconv.ir.candidate import EXACTLY, HALF
 from edgeconv.ir.choice import Blob, Choice, Layer
 from edgeconv.ir.encoding import FLOAT32
-from edgeconv.ir.filters import DYNAMIC, WEIGHTED, Filters
+from edgeconv.ir.filters import DYNAMIC, RECURRENT, WEIGHTED, Filters
 from edgeconv.kernels.algorithms.widening import is_asymmetric
 from edgeconv.kernels.storage import format_of
 
@@ -58,6 +58,8 @@ class ForeignImageError(Exception):
 def _filters(layer: Layer, choice: Choice, stored: dict[str, PlacedBlob], data: Bytes) -> Filters:
     shape = choice.graph[layer.node.inputs[1]].shape
     out_c = shape[0]
+    if layer.node.op == RECURRENT:
+        return _recurrent(layer, stored, data, shape)
     if "bias" not in stored:
         return _integers(layer, choice, stored, data)
     bias = _values(stored["bias"], data)
@@ -67,6 +69,17 @@ def _filters(layer: Layer, choice: Choice, stored: dict[str, PlacedBlob], data: 
     if units:
         weights = weights * bias[units : units + out_c].reshape(-1, *(1,) * (len(shape) - 1))
     return Filters(weights.astype(np.float32), bias[:out_c])
+
+
+def _recurrent(
+    layer: Layer, stored: dict[str, PlacedBlob], data: Bytes, shape: tuple[int, ...]
+) -> Filters:
+    """The weights of the state, whose units lie apart, in whole vectors for each gate."""
+    weights = _unarranged(stored["filters"].blob, _values(stored["filters"], data), shape)
+    if "units" in stored:
+        units = _values(stored["units"], data).reshape(shape[0] // shape[1], -1)
+        weights *= units[:, : shape[1]].reshape(-1, 1)
+    return Filters(weights)
 
 
 def _integers(layer: Layer, choice: Choice, stored: dict[str, PlacedBlob], data: Bytes) -> Filters:

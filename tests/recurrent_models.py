@@ -23,6 +23,7 @@ class Recurrent:
 
     ``given``: optional inputs ("B", "lengths", "states", "P") that it has.  ``run_time``: W, R, B
     and P are inputs; ``lengths`` always are.  ``results``: the outputs that something reads.
+    ``bits``: of the integers that R is, 8 or 4, behind DequantizeLinear; 32: it is float32.
     """
 
     op: str
@@ -31,10 +32,12 @@ class Recurrent:
     given: tuple[str, ...] = ("B",)
     run_time: bool = False
     results: tuple[str, ...] = ("Y", "Y_h")
+    bits: int = 32
 
     def __str__(self) -> str:
         words = (*self.given, *(f"{k}={v}" for k, v in self.attrs.items()), *self.results)
-        return "-".join((self.op, *map(str, self.sizes), *words, *["run_time"] * self.run_time))
+        words += ("run_time",) * self.run_time + (f"int{self.bits}",) * (self.bits < 32)
+        return "-".join((self.op, *map(str, self.sizes), *words))
 
     def built(self) -> tuple[onnx.ModelProto, dict[str, Array]]:
         """The model, and values of its inputs."""
@@ -45,6 +48,7 @@ class _Builder:
     def __init__(self, layer: Recurrent) -> None:
         self.layer = layer
         self.constants: list[onnx.TensorProto] = []
+        self.dequantised: list[onnx.NodeProto] = []
         self.feeds: dict[str, Array] = {}
         self.rng = np.random.default_rng(sum(layer.sizes))
 
@@ -82,7 +86,8 @@ class _Builder:
             )
             for name, value in self.feeds.items()
         ]
-        graph = helper.make_graph([node], "recurrent", inputs, results, self.constants)
+        nodes = [*self.dequantised, node]
+        graph = helper.make_graph(nodes, "recurrent", inputs, results, self.constants)
         made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 22)])
         made.ir_version = 8
         return made, self.feeds
@@ -93,9 +98,22 @@ class _Builder:
             value /= np.float32(np.sqrt(shape[-1]))
         if at_run_time or self.layer.run_time:
             self.feeds[name] = value
+        elif name == "R" and self.layer.bits < 32:
+            self._add_integers(value)
         else:
             self.constants.append(numpy_helper.from_array(value, name))
         return name
+
+    def _add_integers(self, value: Array) -> None:
+        """R as integers with a scale for each row, which both directions share."""
+        most = 2 ** (self.layer.bits - 1) - 1
+        scale = np.abs(value).max(axis=(0, 2)) / np.float32(most)
+        integers = np.rint(value / scale[:, None]).astype(np.int64)
+        kind = {8: TensorProto.INT8, 4: TensorProto.INT4}[self.layer.bits]
+        whole = helper.make_tensor("R_integers", kind, value.shape, integers.reshape(-1).tolist())
+        self.constants += [whole, numpy_helper.from_array(scale, "R_scale")]
+        names = ["R_integers", "R_scale"]
+        self.dequantised.append(helper.make_node("DequantizeLinear", names, ["R"], axis=1))
 
     def _lengths(self, steps: int, batch: int) -> str:
         lengths = self.rng.integers(1, steps + 1, batch).astype(np.int32)

@@ -9,7 +9,7 @@ from edgeconv.base.names import shortened
 from edgeconv.ir.candidate import FLOAT, HALF, IN_WHOLE_NUMBERS
 from edgeconv.ir.choice import Choice
 from edgeconv.ir.element_types import FLOAT32
-from edgeconv.ir.filters import WEIGHTED
+from edgeconv.ir.filters import DECODED, undecoded
 from edgeconv.ir.quantisation import AWAY
 from edgeconv.ir.requantisation import EXACT
 from edgeconv.kernels.algorithms.no_integers import Reason
@@ -92,15 +92,10 @@ def left_notes(choice: Choice, wanted: Mapping[str, str]) -> tuple[str, ...]:
     every = wanted.get(EVERY_LAYER, FLOAT32) != FLOAT32
     if not every and wanted.get(EVERY_LAYER + OUTPUT) != INT8:
         return ()
-    left: Counter[str] = Counter()
-    for layer in choice.layers:
-        weights = next((blob for blob in layer.blobs if blob.name == "weights"), None)
-        if layer.node.op not in WEIGHTED and weights is not None and weights.dtype == FLOAT32:
-            left[layer.node.op] += weights.bytes
     return tuple(
         f"weights of {op} layers stay {FLOAT32} ({size:,} bytes): formats are for "
-        f"{' and '.join(WEIGHTED)}"
-        for op, size in left.items()
+        f"constant weights of {', '.join(DECODED)}"
+        for op, size in undecoded(choice.graph).items()
     )
 
 

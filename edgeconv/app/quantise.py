@@ -103,7 +103,7 @@ def quantise_model(
         made = quantiser.within(limits.keep, macs)
         if made is None:
             raise limits.missed(str(model), found.source)
-        notes = (*gains_note(quantiser.gains), *left_notes(graph))
+        notes = (*gains_note(quantiser.gains), *left_notes(made.graph))
     progress(Share("writing the model", 1))
     with refused("cannot write the model", output, kind=UsageError):
         whole_file.replace(output, model_of(made.graph).SerializeToString(deterministic=True))

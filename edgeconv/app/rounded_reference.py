@@ -25,7 +25,7 @@ from edgeconv.codegen.read_back import ForeignImageError, read_back
 from edgeconv.ir.candidate import FLOAT, HALF, OPERANDS
 from edgeconv.ir.choice import Choice
 from edgeconv.ir.encoding import kind_of
-from edgeconv.ir.filters import DYNAMIC, WEIGHTED, Filters
+from edgeconv.ir.filters import DECODED, DYNAMIC, Filters, decodes
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.grids import encodings_of
 from edgeconv.ir.placement import placement_of
@@ -185,7 +185,7 @@ def _check_exact(project: Project, graph: Graph, found: Mapping[str, Filters]) -
         )
     }
     for node in graph.nodes:
-        if node.op not in WEIGHTED or node.name in rounded or node.name not in found:
+        if not decodes(node, graph) or node.name in rounded or node.name not in found:
             continue
         own = found[node.name]
         wanted = [(own.weights, node.inputs[1])]
@@ -248,7 +248,7 @@ def _choice_of(
         weights, output = layer["storage"]["weights"], kind_of(layer["storage"]["output"])
         exact = layer["storage"].get("exact") and layer["name"] not in plain
         half |= {layer["name"]} if layer.get("compute") == HALF else set()
-        if layer["op"] in WEIGHTED and not exact and layer["name"] not in half:
+        if layer["op"] in DECODED and not exact and layer["name"] not in half:
             storage[layer["name"]] = weights
         if layer["op"] in INSERTED:
             continue

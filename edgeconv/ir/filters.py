@@ -1,7 +1,8 @@
-"""The constants of a Conv or Dense node, and putting others in their place."""
+"""The constants of a layer with filters, and putting others in their place."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
@@ -12,7 +13,10 @@ from edgeconv.ir.channel_scales import CHANNEL_SCALES
 from edgeconv.ir.encoding import FLOAT32, Encoding
 from edgeconv.ir.graph import Graph, Node, Tensor
 
-WEIGHTED = ("Conv", "Dense")  # operators whose kernels decode their filters
+WEIGHTED = ("Conv", "Dense")  # operators that have filters, and a bias per output channel
+# Operators whose kernels decode the constants of their second input: weights of the state, too.
+RECURRENT = "Recurrent"
+DECODED = (*WEIGHTED, RECURRENT)
 # The same of inputs that are quantised at run time, whose filters are the model's integers.
 DYNAMIC = {"Conv": "DynamicConv", "Dense": "DynamicDense"}
 SCALES_LIE = "scales_lie"  # attribute of one whose filters have scales, but none of output channels
@@ -25,8 +29,8 @@ class Filters:
     """What one layer computes with.  Told apart by identity: not to be changed.
 
     ``weights``: in the shape of the node's second input.  ``bias``: one per output channel, or
-    None to keep what the node has.  ``storage``: what is stored of the weights, the units of their
-    output channels included.
+    None to keep what the node has, as recurrent layers do.  ``storage``: what is stored of the
+    weights, the units of their output channels included.
     """
 
     weights: Floats
@@ -34,9 +38,28 @@ class Filters:
     storage: Encoding = FLOAT32
 
 
+def decodes(node: Node, graph: Graph) -> bool:
+    """Whether the kernel of ``node`` reads filters in any storage format."""
+    return node.op in DECODED and graph[node.inputs[1]].is_constant
+
+
+def undecoded(graph: Graph) -> Counter[str]:
+    """By operator, the bytes of constant matrices of float32 that its kernels read as they are."""
+    found: Counter[str] = Counter()
+    for node in graph.nodes:
+        for name in dict.fromkeys(filter(None, node.inputs)) if node.op not in DECODED else ():
+            tensor = graph[name]
+            matrix = len(tensor.shape) > 1 and min(sorted(tensor.shape)[-2:]) > 1
+            if tensor.is_constant and tensor.dtype == "float32" and matrix:
+                found[node.op] += tensor.constant().nbytes
+    return found
+
+
 def filters_of(node: Node, graph: Graph) -> Filters:
     """A layer's own filters and bias in float32, zeros where it has none."""
     weights = graph[node.inputs[1]].constant().astype(np.float32, copy=False)
+    if node.op not in WEIGHTED:
+        return Filters(weights)
     name = node.inputs[2] if len(node.inputs) > 2 else ""
     bias = graph[name].constant() if name else np.zeros(len(weights))
     return Filters(weights, bias.astype(np.float32))
@@ -72,7 +95,7 @@ def _replaced(node: Node, filters: Filters, tensors: dict[str, Tensor]) -> Node:
 
 
 def without_storage(node: Node) -> Node:
-    """A Conv or Dense node whose filters are float32, whatever the model or who asks says."""
+    """A node whose filters are float32, whatever the model or who asks says."""
     attrs = {k: v for k, v in node.attrs.items() if k not in ("storage", "exact", CHANNEL_SCALES)}
     return replace(node, attrs=attrs, request=replace(node.request, storage=None, exact=False))
 

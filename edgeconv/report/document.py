@@ -12,7 +12,7 @@ import numpy as np
 from edgeconv.base.arguments import SPEED
 from edgeconv.ir.candidate import FLOAT, HALF, IN_WHOLE_NUMBERS, INTEGERS
 from edgeconv.ir.choice import Choice, Layer, Search, tensor_bytes
-from edgeconv.ir.filters import WEIGHTED
+from edgeconv.ir.filters import DECODED
 from edgeconv.ir.graph import Graph, State, Tensor, Texts
 from edgeconv.ir.grids import rounds, spacings_of
 from edgeconv.ir.layout import ROW_MAJOR
@@ -267,7 +267,7 @@ def _roofline(roofline: Roofline | None) -> Report | None:
 
 def _is_exact(layer: Layer) -> bool:
     """Its constants are filters that the model has in their format, or a table of int8."""
-    if layer.node.op in WEIGHTED:
+    if layer.node.op in DECODED:
         return layer.node.exact
     return bool(layer.candidate) and bool(layer.blobs)
 

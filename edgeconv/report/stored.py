@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from edgeconv.ir.encoding import kind_of
-from edgeconv.ir.filters import WEIGHTED
+from edgeconv.ir.filters import DECODED
 from edgeconv.kernels.storage import formats
 from edgeconv.kernels.storage.base import FLOAT32
 
@@ -35,7 +35,7 @@ class Share:
 
 def of_filters(layer: Layer) -> str:
     """The format of a layer's filters; "" where it has none."""
-    return _named(layer, "weights") if layer["op"] in WEIGHTED and layer["weight_bytes"] else ""
+    return _named(layer, "weights") if layer["op"] in DECODED and layer["weight_bytes"] else ""
 
 
 def of_result(layer: Layer) -> str:

@@ -20,9 +20,9 @@ EC_INLINE void ec_gru_mix(const ec_recurrent *spec, const ec_cell_state at, int 
 }
 
 /* One product for all gates. */
-EC_INLINE void ec_gru_once_behind(const ec_recurrent *spec, const ec_cell_state at, const float *weights, int mr)
+EC_INLINE void ec_gru_once_behind(const ec_recurrent *spec, const ec_cell_state at, int mr)
 {
-    ec_recurrent_product(spec, at.h, spec->hidden, weights, at.sums, 0, 3, mr);
+    ec_recurrent_product(spec, at, at.h, spec->hidden, 0, 0, 3, mr);
     for (int p = 0; p < mr; p++)
         for (int i = 0; i < spec->hidden; i += EC_VL) {
             const int n = ec_min_i(EC_VL, spec->hidden - i);
@@ -36,13 +36,13 @@ EC_INLINE void ec_gru_once_behind(const ec_recurrent *spec, const ec_cell_state 
 }
 
 /* One product for the gates, another for the candidate. */
-EC_INLINE void ec_gru_once(const ec_recurrent *spec, const ec_cell_state at, const float *weights, int mr)
+EC_INLINE void ec_gru_once(const ec_recurrent *spec, const ec_cell_state at, int mr)
 {
     if (spec->reset_behind) {
-        ec_gru_once_behind(spec, at, weights, mr);
+        ec_gru_once_behind(spec, at, mr);
         return;
     }
-    ec_recurrent_product(spec, at.h, spec->hidden, weights, at.sums, 0, 2, mr);
+    ec_recurrent_product(spec, at, at.h, spec->hidden, 0, 0, 2, mr);
     for (int p = 0; p < mr; p++)
         for (int i = 0; i < spec->hidden; i += EC_VL) {
             const int n = ec_min_i(EC_VL, spec->hidden - i);
@@ -50,7 +50,7 @@ EC_INLINE void ec_gru_once(const ec_recurrent *spec, const ec_cell_state at, con
             const ec_vec h = ec_read(at.h + (ptrdiff_t)p * spec->hidden + i, n);
             ec_store(at.reset + (ptrdiff_t)p * spec->padded + i, ec_mul(r, h));
         }
-    ec_recurrent_product(spec, at.reset, spec->padded, weights, at.sums, 2, 1, mr);
+    ec_recurrent_product(spec, at, at.reset, spec->padded, ec_recurrent_bytes(spec, 2), 2, 1, mr);
     for (int p = 0; p < mr; p++)
         for (int i = 0; i < spec->hidden; i += EC_VL) {
             const int n = ec_min_i(EC_VL, spec->hidden - i);

@@ -17,9 +17,9 @@ EC_INLINE ec_vec ec_lstm_peep(const ec_recurrent *spec, const ec_cell_state at, 
     return at.peepholes ? ec_fma(ec_read(at.peepholes + gate * spec->hidden + i, n), c, sum) : sum;
 }
 
-EC_INLINE void ec_lstm_once(const ec_recurrent *spec, const ec_cell_state at, const float *weights, int mr)
+EC_INLINE void ec_lstm_once(const ec_recurrent *spec, const ec_cell_state at, int mr)
 {
-    ec_recurrent_product(spec, at.h, spec->hidden, weights, at.sums, 0, 4, mr);
+    ec_recurrent_product(spec, at, at.h, spec->hidden, 0, 0, 4, mr);
     for (int p = 0; p < mr; p++)
         for (int i = 0; i < spec->hidden; i += EC_VL) {
             const int n = ec_min_i(EC_VL, spec->hidden - i);

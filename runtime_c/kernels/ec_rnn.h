@@ -3,9 +3,9 @@
 #ifndef EC_RNN_H
 #define EC_RNN_H
 
-EC_INLINE void ec_rnn_once(const ec_recurrent *spec, const ec_cell_state at, const float *weights, int mr)
+EC_INLINE void ec_rnn_once(const ec_recurrent *spec, const ec_cell_state at, int mr)
 {
-    ec_recurrent_product(spec, at.h, spec->hidden, weights, at.sums, 0, 1, mr);
+    ec_recurrent_product(spec, at, at.h, spec->hidden, 0, 0, 1, mr);
     for (int p = 0; p < mr; p++)
         for (int i = 0; i < spec->hidden; i += EC_VL) {
             const int n = ec_min_i(EC_VL, spec->hidden - i);

@@ -12,6 +12,7 @@ import onnx
 import pytest
 
 from edgeconv.base.errors import EdgeconvError
+from edgeconv.ir.filters import RECURRENT
 from edgeconv.kernels.lowering.cells import CELL_FUNCTIONS
 from edgeconv.model.frontend import load
 from edgeconv.model.frontend.saving import model_of
@@ -20,7 +21,14 @@ from tests.command import Command
 from tests.onnx_suite.cases import Case
 from tests.onnx_suite.outcomes import PASS
 from tests.onnx_suite.programs import outcomes
-from tests.recurrent_models import Array, Recurrent, expected, keyword_spotter, side_by_side
+from tests.recurrent_models import (
+    GATES,
+    Array,
+    Recurrent,
+    expected,
+    keyword_spotter,
+    side_by_side,
+)
 from tests.tools import available
 
 pytestmark = pytest.mark.usefixtures("unoptimised")
@@ -45,6 +53,12 @@ LAYERS = (
     Recurrent("LSTM", (5, 2, 6, 8), {**BOTH, "input_forget": 1}, ("P",), results=_EVERY),
     Recurrent("LSTM", (5, 3, 6, 8), {**BACK, "clip": 0.3}, _BEGUN, results=_EVERY),
     Recurrent("LSTM", (4, 2, 3, 5), {}, ("B", "states", "P"), True, ("Y_c",)),
+)
+STORED = (  # R is integers
+    Recurrent("RNN", (4, 1, 3, 5), bits=8),
+    Recurrent("GRU", (3, 1, 4, 33), {"linear_before_reset": 1}, bits=8),
+    Recurrent("GRU", (3, 7, 4, 21), BOTH, bits=4),
+    Recurrent("LSTM", (3, 9, 4, 17), BOTH, ("B", "P"), results=_EVERY, bits=8),
 )
 
 
@@ -93,7 +107,7 @@ def _batch_first(layer: Recurrent) -> _Answered:
 
 @pytest.mark.parametrize("board", ["host", "generic-c"])
 def test_results_are_those_of_onnx_runtime(board: str, tmp_path: Path) -> None:
-    answered = [_answered(layer) for layer in (*LAYERS, *_of_functions())]
+    answered = [_answered(layer) for layer in (*LAYERS, *STORED, *_of_functions())]
     answered += [_batch_first(layer) for layer in (LAYERS[5], LAYERS[11])]
     model = side_by_side([each.model for each in answered])
     inputs = [value for each in answered for value in each.inputs]
@@ -109,6 +123,23 @@ def test_a_layer_is_written_as_onnx(layer: Recurrent, tmp_path: Path) -> None:
     onnx.save(model, tmp_path / "net.onnx")
     written = model_of(optimise(load(tmp_path / "net.onnx")))
     onnx.checker.check_model(written, full_check=True)
+    for got, want in zip(expected(written, feeds), expected(model, feeds), strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("layer", STORED, ids=str)
+def test_weights_in_integers_stay_so_and_are_written_so(layer: Recurrent, tmp_path: Path) -> None:
+    model, feeds = layer.built()
+    onnx.save(model, tmp_path / "net.onnx")
+    graph = optimise(load(tmp_path / "net.onnx"))
+    (node,) = (node for node in graph.nodes if node.op == RECURRENT)
+    units = layer.sizes[-1] * GATES[layer.op] * len(node.attrs["directions"])
+    assert (node.storage.bits, len(node.storage.scale), node.exact) == (layer.bits, units, True)
+    onnx.save(model_of(graph), tmp_path / "written.onnx")
+    again = optimise(load(tmp_path / "written.onnx"))
+    (found,) = (node for node in again.nodes if node.op == RECURRENT)
+    assert (found.storage, found.exact) == (replace(node.storage, bits=8), True)
+    written = onnx.load(tmp_path / "written.onnx")
     for got, want in zip(expected(written, feeds), expected(model, feeds), strict=True):
         np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-6)
 

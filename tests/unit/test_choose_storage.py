@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -9,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import onnx
 import pytest
+from onnx import TensorProto, helper
 
 from edgeconv.app.pipeline import CompileOptions, decide
 from edgeconv.base.errors import EdgeconvError
@@ -132,7 +134,7 @@ def test_what_was_rounded_in_units_is_stored_exactly(name: str) -> None:
     ("wanted", "words"),
     [
         ({"d": "int8"}, ["no layer", "'d'", "a, c"]),
-        ({"b": "int8"}, ["without filters", "b", "Unary", "Conv and Dense"]),
+        ({"b": "int8"}, ["without filters", "b", "Unary", "Conv, Dense, Recurrent"]),
         ({"a": "int9"}, ["unknown storage format", "did you mean int8"]),
         ({"*": "int32"}, ["unknown storage format", "'int32'"]),
     ],
@@ -261,10 +263,34 @@ def test_traffic_follows_the_format(tmp_path: Path) -> None:
 
 
 def test_weights_that_keep_their_format_are_said(edgeconv: Command, tmp_path: Path) -> None:
-    """Of a recurrent layer ``*`` does not mean the recurrence weights, which no kernel decodes."""
-    model, _ = Recurrent("GRU", (3, 1, 4, 4)).built()
-    onnx.save(model, tmp_path / "gru.onnx")
-    compiled = ("compile", tmp_path / "gru.onnx", "--board", BOARD, "-o", tmp_path / "gru")
-    note = "weights of Recurrent layers stay float32 (192 bytes): formats are for Conv and Dense"
+    """``*`` does not mean a table of words, which no kernel decodes."""
+    node = helper.make_node("Gather", ["table", "words"], ["y"])
+    table = {"table": np.ones((6, 4), np.float32)}
+    onnx.save(
+        onnx_models.model(
+            [node], {"words": (3,)}, {"y": (3, 4)}, table, input_type=TensorProto.INT64
+        ),
+        tmp_path / "words.onnx",
+    )
+    compiled = ("compile", tmp_path / "words.onnx", "--board", BOARD, "-o", tmp_path / "words")
+    note = "weights of Pick layers stay float32 (96 bytes): formats are for constant weights of"
     assert note not in edgeconv.ok(*compiled).stderr
     assert note in edgeconv.ok(*compiled, "--storage", "*=int8").stderr
+
+
+def test_weights_of_recurrent_states_are_stored_and_verified(
+    edgeconv: Command, tmp_path: Path
+) -> None:
+    """In units of a row each, held to the layer in float32 with the weights in the image."""
+    model, _ = Recurrent("GRU", (3, 1, 4, 12), {"linear_before_reset": 1}).built()
+    onnx.save(model, tmp_path / "gru.onnx")
+    asked = ("--board", "generic-c", "--storage", "*=int8", "--build", "--verify", "-o")
+    said = edgeconv.ok("compile", tmp_path / "gru.onnx", *asked, tmp_path / "gru").stderr
+    assert "stay float32" not in said
+    report = json.loads((tmp_path / "gru" / "report.json").read_text())
+    stored = {each["op"]: each for each in report["layers"] if each["weight_bytes"]}
+    assert {stored[op]["storage"]["weights"] for op in ("Dense", "Recurrent")} == {"int8"}
+    rows = 3 * 12
+    assert stored["Recurrent"]["weight_bytes"] == rows * 12 + 4 * rows + 4 * 12  # units, bias
+    verified = edgeconv.ok("verify", tmp_path / "gru").stdout
+    assert "Y_h against the same weights in float32: relative error" in verified

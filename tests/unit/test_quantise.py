@@ -15,6 +15,7 @@ from edgeconv.search.quantising.effort import EFFORTS, FAST, LEAST_SAMPLES
 from tests import ROOT
 from tests.command import Command
 from tests.onnx_runtime import results
+from tests.recurrent_models import Recurrent
 
 DIGITS = ROOT / "examples" / "digits"
 MODEL, SAMPLES = DIGITS / "digits-cnn.onnx", DIGITS / "digits-cnn-calibration.npz"
@@ -80,6 +81,26 @@ def test_a_limit_leaves_layers_in_float32(edgeconv: Command, tmp_path: Path) -> 
     done = edgeconv(*given, "--min-sqnr", "200")
     assert done.status == 1
     assert "no layer can be int8 within these limits" in done.stderr
+
+
+def test_weights_of_recurrent_states_are_int8(edgeconv: Command, tmp_path: Path) -> None:
+    """Both directions of R share scales in the file, and the program reads R as int8."""
+    layer = Recurrent("LSTM", (4, 1, 6, 16), {"direction": "bidirectional"})
+    onnx.save(layer.built()[0], tmp_path / "lstm.onnx")
+    x = np.random.default_rng(1).normal(size=(8, 4, 1, 6)).astype(np.float32)
+    np.savez(tmp_path / "x.npz", X=x)
+    found = api.quantise(tmp_path / "lstm.onnx", tmp_path / "x.npz", tmp_path / "int8.onnx")
+    assert not [note for note in found.notes if "stay float32" in note]
+    (recurrent,) = (each for each in found.layers if each.op == "Recurrent")
+    assert recurrent.int8
+    weights = 2 * 4 * 16 * 16
+    assert (recurrent.bytes_before, recurrent.bytes) == (4 * weights, weights + 4 * 2 * 4 * 16)
+    (y, _), (real, _) = (
+        list(results(m, {"X": x[0]}).values()) for m in (found.path, tmp_path / "lstm.onnx")
+    )
+    assert 20 * np.log10(np.linalg.norm(real) / np.linalg.norm(y - real)) > 25
+    nodes = frontend.load(found.path).nodes
+    assert [node.storage.bits for node in nodes if node.op == "Recurrent"] == [8]
 
 
 def test_nobodys_file_is_replaced(edgeconv: Command, tmp_path: Path) -> None:

@@ -6,6 +6,9 @@ Dense over all steps at once; weights[directions * gates * hidden][hidden] are t
 the bias [directions][hidden] is that inside of a GRU's reset; h0 and c0 are
 [directions][batch][hidden], lengths [batch], peepholes [directions][3 * hidden].
 
+Constant weights may be stored in fewer bits, with a unit per row: they are widened where they are
+read, and sums are float32.
+
 The output is [steps of Y + 1 or 2][directions][batch][hidden]: every step if ``every``, then the
 last state, then the last cell state of an LSTM; `Slice` nodes are views of it.
 Attributes: ``cell`` (a key of `CELLS`), ``directions`` ("forward", "backward"), ``functions``
@@ -23,8 +26,19 @@ import numpy as np
 
 from edgeconv.ir.activation import Activation
 from edgeconv.ir.choice import Blob, Layer, Param
-from edgeconv.ir.graph import Array, Graph, Node
+from edgeconv.ir.encoding import Encoding
+from edgeconv.ir.filters import Floats
+from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.work import Work
+from edgeconv.kernels.algorithms.packing import (
+    filters_blob,
+    has_units,
+    row_elements,
+    storage_params,
+    units_of,
+    weights_of,
+)
+from edgeconv.kernels.algorithms.problem import filters_as
 from edgeconv.kernels.lowering import cells
 from edgeconv.kernels.lowering.calls import FLOAT_BYTES, kernel_layer, merge_headers
 from edgeconv.kernels.lowering.cells import CELLS
@@ -63,10 +77,13 @@ def _even(total: int, most: int) -> int:
     return -(-total // -(-total // most))
 
 
-def _packed(weights: Array, products: Sequence[int], hidden: int, lanes: int, width: int) -> Array:
+def _packed(
+    weights: Floats, products: Sequence[int], hidden: int, lanes: int, width: int, form: Encoding
+) -> Floats:
     """[directions * gates * hidden][hidden] as panels of ``width`` columns, those of one product
-    after the other: rows are of the state, gates are padded to whole vectors of ``lanes``."""
-    gates = weights.astype(np.float32).reshape(-1, sum(products), hidden, hidden)
+    after the other: rows are of the state, and begin with a byte of ``form``; gates are padded to
+    whole vectors of ``lanes``."""
+    gates = weights.reshape(-1, sum(products), hidden, hidden)
     padded = -(-hidden // lanes) * lanes
     columns = np.zeros((*gates.shape[:2], padded, hidden), np.float32)
     columns[:, :, :hidden] = gates
@@ -75,10 +92,31 @@ def _packed(weights: Array, products: Sequence[int], hidden: int, lanes: int, wi
         first = 0
         for count in products:
             matrix = direction[first : first + count].reshape(count * padded, hidden).T
-            starts = range(0, count * padded, width)
-            panels += [matrix[:, at : at + width].reshape(-1) for at in starts]
+            for at in range(0, count * padded, width):
+                panel = matrix[:, at : at + width]
+                rest = row_elements(panel.shape[1], form) - panel.shape[1]
+                panels.append(np.pad(panel, ((0, 0), (0, rest))).reshape(-1))
             first += count
     return np.concatenate(panels)
+
+
+def _elements(columns: int, hidden: int, width: int, form: Encoding) -> int:
+    """The elements of the weights of one product, rows padded to whole bytes."""
+    full, rest = divmod(columns, width)
+    return hidden * (full * row_elements(width, form) + row_elements(rest, form))
+
+
+def _own_units(node: Node, graph: Graph) -> Floats:
+    """The unit of each row of the weights."""
+    units = units_of(node, weights_of(node, graph))
+    assert units is not None, node.name
+    return units
+
+
+def _units(units: Floats, hidden: int, padded: int) -> Floats:
+    """[directions * gates * hidden] as [directions * gates * padded]."""
+    gates = units.reshape(-1, hidden)
+    return np.pad(gates, ((0, 0), (0, padded - hidden))).reshape(-1)
 
 
 def _work(node: Node, call: Call, rows: int, weight_bytes: float) -> Work:
@@ -117,16 +155,25 @@ def lower(node: Node, graph: Graph, target: Target) -> Layer:
     vectors = _even(products[0] * padded // lanes, tile.vectors)
     weights, width = graph[inputs["weights"]], vectors * lanes
     functions: tuple[Activation, ...] = node.attrs["functions"]
-    elements = weights.shape[0] // hidden * padded * hidden
+    form, count = filters_as(node), len(node.attrs["directions"])
+    elements = count * sum(_elements(gates * padded, hidden, width, form) for gates in products)
     operands: dict[str, str | Blob] = {name: ref for name, ref in inputs.items() if ref}
     workspace = rows * (cell.gates + len(products) - 1) * padded
     if weights.is_constant:
-        value = weights.constant()
-        operands["weights"] = Blob(
-            "weights", elements, lambda: _packed(value, products, hidden, lanes, width)
+        operands["weights"] = filters_blob(
+            node,
+            graph,
+            elements,
+            lambda values: _packed(values, products, hidden, lanes, width, form),
         )
     else:
-        workspace += elements // len(node.attrs["directions"])
+        workspace += elements // count
+    if has_units(node):
+        operands["units"] = Blob(
+            "units",
+            weights.shape[0] // hidden * padded,
+            lambda: _units(_own_units(node, graph), hidden, padded),
+        )
     params: dict[str, Param] = {
         "cell": cell.name,
         "length": length,
@@ -138,6 +185,8 @@ def lower(node: Node, graph: Graph, target: Target) -> Layer:
         "every": bool(node.attrs["every"]),
         "rows": rows,
         "vectors": vectors,
+        "weights_as": storage_params(node, hidden, lanes)["filters_as"],
+        "units": "units" if has_units(node) else "NULL",
         "clips": bool(node.attrs["clip"]),
         "clip": float(node.attrs["clip"]),
         "clips_cell": bool(node.attrs["cell_clip"]),
@@ -171,7 +220,7 @@ def lower(node: Node, graph: Graph, target: Target) -> Layer:
         macs=macs(node, graph),
         epilogue=False,
     )
-    return replace(layer, work=_work(node, call, rows, FLOAT_BYTES * float(elements)))
+    return replace(layer, work=_work(node, call, rows, float(form.bytes_of(elements))))
 
 
 OPERATOR = Operator(

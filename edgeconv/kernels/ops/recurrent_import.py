@@ -5,10 +5,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from edgeconv.ir.activation import NONE, Activation
+from edgeconv.ir.encoding import INT4, INT8
 from edgeconv.ir.graph import Node
 from edgeconv.ir.layout import Shape
 from edgeconv.kernels.lowering.cells import CELL_FUNCTIONS, CELLS, Cell
@@ -100,6 +102,7 @@ def import_recurrent(source: Source, ctx: ImportContext) -> Sequence[Node]:
         reset_behind=flag(source, ctx, "linear_before_reset"),
         forgets_input=flag(source, ctx, "input_forget"),
         every=every,
+        **_stored(layer),
     )
     places = ((0, length if every else 1), (length * every, 1), (length * every + 1, 1))
     results = zip((*source.outputs, "", "")[:3], places, strict=True)
@@ -126,6 +129,16 @@ def _layer(source: Source, ctx: ImportContext, formula: Formula) -> _Layer:
         raise ctx.reject(source, f"hidden_size {given}, R for {hidden}", rule)
     batch_first = flag(source, ctx, "layout")
     return _Layer(source, ctx, formula, cell, directions, hidden, batch_first)
+
+
+def _stored(layer: _Layer) -> dict[str, Any]:
+    """Attributes of the weights R where the model stores integers that kernels widen: one scale,
+    or those of each gate's units, which both directions have in common."""
+    stored = layer.ctx.stored_as(layer.source.inputs[2], 1, layer.source.name)
+    form = stored.get("storage")
+    if form is None or any(form.zero) or form.element not in (INT4, INT8):
+        return {}
+    return {**stored, "storage": form.scaled(form.scale * layer.count)}
 
 
 def _weights_shape(layer: _Layer) -> Shape:

@@ -82,13 +82,15 @@ class Written:
             self.constants.append(numpy_helper.from_array(np.array(value, order="C"), name))
         return name
 
-    def dequantised(self, hint: str, count: Values, units: npt.NDArray[np.float32]) -> str:
-        """A constant of ``count`` times ``units``, one per index of the first axis."""
+    def dequantised(
+        self, hint: str, count: Values, units: npt.NDArray[np.float32], axis: int = 0
+    ) -> str:
+        """A constant of ``count`` times ``units``, one per index of ``axis``."""
         whole = self.constant(f"{hint}/quantised", count)
         scale, zero = self.constant(f"{hint}/scale", units), np.zeros(len(units), count.dtype)
         name = self.fresh(f"{hint}/dequantised")
         inputs = (whole, scale, self.constant(f"{hint}/zero_point", zero))
-        self.node("DequantizeLinear", inputs, name, axis=0)
+        self.node("DequantizeLinear", inputs, name, axis=axis)
         return name
 
 

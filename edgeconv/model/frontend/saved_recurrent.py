@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from edgeconv.ir.activation import Activation
+from edgeconv.ir.encoding import INT4, INT8
 from edgeconv.ir.graph import Node
 from edgeconv.kernels.lowering.cells import CELL_FUNCTIONS
 from edgeconv.model.frontend.clipped_cells import Sizes, unrolled
@@ -43,6 +44,18 @@ def _biases(written: Written, node: Node, y: str) -> str:
     return written.add(y, "Concat", zeros, written.tensor(bias.name), axis=1)
 
 
+def _multiples(written: Written, node: Node, count: int) -> str:
+    """R as integers times a scale for each row, which all directions have in common; "" where it is
+    something else."""
+    stored, weights = node.storage, written.graph[node.inputs[1]]
+    units = np.asarray(stored.scale, np.float32).reshape(count, -1)
+    if stored.element not in (INT4, INT8) or not units.size or (units != units[0]).any():
+        return ""
+    value = weights.constant().astype(np.float64).reshape(count, -1, weights.shape[-1])
+    integers = np.rint(value / units[0, :, None]).astype(np.int8)
+    return written.dequantised(weights.name, integers, units[0], axis=1)
+
+
 def _clipped(written: Written, node: Node, inputs: tuple[str, ...], y: str) -> None:
     """An LSTM whose cell is clipped, step by step."""
     x, weights, _, h0, c0, lengths, peepholes = inputs
@@ -51,7 +64,8 @@ def _clipped(written: Written, node: Node, inputs: tuple[str, ...], y: str) -> N
     assert not lengths
     length, _, rows = written.graph[node.inputs[0]].shape
     count, hidden = len(node.attrs["directions"]), written.graph[node.output].shape[-1]
-    r = written.add(y, "Reshape", weights, np.array([count, rows // count, hidden]))
+    shape = np.array([count, rows // count, hidden])
+    r = written.add(y, "Reshape", written.tensor(weights), shape)
     backward = [way == "backward" for way in node.attrs["directions"]]
     sizes = Sizes(length, count, hidden, float(node.attrs["cell_clip"]))
     every, last, cells = unrolled(
@@ -81,8 +95,12 @@ def recurrent(written: Written, node: Node, inputs: tuple[str, ...], y: str) -> 
     )
     count, rows = len(directions), written.graph[node.inputs[0]].shape[-1]
     hidden = written.graph[node.output].shape[-1]
+    r = _multiples(written, node, count)
+    if not r:
+        r = written.add(
+            y, "Reshape", written.tensor(weights), np.array([count, rows // count, hidden])
+        )
     picks = np.eye(rows, dtype=np.float32).reshape(count, rows // count, rows)
-    r = written.add(y, "Reshape", weights, np.array([count, rows // count, hidden]))
     given = [x, written.constant(f"{y}/W", picks), r, _biases(written, node, y), lengths, h0]
     if node.attrs["clip"]:
         attrs["clip"] = float(node.attrs["clip"])

@@ -21,7 +21,7 @@ from edgeconv.base import regular_file
 from edgeconv.ir.activation import NONE, Activation
 from edgeconv.ir.array_types import array_type
 from edgeconv.ir.encoding import INT4, INT8
-from edgeconv.ir.filters import WEIGHTED
+from edgeconv.ir.filters import RECURRENT, WEIGHTED
 from edgeconv.ir.graph import Graph, Node, Tensor
 from edgeconv.ir.grids import rounded_to
 from edgeconv.ir.preprocessing import PREPROCESS
@@ -136,7 +136,10 @@ class _Writer:
             last = name
 
     def _operands(self, node: Node) -> tuple[str, ...]:
-        return tuple(self.written.tensor(name) if name else "" for name in node.inputs)
+        """The operands of another node, constants among them; weights of a recurrent state are left
+        to what writes the layer."""
+        late = {"", node.inputs[1]} if node.op == RECURRENT else {""}
+        return tuple(name if name in late else self.written.tensor(name) for name in node.inputs)
 
     def _filters(self, node: Node) -> tuple[str, ...]:
         """The operands of a Conv or Dense node, its constants as integers where they are some."""

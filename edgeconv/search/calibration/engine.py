@@ -26,7 +26,15 @@ from edgeconv.base.registry import lookup
 from edgeconv.ir.activation import Activation
 from edgeconv.ir.choice import Choice
 from edgeconv.ir.encoding import FLOAT32
-from edgeconv.ir.filters import WEIGHTED, Filters, filters_of, replace_filters, without_storage
+from edgeconv.ir.filters import (
+    DECODED,
+    WEIGHTED,
+    Filters,
+    decodes,
+    filters_of,
+    replace_filters,
+    without_storage,
+)
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.memory import MemoryMap, Region
 from edgeconv.kernels.lowering.activations import evaluate
@@ -52,7 +60,7 @@ class Engine(Closing):
         self, graph: Graph, progress: Progress = no_progress, *, truncate: bool = False
     ) -> None:
         self.graph = replace(_float32(graph), states=())  # each run is given them
-        self.layers = {node.name: node for node in self.graph.nodes if node.op in WEIGHTED}
+        self.layers = {n.name: n for n in self.graph.nodes if decodes(n, self.graph)}
         progress("building the network to measure on")
         self._choice, self._memory, self._library = _loaded(self.graph, truncate)
         self._index = {layer.node.name: i for i, layer in enumerate(self._choice.layers)}
@@ -83,7 +91,7 @@ class Engine(Closing):
         """As `inference.InferenceEngine.adopt`."""
         self._give({})
         self.graph = replace_filters(self.graph, layers)
-        self.layers = {node.name: node for node in self.graph.nodes if node.op in WEIGHTED}
+        self.layers = {n.name: n for n in self.graph.nodes if decodes(n, self.graph)}
         for name, given in layers.items():
             self._pack(self._layer(name), given)
 
@@ -240,12 +248,15 @@ class Engine(Closing):
         """Arrange other constants in the image, in place, as the layer's own plan has them."""
         index = self._index[node.name]
         bias = self.parameters(node.name).bias if given.bias is None else given.bias
-        assert bias is not None
         shape = self.graph[node.inputs[1]].shape
         if given.weights.shape != shape:
             raise ValueError(f"{node.name}: filters {given.weights.shape}, not {shape}")
-        values = {"filters": given.weights, "bias": bias}
+        values = {"filters": given.weights}
+        if bias is not None:
+            values["bias"] = bias
         for blob in self._choice.layers[index].blobs:
+            if node.op not in WEIGHTED and blob.name not in values:
+                continue  # a recurrent layer's other operands
             assert blob.arrange is not None, (node.name, blob.name)
             arranged = blob.arrange(values[blob.name].astype(np.float32, copy=False))
             data = format_of(blob.storage).encode(arranged)
@@ -266,7 +277,7 @@ def _unknown(what: str, name: str, known: Iterable[str]) -> EdgeconvError:
 
 def _float32(graph: Graph) -> Graph:
     """The graph without storage formats: constants hold what layers compute with anyhow."""
-    nodes = tuple(without_storage(n) if n.op in WEIGHTED else n for n in graph.nodes)
+    nodes = tuple(without_storage(n) if n.op in DECODED else n for n in graph.nodes)
     tensors = {
         name: tensor if tensor.storage == FLOAT32 else replace(tensor, storage=FLOAT32)
         for name, tensor in graph.tensors.items()

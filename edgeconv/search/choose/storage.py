@@ -13,7 +13,7 @@ from edgeconv.base.errors import EdgeconvError, UsageError
 from edgeconv.base.names import did_you_mean
 from edgeconv.base.registry import lookup
 from edgeconv.ir.encoding import Encoding
-from edgeconv.ir.filters import WEIGHTED
+from edgeconv.ir.filters import DECODED, decodes
 from edgeconv.ir.graph import Graph, Node, Tensor
 from edgeconv.ir.grids import encodings_of
 from edgeconv.kernels.algorithms import algorithms
@@ -54,7 +54,7 @@ def store_weights(graph: Graph, wanted: Mapping[str, str]) -> Graph:
     status 2): no such layer or format, a layer without filters, filters that are not finite in a
     format with units.
     """
-    weighted = {node.name: node for node in graph.nodes if node.op in WEIGHTED}
+    weighted = {node.name: node for node in graph.nodes if decodes(node, graph)}
     for layer, name in wanted.items():
         lookup("storage format", name, weight_formats())
         if layer != EVERY_LAYER and layer not in weighted:
@@ -97,7 +97,7 @@ def _no_filters(layer: str, graph: Graph, weighted: Mapping[str, Node]) -> Edgec
             "--storage names a layer without filters",
             where=layer,
             got=found.op,
-            rule=f"formats are for {' and '.join(WEIGHTED)}",
+            rule=f"formats are for constant weights of {', '.join(DECODED)}",
         )
     return _no_layer(layer, weighted)
 

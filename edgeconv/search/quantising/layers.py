@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from edgeconv.ir.element_types import FLOAT32
-from edgeconv.ir.filters import WEIGHTED, filters_of
+from edgeconv.ir.filters import DECODED, RECURRENT, decodes, filters_of, undecoded
 from edgeconv.ir.graph import Graph
-from edgeconv.kernels.lowering.calls import FLOAT_BYTES
 from edgeconv.search.quantising.quantiser import Quantised
 
 
@@ -40,15 +38,18 @@ def layers_of(
 ) -> tuple[QuantisedLayer, ...]:
     """The layers with filters of the float32 network ``graph``; ``macs``: of each."""
     total = max(sum(macs.values()), 1.0)
+    of_states = _units_of_states(made.graph)
     found = []
     for node in graph.nodes:
-        if node.op not in WEIGHTED:
+        if not decodes(node, graph):
             continue
         own = filters_of(node, graph)
         bias = 0 if own.bias is None else own.bias.size
         before = 4 * (own.weights.size + bias)
-        int8 = node.name in made.filters
-        units = len(made.filters[node.name].units or ()) if int8 else 0
+        units = of_states.get(node.name, 0)
+        int8 = node.name in made.filters or units > 0
+        if node.name in made.filters:
+            units = len(made.filters[node.name].units or ())
         now = own.weights.size + 4 * (bias + units) if int8 else before
         lost = made.accuracy.per_layer.get(node.output)
         sqnr = lost if lost is not None and math.isfinite(lost) else None
@@ -57,20 +58,21 @@ def layers_of(
     return tuple(found)
 
 
+def _units_of_states(graph: Graph) -> dict[str, int]:
+    """By recurrent layer how many units its weights have; 0 of those in float32."""
+    recurrent = (node for node in graph.nodes if node.op == RECURRENT)
+    return {node.name: len(node.storage.scale) for node in recurrent}
+
+
 def left_notes(graph: Graph) -> tuple[str, ...]:
-    """Says which weights stay float32 since no format is for them: those of recurrent states, for
-    instance."""
-    left: Counter[str] = Counter()
+    """Says which weights a quantised network has in float32: those of run-time products, and of
+    recurrent states where these lose too much."""
+    left = undecoded(graph)
     for node in graph.nodes:
-        if node.op in WEIGHTED:
-            continue
-        for name in dict.fromkeys(filter(None, node.inputs)):
-            tensor = graph[name]
-            matrix = len(tensor.shape) > 1 and min(sorted(tensor.shape)[-2:]) > 1
-            if tensor.is_constant and tensor.dtype == FLOAT32 and matrix:
-                left[node.op] += FLOAT_BYTES * tensor.size
+        if node.op == RECURRENT and decodes(node, graph) and not node.storage.scale:
+            left[RECURRENT] += graph[node.inputs[1]].constant().nbytes
     return tuple(
-        f"weights of {op} layers stay {FLOAT32} ({size:,} bytes): int8 is for "
-        f"{' and '.join(WEIGHTED)}"
+        f"weights of {op} layers stay {FLOAT32} ({size:,} bytes): int8 is for constant weights of "
+        f"{', '.join(DECODED)}, where accuracy allows it"
         for op, size in left.items()
     )

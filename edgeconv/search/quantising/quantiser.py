@@ -36,6 +36,7 @@ from edgeconv.search.quantising.ranges import RANGES, ObservedRange, Range, see,
 from edgeconv.search.quantising.recipes import LEAST_SAMPLES, SURE, TRIED, WAYS
 from edgeconv.search.quantising.rewrite import FORM, quantised
 from edgeconv.search.quantising.selection import Noises, select
+from edgeconv.search.quantising.state_weights import state_weights
 from edgeconv.search.quantising.unfused import unfused
 from edgeconv.search.quantising.units import settled, whole_bias
 
@@ -105,6 +106,7 @@ class Quantiser(Closing):
         asked = RequestedFormats.of(graph, storage, kept)
         self.places = places(self.graph, asked)
         self.wanted = asked.filters(self.graph, self.places)
+        self._of_states = state_weights(self.graph, asked.layers)
         most = min(most, affordable(self.engine, _VARIANTS))
         self.judging = samples.chosen(back).at_most(most)
         self._judging = Baseline(self.engine, self.judging, progress, metric=metric)
@@ -130,7 +132,9 @@ class Quantiser(Closing):
         left.  ``saved``: by layer what integers save there, where that is known.
 
         Where everything loses too much, the SQNR is sought at which few enough layers are int8.
+        Weights of recurrent states are, unless that alone loses too much.
         """
+        self._round_states(keeps)
         if self.effort.searches:
             self.equalise()
             grids = self.grids()
@@ -146,6 +150,18 @@ class Quantiser(Closing):
             some = f"{len(whole.filters) - len(best.filters)} layers left in float32"
             self.gains.append(Gain(some, before, after, taken=True))
         return best
+
+    def _round_states(self, keeps: Callable[[Accuracy], bool]) -> None:
+        """Compute with weights of recurrent states in int8 from now on, if ``keeps`` allows it."""
+        given, self._of_states = self._of_states, {}
+        if not given:
+            return
+        own = {name: self.engine.parameters(name) for name in given}
+        self.engine.adopt(given)
+        if keeps(self._judging.accuracy()):
+            self.graph = replace_filters(self.graph, given)
+        else:
+            self.engine.adopt(own)
 
     def _of_some(
         self, whole: Quantised, keeps: Callable[[Accuracy], bool], saved: Mapping[str, float]
