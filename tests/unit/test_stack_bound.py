@@ -217,8 +217,18 @@ def test_another_architecture_is_refused(tmp_path: Path) -> None:
         stack_bound(image)
 
 
-def test_software_floating_point_is_followed_into_the_library(tmp_path: Path) -> None:
-    compiler = installed(COMPILERS["cortex-m0 gcc"])
+@pytest.mark.parametrize(
+    ("command", "helper"),
+    [
+        (COMPILERS["cortex-m0 gcc"], "__aeabi_"),
+        # Whose division has a switch with a table of distances.
+        ("riscv64-unknown-elf-gcc -march=rv32imac -mabi=ilp32 -ffreestanding", "__divsf3"),
+    ],
+)
+def test_software_floating_point_is_followed_into_the_library(
+    command: str, helper: str, tmp_path: Path
+) -> None:
+    compiler = installed(command)
     image = tmp_path / "program.elf"
     source = tmp_path / "program.c"
     source.write_text(
@@ -230,7 +240,7 @@ def test_software_floating_point_is_followed_into_the_library(tmp_path: Path) ->
     subprocess.run([*compiler, *flags, str(source), "-lgcc", "-o", str(image)], check=True)
     found = stack_bound(image, ["Reset_Handler"], externals={})
     assert [name for name, _ in found.path[:2]] == ["Reset_Handler", "work"]
-    assert found.path[2][0].startswith("__aeabi_")
+    assert found.path[2][0].startswith(helper)
 
 
 ASSEMBLY = """\

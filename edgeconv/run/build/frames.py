@@ -226,7 +226,7 @@ class _Walk:
             found = re.fullmatch(pattern.format(register=re.escape(register)), text)
             if register == "ctr" and moved:
                 register = moved[1]
-            elif found and "index" in found.groupdict():
+            elif found and found.groupdict().get("index"):
                 register, pattern = found["index"], self._code.machine.indexed
             elif found:
                 return True

@@ -109,8 +109,10 @@ def _machine(bits: int, mode: int, computed: str) -> Machine:
     )
 
 
-# Tables of switches have addresses of 32 bits, or where these have 64 distances of 32.
+# Tables of switches have addresses, or, of code that may be linked anywhere (libgcc) and where
+# addresses have 64 bits, distances of 32.
+_ADDRESS = r"(?:c\.)?lw {register}, 0\((?P<index>\w+)\)"
 MACHINES = (
-    _machine(32, capstone.CS_MODE_RISCV32, r"(?:c\.)?lw {register}, 0\((?P<index>\w+)\)"),
+    _machine(32, capstone.CS_MODE_RISCV32, f"{_ADDRESS}|{_SUM}"),
     _machine(64, capstone.CS_MODE_RISCV64, _SUM),
 )
