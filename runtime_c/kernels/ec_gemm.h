@@ -36,7 +36,8 @@ EC_INLINE void ec_gemm_multiply(const ec_gemm spec, ec_sums *tile, const char *a
 }
 
 /* Sums over a panel of packed rows, of which the strip begins at `column`: pixels are the rows.  A run
-   of steps are the groups of a block; where that has one, the columns of the kernel. */
+   of steps are the groups of a block; where that has one, the columns of the kernel.  A matrix unit that takes
+   several steps at once has both in a run, where they lie side by side. */
 EC_INLINE void ec_gemm_sum_rows(const ec_gemm spec, const ec_window window, ec_sums *tile,
                                 const ec_gemm_line here, int column, ec_prefetch prefetch, int mr, int nv)
 {
@@ -55,20 +56,25 @@ EC_INLINE void ec_gemm_sum_rows(const ec_gemm spec, const ec_window window, ec_s
     prefetch.lines = ec_ceil_div((int)(prefetch.end - prefetch.next), few * EC_LINE_BYTES);
     for (int block = 0; block < blocks; block++) {
         const int depth = ec_min_i(panel.block, groups - block * panel.block);
+        int joined = by_columns;
+#ifdef EC_MEMORY_SUMS
+        joined |= ec_row_in_memory(spec.micro_kernel) && !panel.apart && window.dilation_w == 1 &&
+                  depth == panel.block;
+#endif
+        const int run = joined ? window.kernel_w * depth : depth;
         const ptrdiff_t of_tap = (ptrdiff_t)depth * nv * EC_VL * 4;
         for (int kz = here.met.kz.from; kz < here.met.kz.to; kz++)
             for (int ky = here.met.ky.from; ky < here.met.ky.to; ky++) {
                 const int down = (block * window.kernel_d + kz) * panel.rows +
                                  ky * window.dilation_h / panel.row_stride;
                 const char *of = filters + (kz * window.kernel_h + ky) * window.kernel_w * of_tap;
-                for (int kx = 0; kx < (by_columns ? 1 : window.kernel_w); kx++, of += of_tap) {
+                for (int kx = 0; kx < (joined ? 1 : window.kernel_w); kx++, of += of_tap) {
                     const int x = kx * window.dilation_w;
                     const ptrdiff_t at =
                         (ptrdiff_t)(x % panel.phases) * panel.wide + x / panel.phases;
                     EC_IN_ORDER();
                     ec_gemm_multiply(spec, tile, strip + down * in_row + at * in_column,
-                                     stride * in_column, in_k, of,
-                                     by_columns ? window.kernel_w : depth, &prefetch, mr, nv);
+                                     stride * in_column, in_k, of, run, &prefetch, mr, nv);
                 }
             }
         filters += (ptrdiff_t)window.kernel_d * window.kernel_h * window.kernel_w * of_tap;

@@ -181,12 +181,14 @@ def _packing_cost(problem: ConvProblem, plan: RowsPlan, target: Target, slots: f
 
 def _depth(problem: ConvProblem, plan: RowsPlan) -> int:
     """Steps that a strip takes the time of, by runs as ec_gemm_sum_rows has them: the groups of a
-    block, or, where that has one, the columns of the kernel."""
+    block, and the columns of the kernel where they lie side by side with those."""
     kernel, panel, taps = plan.kernel, plan.panel, math.prod(problem.kernel)
-    if panel.block == 1 and panel.phases == 1:
-        return taps // problem.kernel[2] * kernel.depth_taken(problem.kernel[2])
     whole, rest = divmod(kernel.groups(problem.group_in_c), panel.block)
-    return taps * (whole * kernel.depth_taken(panel.block) + kernel.depth_taken(rest))
+    columns = problem.kernel[2]
+    apart = kernel.lies is Lies.PACKED or problem.dilations[2] > 1
+    joined = 1 if apart and panel.block > 1 else columns
+    of_whole = taps // joined * kernel.depth_taken(joined * panel.block)
+    return whole * of_whole + taps * kernel.depth_taken(rest)
 
 
 def _cost(problem: ConvProblem, plan: RowsPlan, target: Target, pack_slots: float) -> float:
