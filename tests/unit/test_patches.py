@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import chain as chain_of
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ from edgeconv.ir.check import InvariantError
 from edgeconv.ir.step import Divides, patches_of
 from edgeconv.run.build.project import Project
 from edgeconv.run.verify.layers import Unread, unread
-from edgeconv.search.choose.row_streaming import macs_computed, most_columns, stream_rows_of
+from edgeconv.search.choose.row_streaming import joins, macs_computed, most_columns, stream_rows_of
 from edgeconv.search.choose.storage import EVERY_RESULT
 from edgeconv.search.memory.step_check import check_steps
 from edgeconv.search.options import CompileOptions
@@ -187,6 +188,10 @@ def test_a_plan_of_patches_is_checked(tmp_path: Path) -> None:
     assert 1 < macs_computed(made) / macs_computed(choice) < 2
     widths = [made.graph[layer.node.output].ring_columns for layer in layers[:-1]]
     assert widths == [most for _, most in most_columns(layers, 4, choice.graph)][:-1]
+    joined = chain_of.from_iterable(range(at, at + count) for at, count, _ in joins(made))
+    assert {first, first - 1}.isdisjoint(joined)  # with whole rows of what changes the layout
+    joined = chain_of.from_iterable(range(at, at + count) for at, count, _ in joins(choice))
+    assert {first, first - 1} <= {*joined}
     assert all(
         width < choice.graph[layer.node.output].shape[-1]
         for width, layer in zip(widths, layers, strict=False)

@@ -18,13 +18,13 @@ MOST_COLUMNS = 32767  # of an image that patches are made of: what ec_columns.h 
 
 def joins(choice: Choice, *, for_ram: bool = False) -> Iterator[tuple[int, int, str]]:
     """Neighbouring steps that can be one: the first layer, how many there are, and what lies
-    between the two steps.  With those that accumulate what they read only ``for_ram``: that gains
-    no time."""
+    between the two steps; none in patches.  With those that accumulate what they read only
+    ``for_ram``: that gains no time."""
     reads = readers(choice)
     for step, after in pairwise(choice.steps):
         maker, reader = choice.layers[step.layers[-1]], choice.layers[after.layers[0]]
         name = maker.node.output
-        if reader.accumulates and not for_ram:
+        if (reader.accumulates and not for_ram) or max(step.patches, after.patches) > 1:
             continue
         if reader.node.inputs[0] == name and not obstacle(maker, reader, reads[name]):
             yield step.layers[0], len(step.layers) + len(after.layers), name
