@@ -11,6 +11,7 @@
 #include "ec_int8_dot_joined.h"
 #include "ec_int8_rows.h"
 #include "ec_int8_depthwise_3x3.h"
+#include "ec_int8_depthwise_3x3_border.h"
 #include "ec_int8_depthwise.h"
 #include "ec_int8_2x2.h"
 #include "ec_int8_depthwise_2x2.h"
@@ -228,6 +229,22 @@ static void depthwise_3x3_1x8(const layer *of, int8_t *workspace, int cut)
     free(words), free(out);
 }
 
+static void depthwise_3x3_border(const layer *of, const int32_t *words, int cut)
+{
+    const ec_window *w = &of->spec.window;
+    int16_t *const workspace = bytes_of((size_t)(24 * ec_int8_columns_read(w)));
+    memset(of->out, 0, (size_t)of->out_bytes);
+    if (cut)
+        ec_int8_depthwise_3x3_border(&of->spec, of->in, words, of->out, workspace, 0, cut);
+    if (cut < w->out_h)
+        ec_int8_depthwise_3x3_border(&of->spec, of->in, words, of->out, workspace, cut, w->out_h);
+    compare(of->out, of->wanted, of->out_bytes);
+    int8_t *in, *const out = over_input(of, rows_apart(of), &in);
+    ec_int8_depthwise_3x3_border(&of->spec, in, words, out, workspace, 0, w->out_h);
+    compare(out, of->wanted, of->out_bytes);
+    free(workspace), free(out);
+}
+
 static void depthwise_3x3(int in_c, ec_window window)
 {
     const ec_window w = window;
@@ -253,7 +270,9 @@ static void depthwise_3x3(int in_c, ec_window window)
     int8_t *in, *const out = over_input(&l, rows_apart(&l), &in);
     ec_int8_depthwise_3x3(&l.spec, in, words, out, workspace, 0, w.out_h);
     compare(out, l.wanted, l.out_bytes);
-    free(words), free(out);
+    free(out);
+    depthwise_3x3_border(&l, words, cut);
+    free(words);
     depthwise_3x3_1x8(&l, (int8_t *)workspace, cut);
     free(workspace), release(&l);
 }

@@ -15,6 +15,7 @@ import pytest
 from edgeconv.ir.activation import NONE, Activation, grid
 from edgeconv.ir.candidate import REAL
 from edgeconv.ir.encoding import int8
+from edgeconv.ir.request import SMALLEST_OF_EACH, Request
 from edgeconv.kernels.algorithms.sums import multiples
 from edgeconv.kernels.storage import format_called
 from edgeconv.target.backends import TARGETS
@@ -267,9 +268,15 @@ def test_what_is_packed_for_pairs_of_rows(build: Build, folder: Path) -> None:
     """The order of its loops, which plain C has, too."""
     dsp = replace(build, target=replace(build.target, features=frozenset({DSP})))
     made = [layer(x, w, window, groups) for x, w, window, groups in (*CLOSE, *SHAPES)]
-    cases = [case for each in made for case in in_integers(*each, dsp)]
+    least = [
+        (replace(spec, request=Request(workspace=SMALLEST_OF_EACH)), wanted)
+        for spec, wanted in made
+        if spec.inputs["w"].shape[1:] == (1, 3, 3)
+    ]
+    cases = [case for each in (*made, *least) for case in in_integers(*each, dsp)]
     kernels = {case.layer.params["kernel_function"] for case in cases}
     assert {"depthwise_2x2", "depthwise_2x2_transposed", "depthwise_3x3_2x2"} < kernels
+    assert "depthwise_3x3_border" in kernels
     check(build, cases, folder)
 
 

@@ -45,6 +45,7 @@ from edgeconv.kernels.algorithms.integer.kernels import (
     DEPTHWISE_1X8,
     DEPTHWISE_3X3,
     DEPTHWISE_3X3_1X8,
+    DEPTHWISE_3X3_BORDER,
     IntegerKernel,
 )
 from edgeconv.kernels.algorithms.integer.packing import (
@@ -113,7 +114,9 @@ def image_candidates(
         if helium:
             return (_helium_depthwise(problem),)
         ways = _fewer_bytes_later(_by_2x2(problem, target), _depthwise(problem, target))
-        return ways if target.workspaces else ways[-1:]
+        if not target.workspaces:
+            return ways[-1:]
+        return _fewer_bytes_later(*ways, _with_border(problem, target))
     if problem.groups > 1 and problem.finish.residual_as is not None:
         return ()
     group = replace(
@@ -254,11 +257,11 @@ def _fewer_bytes_later(
 ) -> tuple[ConvCandidate[IntegerPlan], ...]:
     """The fastest of these, then those of less workspace, which keep less of the input away from
     the output, too."""
-    found = sorted((each for each in ways if each), key=lambda each: each.work.moves)
-    return (
-        *found[:1],
-        *(each for each in found[1:] if each.workspace_bytes < found[0].workspace_bytes),
-    )
+    found: list[ConvCandidate[IntegerPlan]] = []
+    for each in sorted((each for each in ways if each), key=lambda each: each.work.moves):
+        if all(each.workspace_bytes < other.workspace_bytes for other in found):
+            found.append(each)
+    return tuple(found)
 
 
 def _depthwise(problem: ConvProblem, target: Target) -> ConvCandidate[IntegerPlan]:
@@ -284,6 +287,33 @@ def _depthwise(problem: ConvProblem, target: Target) -> ConvCandidate[IntegerPla
         cycles = problem.batch * problem.out_size[1] * fours * own
     constants = windows * _bytes_of_words(DEPTHWISE_CHANNELS, taps)
     return _found_depthwise(problem, kernel, (cycles, constants, 8.0 * taps * windows))
+
+
+def _with_border(problem: ConvProblem, target: Target) -> ConvCandidate[IntegerPlan] | None:
+    """Nine numbers with no row outside of the input in the workspace: rows of windows that reach
+    there become padding in the panel.  None where none do, or where the row is as short as that."""
+    if not _is_3x3(problem) or not leaves(problem):
+        return None
+    facts, each = problem.sum_facts, taken(problem, in_pairs=True)
+    core = cycles_of(target, facts.scaling, bounded=facts.bounded)
+    fours = problem.batch * -(-problem.out_c // DEPTHWISE_CHANNELS)
+    windows = float(fours * math.prod(problem.out_size))
+    padded = _rows_outside(problem) * problem.in_size[2] * core.lone_column
+    packed = each.batches * (each.lone * core.column + core.row_of_four)
+    cycles = windows * core.window + fours * (packed + padded)
+    constants = windows * _bytes_of_words(DEPTHWISE_CHANNELS, math.prod(problem.kernel))
+    counted = cycles, constants, 8.0 * math.prod(problem.kernel) * windows
+    made = _found_depthwise(problem, DEPTHWISE_3X3_BORDER, counted)
+    workspace = {"columns": made.workspace["columns"], "outside": 0, "rows": 0}
+    return replace(made, workspace=workspace)
+
+
+def _rows_outside(problem: ConvProblem) -> int:
+    """How many rows of windows, of all rows of the output, lie above the input or below it."""
+    firsts = (y * problem.strides[1] - problem.pads[1] for y in range(problem.out_size[1]))
+    taps = [k * problem.dilations[1] for k in range(problem.kernel[1])]
+    rows = range(problem.in_size[1])
+    return sum(first + tap not in rows for first in firsts for tap in taps)
 
 
 def columns_apart(problem: ConvProblem) -> int:

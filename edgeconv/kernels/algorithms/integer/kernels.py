@@ -82,6 +82,11 @@ DEPTHWISE = IntegerKernel(
 DEPTHWISE_3X3 = IntegerKernel(
     "depthwise_3x3", (*_COLUMNS, "ec_int8_depthwise_3x3.h"), is_depthwise=True, is_3x3=True
 )
+DEPTHWISE_3X3_BORDER = replace(
+    DEPTHWISE_3X3,
+    name="depthwise_3x3_border",
+    headers=(*DEPTHWISE_3X3.headers, "ec_int8_depthwise_3x3_border.h"),
+)
 DEPTHWISE_1X8 = IntegerKernel(
     *("depthwise_1x8", (*_COLUMNS, "ec_int8_depthwise_1x8.h")),
     adds=(*_TILES, "ec_int8_residual_1x8.h"),
