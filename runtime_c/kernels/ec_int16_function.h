@@ -12,6 +12,8 @@ enum ec_int16_kind {
     EC_INT16_SIDES,   /* a; where it is below zero_a by the last four words */
     EC_INT16_MOVED,   /* a + zero_a is the result */
     EC_INT16_CURVE,   /* ec_int16_of_curve */
+    EC_INT16_SIGMOID, /* ec_short_sigmoid of a times word 0, over 2^(word 1), halves up */
+    EC_INT16_TANH,    /* ec_short_tanh likewise */
     EC_INT16_DOUBLED, /* a - zero_a, by words 0 and 1 (ec_int16_doubled) */
     EC_INT16_DOUBLED_PRODUCT, /* (a - zero_a) (b - zero_b), by words 0 and 1 */
     EC_INT16_DOUBLED_SUM /* (a - zero_a) 2^15 by words 0 and 1, b likewise by 2 and 3 and times word 6; by 4 and 5 */
@@ -66,12 +68,25 @@ EC_INLINE int32_t ec_int16_of_pair(const ec_int16_function *by, int32_t a, int32
     return ec_int16_rounded(by->result, (int64_t)((uint64_t)low + ((uint64_t)high << 32)));
 }
 
-EC_INLINE int32_t ec_int16_of_one(const ec_int16_function *by, const int32_t *lines, int32_t a)
+#ifdef EC_SHORT_SIGMOID_H
+EC_INLINE int32_t ec_int16_of_sigmoid(const ec_int16_function *by, const uint16_t *table, int32_t a)
+{
+    const int32_t argument = (a * by->words[0] + ((1 << by->words[1]) >> 1)) >> by->words[1];
+    const int32_t q = by->kind == EC_INT16_TANH ? ec_short_tanh(table, argument) : ec_short_sigmoid(table, argument);
+    return ec_min_i(ec_max_i(q, by->result.low), by->result.high);
+}
+#endif
+
+EC_INLINE int32_t ec_int16_of_one(const ec_int16_function *by, const void *table, int32_t a)
 {
     if (by->kind == EC_INT16_DOUBLED)
         return ec_int16_of_doubled(by, a, 0);
     if (by->kind == EC_INT16_CURVE)
-        return ec_int16_of_curve(lines, by->width, by->bits, a);
+        return ec_int16_of_curve(table, by->width, by->bits, a);
+#ifdef EC_SHORT_SIGMOID_H
+    if (by->kind == EC_INT16_SIGMOID || by->kind == EC_INT16_TANH)
+        return ec_int16_of_sigmoid(by, table, a);
+#endif
     if (by->kind == EC_INT16_MOVED)
         return ec_min_i(ec_max_i(a + by->zero_a, by->result.low), by->result.high);
     if (by->kind == EC_INT16_SIDES && a < by->zero_a)
@@ -91,12 +106,12 @@ EC_INLINE ec_int16_function ec_int16_kept(ec_int16_function by)
     return by;
 }
 
-/* n elements in any order.  lines: of a curve. */
-EC_INLINE void ec_int16_apply(const ec_int16_function given, const void *a, const int32_t *lines, void *out, int n)
+/* n elements in any order.  table: int32 of a curve, uint16 of sigmoid and tanh. */
+EC_INLINE void ec_int16_apply(const ec_int16_function given, const void *a, const void *table, void *out, int n)
 {
     const ec_int16_function by = ec_int16_kept(given);
     for (int i = 0; i < n; i++)
-        ec_int16_put(out, by.result.bytes, i, ec_int16_of_one(&by, lines, ec_int16_get(a, by.a_bytes, i)));
+        ec_int16_put(out, by.result.bytes, i, ec_int16_of_one(&by, table, ec_int16_get(a, by.a_bytes, i)));
 }
 
 /* Where pairs lie, as those of ec_binary do. */

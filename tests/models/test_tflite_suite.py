@@ -15,7 +15,7 @@ SAMPLE = (
     *("CONV_2D float32 dilated 2x2 int8", "GATHER float32 float32 batch", "WHILE float32"),
     *("SOFTMAX int8 beta 2.0", "TOPK_V2 float32 float32", "REDUCE_MAX int8 kept"),
     *("UNIDIRECTIONAL_SEQUENCE_LSTM float32 float32 clipped", "FLOOR_MOD float32 int32"),
-    *("UNIDIRECTIONAL_SEQUENCE_LSTM float32 int8", "DIV int8"),
+    *("UNIDIRECTIONAL_SEQUENCE_LSTM float32 int8", "TANH int16", "DIV int8"),
 )
 TABLE = Path(__file__).parents[2] / "docs" / "tflite-operators.md"
 

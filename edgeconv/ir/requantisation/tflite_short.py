@@ -82,16 +82,22 @@ def short_sum(a: Integers, b: Integers, scales: tuple[float, float], y: float) -
     return tflite.summed((a, b), scales, y, LEFT)
 
 
-@lru_cache(maxsize=64)
-def short_function(kind: str, x: Encoding, y: Encoding) -> Integers | None:
-    """LOGISTIC ("sigmoid") and TANH ("tanh") of -32768 to 32767; None of other grids than their
-    kernels have."""
+def short_function(kind: str, x: Encoding, y: Encoding, low: int, high: int) -> Doubled | None:
+    """LOGISTIC ("sigmoid") and TANH ("tanh") of int16, whose words are multiplier and shift of the
+    argument; None of other grids than their kernels have."""
     if x.bits != 16 or x.zero != (0,) or (y.scale, y.zero) != ((_RESULT,), (0,)):
         return None
-    argument = np.arange(x.low, x.high + 1, dtype=np.int64)
-    multiplier, shift = _argument_factor(x.scale[0], 1 if kind == "tanh" else 0)
-    thirds = (argument * multiplier + ((1 << shift) >> 1)) >> shift
-    return (tanh if kind == "tanh" else logistic)(thirds)
+    factor = _argument_factor(x.scale[0], 1 if kind == "tanh" else 0)
+    return _padded(kind, [*factor], Affine.of(y), low, high)
+
+
+def of_argument(function: Doubled, argument: Integers) -> Integers:
+    """What such a function makes of the integers of its argument."""
+    multiplier, right = function.words[:2]
+    thirds = (argument * multiplier + ((1 << right) >> 1)) >> right
+    found = (tanh if function.kind == "tanh" else logistic)(thirds)
+    bounded: Integers = np.clip(found, function.low, function.high)
+    return bounded
 
 
 def _argument_factor(scale: float, most: int) -> tuple[int, int]:

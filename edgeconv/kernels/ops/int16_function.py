@@ -29,6 +29,7 @@ from edgeconv.ir.requantisation.tflite_short import (
     doubled_one,
     doubled_product,
     doubled_sum,
+    points,
     short_function,
 )
 from edgeconv.ir.requantisation.wide import LEAST, MOST, WORDS, Wide
@@ -51,10 +52,11 @@ from edgeconv.target.targets import Target
 _KINDS = frozenset({"add", "sub", "mul"})
 _SHORT = frozenset({"sigmoid", "tanh"})
 _WIDTH = 2  # bytes of a constant operand
-_HEADERS = ("ec_nest.h", "ec_int16_scaling.h", "ec_int16_doubled.h", "ec_int16_function.h")
+_HEADERS = ("ec_nest.h", "ec_int16_scaling.h", "ec_int16_doubled.h")
 # Instructions of an element on a Cortex-M4, counted, the loop's among them, and slots of vectors.
 _SLOTS = {"sum": 24.0, "product": 18.0, "line": 22.0, "sides": 25.0, "moved": 7.0, "curve": 23.0}
 _SLOTS |= {"doubled_sum": 46.0, "doubled_product": 24.0, "doubled": 22.0}
+_SLOTS |= dict.fromkeys(_SHORT, 28.0)
 # Cycles on a core without vectors, as `PerCore` has them.
 _CYCLES: Mapping[str, PerCore] = MappingProxyType(
     {
@@ -67,6 +69,7 @@ _CYCLES: Mapping[str, PerCore] = MappingProxyType(
         "doubled_sum": PerCore(420, 60, 56),
         "doubled_product": PerCore(195, 30, 28),
         "doubled": PerCore(190, 28, 26),
+        **dict.fromkeys(_SHORT, PerCore(75, 33, 30)),
     }
 )
 
@@ -241,11 +244,8 @@ def _doubled_one(
         return Function(form.kind, form) if form else None
     if function.kind in ("relu", "clip") and x.scale == y.scale:
         return _one(function, x, y, low, high)
-    results = short_function(function.kind, x, y) if function.kind in _SHORT else None
-    if results is None:
-        return None
-    found = curve(np.clip(results, low, high))
-    return Function("curve", found) if found else None
+    found = short_function(function.kind, x, y, low, high) if function.kind in _SHORT else None
+    return Function(found.kind, found) if found else None
 
 
 @lru_cache(maxsize=1024)
@@ -296,7 +296,10 @@ def lower_one(found: Function, node: Node, graph: Graph, target: Target) -> Laye
     operands: dict[str, str | Blob] = {"a": run_time_input(node, graph)}
     if isinstance(found.form, Curve):
         lines = found.form.words
-        operands["lines"] = Blob("lines", lines.size, lambda: lines, dtype="int32")
+        operands["table"] = Blob("lines", lines.size, lambda: lines, dtype="int32")
+    elif found.kind in _SHORT:
+        table = points().astype(np.uint16)
+        operands["table"] = Blob("table", table.size, lambda: table, dtype="uint16")
     return _layer(found, operands, {}, node, graph, target)
 
 
@@ -325,7 +328,7 @@ def _layer(
     names = node.inputs if loops else tensors
     zeros = [0 if graph[name].is_constant else graph[name].storage.zero[0] for name in names]
     sizes = [_WIDTH if graph[name].is_constant else element_bytes(graph, name) for name in names]
-    scalar = target.is_scalar
+    scalar, short = target.is_scalar, found.kind in _SHORT
     each = _CYCLES[found.kind].on(target, reals=False) if scalar else _SLOTS[found.kind]
     cycles = each * graph[node.output].elements
     moved = call.in_bytes + call.out_bytes
@@ -338,6 +341,7 @@ def _layer(
         params={
             "kind": found.kind,
             "of_two": bool(loops),
+            "table": "table" if "table" in operands else "NULL",
             "elements": graph[node.output].elements,
             "a_bytes": sizes[0],
             "b_bytes": sizes[-1] if loops else 0,
@@ -347,7 +351,7 @@ def _layer(
             **loops,
             **_members(found.form, element_bytes(graph, node.output)),
         },
-        headers=_HEADERS,
+        headers=(*_HEADERS, *("ec_short_sigmoid.h",) * short, "ec_int16_function.h"),
         work=Work(0.0 if alone else cycles, cycles if alone else 0.0, 0.0, moved),
         aliases=in_place(node, graph, tensors),
         epilogue=False,

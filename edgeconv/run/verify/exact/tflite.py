@@ -170,11 +170,10 @@ def _short(x: _Operand, functions: list[Activation], y: Encoding) -> Integers:
     """A function of 16 bits of the integers less their zero points."""
     kinds = [function.kind for function in functions]
     if kinds in (["sigmoid"], ["tanh"]):
-        of_x = int16(x.scale, 0)
-        results = tflite_short.short_function(kinds[0], of_x, y)
-        if results is None:
+        found = tflite_short.short_function(kinds[0], int16(x.scale, 0), y, y.low, y.high)
+        if found is None:
             raise NoExactValueError
-        return results[x.whole - of_x.low] - y.zero[0]
+        return tflite_short.of_argument(found, x.whole) - y.zero[0]
     if x.scale != y.scale[0]:
         if functions:
             raise NoExactValueError
