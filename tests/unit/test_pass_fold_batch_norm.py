@@ -67,12 +67,12 @@ def test_a_dense_over_rows_is_left_alone() -> None:
     assert run(before) is before
 
 
-@pytest.mark.parametrize("scales", [(4.0, 4.0), (0.5, 4.0), (4.0, 0.5)])
+@pytest.mark.parametrize("scales", [(4.0, 4.0), (0.5, 4.0), (4.0, 0.5), (-4.0, 0.5)])
 @pytest.mark.parametrize("behind", [True, False])
 def test_weights_stay_multiples_of_a_unit_per_output(
     behind: bool, scales: tuple[float, float]
 ) -> None:
-    """A scale per input would leave none."""
+    """A scale per input would leave none.  Units are above 0, as kernels in integers want them."""
     b = GraphBuilder()
     x = b.input(1, 2, 3, 3)
     pair = b.constant(scales), b.normal(2)
@@ -89,7 +89,7 @@ def test_weights_stay_multiples_of_a_unit_per_output(
         assert after is before
         return
     assert ops(after) == ["Conv"]
-    assert after.nodes[0].attrs["storage"].scale == (0.25 * scales[0], 0.125 * scales[1])
+    assert after.nodes[0].attrs["storage"].scale == (0.25 * abs(scales[0]), 0.125 * scales[1])
     assert_same_results(before, after)
 
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from onnx import helper, numpy_helper
 
+from edgeconv.app.pipeline import CompileOptions, decide
 from edgeconv.base.errors import EdgeconvError
 from edgeconv.ir.encoding import INT4
 from edgeconv.ir.grids import integers_for, rounded_to
@@ -59,6 +60,23 @@ def test_grids_and_filters(kind: str, tmp_path: Path) -> None:
         grid = grids[node.inputs[0]]
         assert integers_for(grid) is not None
         assert grid.gamma - grid.beta < 2**bits
+
+
+def test_negative_factors_of_a_batch_norm_leave_integers(tmp_path: Path) -> None:
+    """As in FINN's networks, whose domain has an older name: a ternary layer, a BatchNorm that
+    turns some channels around, two bits."""
+    g = Graph("finn.custom_op.general", 1)
+    x = g.quant("x", 1.0, 2.0, narrow=1)
+    weights = g.quant(g.constant(g.weights(64, 16)), 0.25, 2.0, narrow=1)
+    scale, bias, mean = (g.constant(g.rng.uniform(low, 1.0, 16)) for low in (-1.0, -1.0, 0.1))
+    y = g.add("MatMul", [x, weights])
+    y = g.add("BatchNormalization", [y, scale, bias, mean, g.constant(np.full(16, 0.5))])
+    y = g.quant(y, 1.0, 2.0, narrow=1)
+    path = onnx_models.save(g.model({"x": (1, 64)}, {y: (1, 16)}), tmp_path / "net.onnx")
+    chosen = decide(CompileOptions(path, "mps2-an386")).choice
+    (layer,) = (each for each in chosen.layers if each.node.op == "Dense")
+    assert layer.algorithm == "integer"
+    assert min(layer.node.storage.scale) > 0
 
 
 def _saved(folder: Path, **changes: float) -> Path:

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from edgeconv.ir.channel_scales import CHANNEL_SCALES
+from edgeconv.ir.encoding import INT8, Encoding
 from edgeconv.ir.graph import Node
 
 Reals = npt.NDArray[np.float64]
@@ -38,8 +39,24 @@ def rescaled(node: Node, weights: Reals, factors: Reals) -> tuple[Reals, dict[st
         for name in ("storage", "exact"):
             attrs.pop(name, None)
         return weights * factors.reshape(rows), attrs
-    attrs["storage"] = attrs["storage"].scaled(new)
+    multiples, new, stored = _positive(multiples, new, attrs["storage"])
+    attrs["storage"] = stored.scaled(new)
     return multiples * new.astype(np.float64).reshape(rows), attrs
+
+
+def _positive(
+    multiples: Reals, units: npt.NDArray[np.float32], stored: Encoding
+) -> tuple[Reals, npt.NDArray[np.float32], Encoding]:
+    """Multiples and positive units of equal weights, which kernels in integers ask for: of a
+    BatchNorm whose factor is negative the multiples turn.  Those of int4 may need a bit more then;
+    of int8 all stay as they are where one would be 128."""
+    turned = multiples * np.sign(units).reshape(-1, *(1,) * (multiples.ndim - 1))
+    if any(stored.zero) or not stored.affine:
+        return multiples, units, stored
+    for form in (stored, INT8):
+        if form.low <= turned.min(initial=0) and turned.max(initial=0) <= form.high:
+            return turned, np.abs(units), form
+    return multiples, units, stored
 
 
 def permuted(node: Node, order: npt.NDArray[np.integer[Any]]) -> dict[str, Any]:

@@ -19,7 +19,7 @@ import numpy as np
 from edgeconv.model.frontend.definitions.definition import Definition, Row, Values
 from edgeconv.model.frontend.definitions.fused import number, text
 
-DOMAINS = ("qonnx.custom_op.general", "onnx.brevitas")
+DOMAINS = ("qonnx.custom_op.general", "finn.custom_op.general", "onnx.brevitas")
 _WHOLE = tuple(  # of constants, the smallest first
     np.dtype(kind) for kind in (ml_dtypes.int4, np.int8, np.int16, np.int32)
 )
