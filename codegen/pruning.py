@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Set
+from functools import lru_cache
 
 _COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
 _WORD = re.compile(r"[A-Za-z_]\w*")
@@ -78,13 +79,25 @@ def _case(case: re.Match[str], live: set[str]) -> str:
     return case[1] + f"\n{case[1]}".join(labels) + case[3] if labels else ""
 
 
-def _words(code: str, macros: Set[str]) -> set[str]:
-    """Names in ``code``, but for enumerators that something is compared with."""
+_Names = tuple[frozenset[str], frozenset[str]]
 
-    def kept(compared: re.Match[str]) -> str:
-        return compared[0] if compared[1] in macros else ""
 
-    return set(_WORD.findall(_COMPARED.sub(kept, _COMMENT.sub("", code))))
+def _names(code: str) -> _Names:
+    """Names in ``code``, and those that something is compared with: of enumerators it names
+    none."""
+    plain = _COMMENT.sub("", code)
+    compared = frozenset(_COMPARED.findall(plain))
+    return frozenset(_WORD.findall(_COMPARED.sub("", plain) if compared else plain)), compared
+
+
+# Of a function, a case or a macro of the runtime, which most programs have in common.
+_names_of_part = lru_cache(maxsize=8192)(_names)
+
+
+def _used(found: _Names, macros: Set[str]) -> Set[str]:
+    """What is used where so much is named and compared."""
+    names, compared = found
+    return names | compared & macros if compared else names
 
 
 def _live(runtime: str, program: str) -> set[str]:
@@ -95,7 +108,7 @@ def _live(runtime: str, program: str) -> set[str]:
     values = " ".join(value for each in _ENUM.findall(plain) for value in _VALUE.findall(each))
     live, before = set[str](), 0
     for code in (program, _ENUM.sub("", plain), values):
-        live |= _words(code, macros)
+        live |= _used(_names(code), macros)
     while len(live) > before:
         before = len(live)
         for names, words in uses:
@@ -104,17 +117,17 @@ def _live(runtime: str, program: str) -> set[str]:
     return live
 
 
-def _uses(runtime: str, macros: Set[str]) -> Iterator[tuple[set[str], set[str]]]:
+def _uses(runtime: str, macros: Set[str]) -> Iterator[tuple[Set[str], Set[str]]]:
     """Names, and what else is named where all of them are: by a function, a case in it, a macro."""
     functions = list(_FUNCTION.finditer(runtime))
     for function in functions:
         for case in _CASE.finditer(function[0]):
             for label in _LABEL.findall(case[2]):
-                yield {function[1], label}, _words(case[3], macros)
-        yield {function[1]}, _words(_CASE.sub("", function[0]), macros)
+                yield {function[1], label}, _used(_names_of_part(case[3]), macros)
+        yield {function[1]}, _used(_names_of_part(_CASE.sub("", function[0])), macros)
     named = {function[1] for function in functions} | macros
     for macro in _DEFINE.finditer(runtime):
-        yield {macro[1]}, _words(macro[3], macros)
+        yield {macro[1]}, _used(_names_of_part(macro[3]), macros)
         parameters = set(_WORD.findall(macro[2] or ""))
         for pasted in _PASTED.findall(macro[3]):
             parts = (r"\w+" if part in parameters else part for part in pasted.split("##"))

@@ -25,6 +25,7 @@ class SourceTree:
     ``placed``: into sections that a linker script of ours knows.
     ``bill``: a bill of materials that is written beside.
     ``once``: files for the user's own code, which are written where there are none and never again.
+    ``report``: the text of report.json, told from the folder that has all other files.
     """
 
     name: str
@@ -37,6 +38,7 @@ class SourceTree:
     once: frozenset[str] = frozenset()
     bill: Bill | None = None
     others: Mapping[str, bytes] = field(default_factory=dict)
+    report: Callable[[Path], str] | None = None
 
     def write(
         self, directory: Path, finish: Callable[[Path], None] = lambda _: None
@@ -76,6 +78,9 @@ class SourceTree:
             self._write_c(directory / self.image_file)
         else:
             self._write_binary(directory / self.image_file)
+        if self.report:
+            text = self.report(directory)
+            (directory / REPORT).write_text(text, encoding="utf-8", newline="\n")
         return self._write_bill(directory, self.bill) if self.bill else {}
 
     def _write_binary(self, path: Path) -> None:

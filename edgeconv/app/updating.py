@@ -14,7 +14,7 @@ from typing import Any
 
 from edgeconv.app.bounding import bounded
 from edgeconv.app.deciding import Decider, Decision
-from edgeconv.app.writing import note_image, source_tree
+from edgeconv.app.writing import source_tree
 from edgeconv.base import whole_file
 from edgeconv.base.errors import EdgeconvError, refused
 from edgeconv.base.progress import Progress, no_progress
@@ -111,7 +111,7 @@ def _finish(
 ) -> None:
     """What is known of the old program is kept, but for a bound in cycles: that is of the image,
     the weights included, and found again."""
-    project = note_image(made)
+    project = Project.open(made)
     report = {**project.report, **{key: old[key] for key in _KEPT}}
     if _bound_of(old) is not None:
         progress("building")

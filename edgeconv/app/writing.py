@@ -185,8 +185,8 @@ def _write(decided: Decision, directory: Path, progress: Progress, *, build: boo
     progress("emitting")
     tree = source_tree(decided, progress)
     try:
-        finish = _build_and_judge(progress, decided.options) if build else _finish
-        kept = tree.write(real_path(directory), finish)
+        made = [_build_and_judge(progress, decided.options)] if build else []
+        kept = tree.write(real_path(directory), *made)
     except TooLargeError as error:
         error.planned = decided.sizes
         raise
@@ -230,7 +230,9 @@ def source_tree(decided: Decision, progress: Progress) -> SourceTree:
         model_version=options.model_version,
     )
     tree = emit(decided.choice, decided.memory, emit_options, render_report(decided.report))
-    return replace(tree, others=decided.files)
+    return replace(
+        tree, others=decided.files, report=lambda folder: _render_beside(folder, decided.report)
+    )
 
 
 def _sibling(decided: Decision, link: LinkPlan) -> tuple[str, LinkPlan] | None:
@@ -257,7 +259,7 @@ def _build_and_judge(progress: Progress, options: CompileOptions) -> Callable[[P
     """Builds a written project; raises when it then exceeds the flash budget, or the cycles."""
 
     def finish(directory: Path) -> None:
-        project = note_image(directory)
+        project = Project.open(directory)
         progress("building")
         try:
             report = measured(project)
@@ -276,17 +278,12 @@ def _build_and_judge(progress: Progress, options: CompileOptions) -> Callable[[P
     return finish
 
 
-def _finish(directory: Path) -> None:
-    """Ends a project that is not built."""
-    note_image(directory)
-
-
-def note_image(directory: Path) -> Project:
-    """The project in ``directory``, its report with what the weight image says of itself."""
-    project = Project.open(directory)
-    program = project.report["program"]
-    program = {**program, **facts_of(header_of(directory, program))}
-    return project.write_report({**project.report, "program": program})
+def _render_beside(folder: Path, report: Report) -> str:
+    """The text of report.json beside the weight image in ``folder``, with what that says of
+    itself."""
+    program = report["program"]
+    program = {**program, **facts_of(header_of(folder, program))}
+    return render_report({**report, "program": program})
 
 
 def measured(project: Project) -> Report:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from functools import cache
 from importlib import resources
 from typing import Any
@@ -11,7 +12,9 @@ from jsonschema import Draft202012Validator, FormatChecker
 from jsonschema.exceptions import ValidationError
 from jsonschema.validators import extend
 
-_DEFINITIONS = "#/$defs/"
+_REFERENCE, _DEFINITIONS = "$ref", "#/$defs/"
+_APART = frozenset({_REFERENCE, "$defs"})
+_WORDS = frozenset({"title", "description"})  # which hold a document to nothing
 
 
 @cache
@@ -26,23 +29,28 @@ def schema_of(package: str) -> dict[str, Any]:
 def validator(package: str, formats: FormatChecker | None = None) -> Draft202012Validator:
     """What holds a document to the schema of ``package``, in which 1.0 is no integer: it is one in
     JSON, but neither in TOML nor as a size in Python."""
+    schema = schema_of(package)
     types = Draft202012Validator.TYPE_CHECKER.redefine("integer", lambda _, value: is_whole(value))
     kind = extend(Draft202012Validator, type_checker=types)  # type: ignore[no-untyped-call]
-    schema = schema_of(package)
-    found: Draft202012Validator = kind(_resolved(schema, schema), format_checker=formats)
+    within = _inlined(schema, schema.get("$defs", {}))
+    found: Draft202012Validator = kind(within, format_checker=formats)
     return found
 
 
-def _resolved(found: Any, schema: dict[str, Any]) -> Any:
-    """Some of a schema with definitions in place of references to them, where these stand alone:
-    to look them up takes half of the time.  No definition of ours refers to itself."""
-    if isinstance(found, list):
-        return [_resolved(each, schema) for each in found]
-    if not isinstance(found, dict):
-        return found
-    if found.keys() == {"$ref"} and found["$ref"].startswith(_DEFINITIONS):
-        return _resolved(schema["$defs"][found["$ref"].removeprefix(_DEFINITIONS)], schema)
-    return {key: _resolved(value, schema) for key, value in found.items()}
+def _inlined(schema: Any, definitions: Mapping[str, Any]) -> Any:
+    """``schema`` with what its references name in their places, which costs nothing to look up; no
+    definition of ours is recursive."""
+    if isinstance(schema, list):
+        return [_inlined(each, definitions) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    own = {key: _inlined(value, definitions) for key, value in schema.items() if key not in _APART}
+    name = schema.get(_REFERENCE)
+    if name is None:
+        return own
+    named = _inlined(definitions[name.removeprefix(_DEFINITIONS)], definitions)
+    assert own.keys() <= _WORDS, name  # beside a reference stand words alone
+    return {**named, **own}
 
 
 def is_whole(value: object) -> bool:

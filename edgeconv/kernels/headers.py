@@ -17,6 +17,7 @@ from edgeconv.target import backends
 _SHARED = ("", "isa", "kernels", "storage")  # folders of runtime_c
 
 
+@cache
 def runtime() -> Path:
     """The folder of the headers that all instruction sets share."""
     return Path(str(resources.files("edgeconv.kernels.runtime_c")))
@@ -24,8 +25,7 @@ def runtime() -> Path:
 
 def folders() -> tuple[Path, ...]:
     """All that have headers.  Raises as `backends.folders`."""
-    of_isas = dict.fromkeys(backends.folders().values())  # which several may share
-    return (*(runtime() / name for name in _SHARED), *of_isas)
+    return _folders(backends.named())
 
 
 def find(name: str) -> Path:
@@ -34,7 +34,7 @@ def find(name: str) -> Path:
     Raises UsageError where there is none, as of a backend that lacks its own, where two have one
     name, and as `folders`.
     """
-    found = _files(folders()).get(name)
+    found = _files(backends.named()).get(name)
     if found is None:
         raise UsageError(
             "no such header",
@@ -51,9 +51,17 @@ def include_flags() -> tuple[str, ...]:
 
 
 @cache
-def _files(within: tuple[Path, ...]) -> Mapping[str, Path]:
+def _folders(named: str) -> tuple[Path, ...]:
+    """Those where ``named`` are the folders of further backends, as in `backends.named`."""
+    of_isas = dict.fromkeys(backends.folders_within(named).values())  # which several may share
+    return (*(runtime() / name for name in _SHARED), *of_isas)
+
+
+@cache
+def _files(named: str) -> Mapping[str, Path]:
+    """Name -> header of these folders."""
     found: dict[str, Path] = {}
-    for folder in within:
+    for folder in _folders(named):
         for path in sorted(folder.glob("*.h")):
             if found.setdefault(path.name, path) != path:
                 raise UsageError(

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Mapping
+from functools import cache
 from importlib import resources
 from pathlib import Path
 
@@ -15,8 +16,10 @@ from edgeconv.base.errors import UsageError
 from edgeconv.base.names import did_you_mean, shortened
 
 FOLDERS_VARIABLE = "EDGECONV_BOARDS"
+_ENDING = ".toml"
 
 
+@cache
 def shipped() -> Path:
     """The folder of the boards that come with edgeconv."""
     return Path(str(resources.files("edgeconv.target.boards")))
@@ -27,16 +30,21 @@ def files() -> dict[str, Path]:
 
     Raises EdgeconvError (exit status 2): no such folder.
     """
-    return {name: paths[0] for name, paths in _scan().items()}
-
-
-def _scan() -> dict[str, list[Path]]:
-    """Board name -> its files, of which there should be one."""
-    found: dict[str, list[Path]] = {}
+    found: dict[str, Path] = {}
     for folder in _folders():
-        for path in sorted(folder.glob("*.toml")):
-            found.setdefault(path.stem, []).append(path)
+        for name in sorted(_names_in(folder)):
+            found.setdefault(name, folder / f"{name}{_ENDING}")
     return found
+
+
+def _names_in(folder: Path) -> set[str]:
+    """The boards whose files are in a folder."""
+    try:
+        with os.scandir(folder) as entries:
+            files = [entry.name for entry in entries if entry.name.endswith(_ENDING)]
+    except PermissionError:
+        return set()
+    return {file.removesuffix(_ENDING) for file in files} - {""}
 
 
 def find(name: str) -> Path:
@@ -45,8 +53,9 @@ def find(name: str) -> Path:
     Raises EdgeconvError (exit status 2) for an unknown one, with a file that may be meant or a "did
     you mean", for one that two files describe, and as ``files``.
     """
-    known = _scan()
-    if name not in known:
+    paths = [folder / f"{name}{_ENDING}" for folder in _folders() if name in _names_in(folder)]
+    if not paths:
+        known = files()
         given = "" if os.environ.get(FOLDERS_VARIABLE) else ", which is not set"
         raise UsageError(
             "unknown board",
@@ -54,7 +63,7 @@ def find(name: str) -> Path:
             rule=f"neither shipped nor in a folder of {FOLDERS_VARIABLE}{given}",
             hint=_file_at_hand(name, known) or did_you_mean(name, known),
         )
-    first, *others = known[name]
+    first, *others = paths
     if others:
         raise UsageError(
             "two boards of one name",

@@ -11,6 +11,7 @@ import re
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from edgeconv.base import sizes
@@ -78,6 +79,12 @@ def detect(root: Path = Path("/"), machine: str | None = None, cpu: int = 0) -> 
         caches=tuple(sorted(_caches(root, cpu), key=lambda cache: cache.level)),
         memory=_memory(root),
     )
+
+
+@cache
+def running() -> Host:
+    """The running machine, read once."""
+    return detect()
 
 
 def _machine() -> str:

@@ -66,7 +66,7 @@ def find_build(name: str) -> Build:
     kernels = [
         kernel
         for kernel in TARGETS[name].kernels
-        if emulated or host.detect().has(kernel.cpu_flags)
+        if emulated or host.running().has(kernel.cpu_flags)
     ]
     row = replace(row, features=frozenset(kernel.feature for kernel in kernels))
     return builds.find(replace(row, flags=(*row.flags, *row.feature_flags)), "gcc")

@@ -67,12 +67,12 @@ def _find_compiler(name: str) -> str:
 
 def is_native(target: Target) -> bool:
     """This machine's architecture has the target, whether or not this very CPU does."""
-    return target.arch in ("any", host.detect().arch)
+    return target.arch in ("any", host.running().arch)
 
 
 def runs_here(target: Target) -> bool:
     """This CPU executes the target's instructions."""
-    return is_native(target) and host.detect().has(target.cpu_flags)
+    return is_native(target) and host.running().has(target.cpu_flags)
 
 
 def _asking(target: Target) -> tuple[str, ...]:

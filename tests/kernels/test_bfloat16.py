@@ -58,7 +58,7 @@ def _build(isa: str) -> Build:
     target = replace(target, flags=(*row.flags, *target.feature_flags))
     if not builds.is_native(target):
         return replace(builds.find(target, "gcc"), compiled_once=True)
-    if not host.detect().has(words):
+    if not host.running().has(words):
         pytest.skip(f"this CPU has no {' '.join(words)}")
     checked = ("-O1", "-fsanitize=undefined", "-fno-sanitize-recover")
     return replace(builds.native(target, "gcc", checked), compiled_once=True)

@@ -227,7 +227,7 @@ def build(way: tuple[MicroKernel, bool]) -> Build:
 
 def _build(row: MicroKernel) -> Build:
     target, flags = TARGETS[row.isa], row.flags
-    has = host.detect().has
+    has = host.running().has
     for flag, (instead, words) in OTHER_ENCODING.items():
         if flag in flags and not has(row.cpu_flags) and has(words):
             row, flags = replace(row, cpu_flags=words), instead

@@ -47,13 +47,13 @@ def able(name: str, *, matrices: bool = False) -> Build:
     rows = [row for row in TARGETS[name].kernels if row.sums == "int32"]
     rows = [row for row in rows if (row.feature == MATRICES) == matrices]
     if builds.is_native(plain):  # those of features that this CPU has
-        rows = [row for row in rows if host.detect().has(row.cpu_flags)] or rows
+        rows = [row for row in rows if host.running().has(row.cpu_flags)] or rows
     target = replace(plain, features=frozenset(row.feature for row in rows if row.feature))
     target = replace(target, flags=(*plain.flags, *(flag for row in rows for flag in row.flags)))
     if not builds.is_native(target):
         return replace(builds.find(target, "gcc"), compiled_once=True)
     words = tuple(word for row in rows for word in row.cpu_flags)
-    if not host.detect().has(words):
+    if not host.running().has(words):
         pytest.skip(f"this CPU has no {' '.join(words)}")
     checked = ("-O1", "-fsanitize=undefined", "-fno-sanitize-recover")
     return replace(builds.native(target, "gcc", checked), compiled_once=True)
@@ -203,7 +203,7 @@ def test_row_by_filters_and_features(folder: Path) -> None:
         }
     check(build, found, folder)
     flags, words = OTHER_ENCODING["-mavxvnni"]
-    if host.detect().has(words):
+    if host.running().has(words):
         vnni = replace(
             build.target, features=frozenset({"int8_dot"}), flags=(*build.target.flags, *flags)
         )

@@ -167,7 +167,7 @@ def test_verification_tells_rounding_from_defects(
 ) -> None:
     """Inputs of these layers are rounded, what else reads the same tensors is not."""
     if "bfloat16" not in boards.load("host").features:
-        pytest.skip(f"this CPU ({host.detect().cpu}) does not multiply bfloat16")
+        pytest.skip(f"this CPU ({host.running().cpu}) does not multiply bfloat16")
     options = CompileOptions(residual_model, "host", algorithms=EVERY)
     project, notes = compile_model(options, tmp_path / "p")
     computed = [x["name"] for x in project.report["layers"] if x.get("compute") == "bfloat16"]

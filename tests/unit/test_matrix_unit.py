@@ -71,7 +71,7 @@ def test_a_network_by_a_matrix_unit_has_the_same_results(
     """Filters with zero points, a product, real results: bit by bit those of sums in registers."""
     target = boards.load(board).target
     words = (word for row in target.micro_kernels for word in row.cpu_flags)
-    if not host.detect().has((*target.cpu_flags, *words)):
+    if not host.running().has((*target.cpu_flags, *words)):
         pytest.skip(f"this CPU has no {target.name}")
     path = onnx_models.save(in_integers(), tmp_path / "net.onnx")
     given = tmp_path / "given.bin"

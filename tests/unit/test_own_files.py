@@ -350,7 +350,7 @@ def test_ended_compilation_leaves_nothing(
 ) -> None:
     code = (
         "import sys, time; from edgeconv.app import cli, writing\n"
-        "writing._finish = lambda _: (print('staged', flush=True), time.sleep(60))\n"
+        "writing._render_beside = lambda *_: (print('staged', flush=True), time.sleep(60))\n"
         f"sys.exit(cli.main(['compile', {str(residual_model)!r}, '--board', {BOARD!r}, '-o',"
         " sys.argv[1]]))"
     )

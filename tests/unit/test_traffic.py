@@ -213,7 +213,7 @@ needs_cachegrind = [
     pytest.mark.skipif(not SCRIPT.is_file(), reason="not run from a source checkout"),
     pytest.mark.skipif(not shutil.which("valgrind"), reason="valgrind is not installed"),
     pytest.mark.skipif(
-        not host.detect().has(TARGETS["avx2"].cpu_flags), reason="this CPU has no AVX2"
+        not host.running().has(TARGETS["avx2"].cpu_flags), reason="this CPU has no AVX2"
     ),
 ]
 

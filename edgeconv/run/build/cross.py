@@ -9,7 +9,7 @@ from edgeconv.run.build.firmware import FIRMWARE_FLAGS, FIRMWARE_LIBRARIES, FIRM
 from edgeconv.run.build.run import QEMU_SYSTEM_ARGUMENTS
 from edgeconv.target import board as boards
 from edgeconv.target.board import Board, RunKind
-from edgeconv.target.host import detect
+from edgeconv.target.host import running
 
 _NO_ARCH = ""  # of a machine on which every board is a foreign one
 
@@ -19,7 +19,7 @@ def cross(board: Board) -> Cross | None:
 
     The same on every machine, the board itself included, so that what is emitted is too.
     """
-    foreign = boards.check(board.path, replace(detect(), arch=_NO_ARCH))
+    foreign = boards.check(board.path, replace(running(), arch=_NO_ARCH))
     if foreign.arch == _NO_ARCH:  # arch = "host"
         return None
     bare = foreign.bare_metal

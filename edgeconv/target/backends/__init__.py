@@ -29,13 +29,13 @@ class _Targets(Mapping[str, Target]):
     """Name -> instruction set, over all folders; read again where the variable changes."""
 
     def __getitem__(self, name: str) -> Target:
-        return _found(_named())[name][0]
+        return _found(named())[name][0]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(_found(_named()))
+        return iter(_found(named()))
 
     def __len__(self) -> int:
-        return len(_found(_named()))
+        return len(_found(named()))
 
 
 TARGETS: Mapping[str, Target] = _Targets()
@@ -44,15 +44,27 @@ TARGETS: Mapping[str, Target] = _Targets()
 def folders() -> Mapping[str, Path]:
     """Name -> the folder of its backend, where its headers are.  Raises as `TARGETS`, when it is
     read: UsageError where a folder of the variable, or a backend in it, cannot be used."""
-    return {name: folder for name, (_, folder) in _found(_named()).items()}
+    return folders_within(named())
+
+
+def folders_within(named: str) -> Mapping[str, Path]:
+    """`folders` where the variable says ``named``."""
+    return {name: folder for name, (_, folder) in _found(named).items()}
 
 
 def micro_kernels() -> tuple[MicroKernel, ...]:
     """The micro-kernels of all instruction sets, each once."""
-    return tuple(dict.fromkeys(row for target in TARGETS.values() for row in target.all_kernels))
+    return _micro_kernels(named())
 
 
-def _named() -> str:
+@cache
+def _micro_kernels(named: str) -> tuple[MicroKernel, ...]:
+    targets = (target for target, _ in _found(named).values())
+    return tuple(dict.fromkeys(row for target in targets for row in target.all_kernels))
+
+
+def named() -> str:
+    """What the variable says: the folders of further backends."""
     return os.environ.get(FOLDERS_VARIABLE, "")
 
 

@@ -38,7 +38,7 @@ from edgeconv.target.board.tables import (
 )
 from edgeconv.target.board_folders import FOLDERS_VARIABLE
 from edgeconv.target.cache import ASSUMED_LINE, Cache
-from edgeconv.target.host import Host, detect, widest
+from edgeconv.target.host import Host, running, widest
 from edgeconv.target.targets import Target
 
 __all__ = [
@@ -217,12 +217,12 @@ def load(name: str, host: Host | None = None, *, ssh: str = "") -> Board:
         return check(path, host)
     data = read(path)
     run = over_ssh(path, data, ssh)
-    return _build(path, {**data, "run": run}, host or detect())
+    return _build(path, {**data, "run": run}, host or running())
 
 
 def check(path: Path, host: Host | None = None) -> Board:
     """The board that the file ``path`` describes; raises as ``load`` does."""
-    return _build(path, read(path), host or detect())
+    return _build(path, read(path), host or running())
 
 
 def check_new(path: Path, host: Host | None = None) -> Board:

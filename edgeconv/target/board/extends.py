@@ -8,6 +8,7 @@ a list of tables whole, takes the place of that of the same key.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,8 @@ _OWN = (KEY, "name", "description")  # what each file says of itself
 Data = Mapping[str, Any]
 
 
-def classes() -> dict[str, Path]:
+@cache
+def classes() -> Mapping[str, Path]:
     """Name of a class -> its file, of the shipped ones."""
     return {path.stem: path for path in (board_folders.shipped() / _CLASSES).glob("*.toml")}
 

@@ -7,7 +7,7 @@ import math
 import re
 import tomllib
 from collections.abc import Iterable, Mapping
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +29,9 @@ _DOTTED = r"""(?<![\w-])(?:(?:[\w-]++|"[^"\n]*"|'[^'\n]*')[ \t]*\.[ \t]*){{{most
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")  # TOML's keys that need no quotes
 
 Data = Mapping[str, Any]
+# Path and texts of files that were found valid: commands load a board more than once, and tests
+# all of them again and again.
+_VALID: set[tuple[Path | str, ...]] = set()
 
 
 def read(path: Path) -> dict[str, Any]:
@@ -36,14 +39,26 @@ def read(path: Path) -> dict[str, Any]:
 
     Raises EdgeconvError (exit status 2) with the path of the field when they are not.
     """
-    data = extended(path, _parse)
+    texts: list[str] = []
+
+    def parsed(each: Path) -> dict[str, Any]:
+        texts.append(_text(each))
+        return _parse(each, texts[-1], limits.limit("board-depth"))
+
+    data = extended(path, parsed)
+    if (path, *texts) not in _VALID:
+        _require_valid(path, data)
+        _VALID.add((path, *texts))
+    return data
+
+
+def _require_valid(path: Path, data: Data) -> None:
     _validate(path, data)
     if data["name"] != path.stem:
         rule = f"the file is called {path.name}"
         raise invalid(path, "name", repr(data["name"]), rule, "rename one of them")
     for problem in problems(data):
         raise invalid(path, problem.field, problem.got, problem.rule, problem.hint)
-    return data
 
 
 def invalid(path: Path, field: str, got: str, rule: str, hint: str = "") -> EdgeconvError:
@@ -52,10 +67,10 @@ def invalid(path: Path, field: str, got: str, rule: str, hint: str = "") -> Edge
     return UsageError("invalid board file", where=where, got=got, rule=rule, hint=hint)
 
 
-def _parse(path: Path) -> dict[str, Any]:
+def _text(path: Path) -> str:
     try:
         # -sig: some editors begin a text with a byte order mark, which TOML has no place for.
-        text = regular_file.content(path, "board-bytes").decode("utf-8-sig")
+        return regular_file.content(path, "board-bytes").decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(
             "cannot read the board file",
@@ -63,7 +78,11 @@ def _parse(path: Path) -> dict[str, Any]:
             rule=str(error.strerror) if isinstance(error, OSError) else "not UTF-8",
             hint="" if isinstance(error, OSError) else "save it in this encoding",
         ) from error
-    most = limits.limit("board-depth")
+
+
+@lru_cache(maxsize=1024)
+def _parse(path: Path, text: str, most: int) -> dict[str, Any]:
+    """What ``text`` of a file says, no deeper than ``most``; not to be changed."""
     if re.search(_DOTTED.format(most=most + 1), text):  # which take tomllib time without end
         raise limits.exceeded("board-depth", f"more than {most}", str(path))
     try:

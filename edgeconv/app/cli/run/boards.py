@@ -14,7 +14,7 @@ from edgeconv.run.build.board_check import try_flags
 from edgeconv.run.machine import board_of_device, new_board
 from edgeconv.target import board as board_files
 from edgeconv.target.board.catalogue import Catalogue, load_all
-from edgeconv.target.host import detect
+from edgeconv.target.host import running
 
 _NO_ARCH = ""  # of a machine on which every board is another one
 
@@ -23,7 +23,7 @@ def list_all(*, as_json: bool, markdown: bool = False) -> Exit:
     """All boards, and which files describe none; with ``markdown`` those that are no running
     machine."""
     if markdown:
-        found = load_all(replace(detect(), arch=_NO_ARCH))
+        found = load_all(replace(running(), arch=_NO_ARCH))
         foreign = [board for board in found.boards if board.arch != _NO_ARCH]
         show_lines(
             board_index.markdown(foreign),
