@@ -65,9 +65,12 @@ def unique_identifiers(
     """name -> identifier as ``identify`` makes it, numbered where two names would collide, or one
     with those ``taken``; stable in the given order."""
     found: dict[str, str] = {}
-    taken = set(taken)
+    taken, first = set(taken), dict[str, int]()  # numbers below the first are taken
     for name in names:
-        text = untaken(identify(name), taken, between="_", first=2)
+        own = identify(name)
+        text = untaken(own, taken, between="_", first=first.get(own, 2))
+        if text != own:
+            first[own] = int(text.rpartition("_")[2]) + 1
         taken.add(text)
         found[name] = text
     return found

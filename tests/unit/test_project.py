@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import onnx
 import pytest
 
 from edgeconv.app.pipeline import CompileOptions, compile_model
+from edgeconv.base import limits
 from edgeconv.base.errors import EdgeconvError, Exit
 from edgeconv.codegen.weights import HEADER, Header
-from edgeconv.run.build import undefined_symbols
+from edgeconv.run.build import report_file, undefined_symbols
 from edgeconv.run.build.project import Project
 from edgeconv.run.build.weights_file import facts_of
 from edgeconv.run.verify import model_file
@@ -98,6 +100,28 @@ def test_other_directories_are_refused(tmp_path: Path, text: str | None, word: s
     with pytest.raises(EdgeconvError, match=word) as caught:
         Project.open(tmp_path)
     assert caught.value.code is Exit.USAGE
+
+
+def test_a_report_is_held_to_its_schema_once(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Until another hand changes it, or limits are others."""
+    looked: list[Any] = []
+
+    def problems(report: dict[str, Any]) -> list[report_file.Problem]:
+        looked.append(report)
+        return []
+
+    monkeypatch.setattr(report_file, "problems", problems)
+    changed = project.write_report({**project.report, "extra": 2})
+    assert Project.open(project.directory).report == changed.report
+    assert not looked
+    path = project.directory / "report.json"
+    path.write_text(path.read_text().replace('"extra": 2', '"extra": 3'))
+    assert Project.open(project.directory).report["extra"] == 3
+    with limits.given({"report-depth": 50}):
+        Project.open(project.directory)
+    assert len(looked) == 2
 
 
 def test_report_is_replaced_at_once(project: Project) -> None:

@@ -372,7 +372,9 @@ class Project:
 
     def write_report(self, report: Mapping[str, Any]) -> Project:
         """Replace report.json, at once; the project with the new report."""
-        self.put({REPORT: render(report).encode()})
+        text = render(report)
+        self.put({REPORT: text.encode()})
+        report_file.note_sound(text)
         return replace(self, report=report)
 
 

@@ -32,8 +32,8 @@ _SHOWN = 60  # characters of a value
 _PREFIX = re.compile(r"[a-z_][a-z0-9_]{0,63}")
 _BOARD = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 _HINT = "restore it, or compile the model again to another folder"
-# Texts that were read without a problem, by their digests and the limits then: one compilation
-# opens its project several times, and to hold a large report to the schema takes seconds.
+# Texts that have no problem, by their digests and the limits then: one compilation opens its
+# project several times, and to hold a large report to the schema takes seconds.
 _SOUND: dict[tuple[bytes, tuple[tuple[str, int], ...]], None] = {}
 _MOST_SOUND = 16
 
@@ -75,7 +75,7 @@ def read(path: Path) -> dict[str, Any]:
             hint="compile the model again",
         )
     report = renamed(report)
-    known = sha256(text.encode()).digest(), tuple(sorted(limits.in_force().items()))
+    known = _key(text)
     for problem in problems(report) if known not in _SOUND else ():
         raise UsageError(
             "the report is damaged",
@@ -84,10 +84,19 @@ def read(path: Path) -> dict[str, Any]:
             rule=problem.rule,
             hint=_HINT,
         )
-    _SOUND[known] = None
+    note_sound(text)
+    return report
+
+
+def note_sound(text: str) -> None:
+    """Take a report for sound that was read so, or is made by us of one that was."""
+    _SOUND[_key(text)] = None
     while len(_SOUND) > _MOST_SOUND:
         del _SOUND[next(iter(_SOUND))]
-    return report
+
+
+def _key(text: str) -> tuple[bytes, tuple[tuple[str, int], ...]]:
+    return sha256(text.encode()).digest(), tuple(limits.in_force().items())
 
 
 def problems(report: dict[str, Any]) -> Iterator[Problem]:
