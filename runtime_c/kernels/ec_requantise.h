@@ -49,6 +49,9 @@ EC_INLINE ec_nvec ec_requantised_two(const ec_requantise as, const ec_requantise
 {
 #ifdef EC_SCALES_ALIKE
     const ec_nvec whole = ec_nscaled(a, b, here->by[i], here->by[j], here->offset, as.right);
+#elif defined(EC_SCALES_WITH_OFFSETS)
+    const ec_scaling by_a = here->by[i], by_b = here->by[j];
+    const ec_nvec whole = ec_nscaled_each(a, b, by_a.multiplier, by_b.multiplier, by_a.offset, by_b.offset, as.right);
 #else
     const ec_nvec whole = ec_narrow(ec_scaled(a, here->by[i], as.offset, as.right),
                                      ec_scaled(b, here->by[j], as.offset, as.right));

@@ -8,6 +8,7 @@
 #define EC_SCALING_H
 
 enum { EC_SCALING_WORDS = 3 }; /* of a channel: what its sum starts with, multiplier, offset */
+#define EC_SCALES_WITH_OFFSETS /* each channel its own, twice of which fits 32 bits */
 typedef struct ec_scaling {
     ec_ivec multiplier, offset;
 } ec_scaling;

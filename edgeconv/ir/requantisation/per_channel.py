@@ -23,6 +23,7 @@ from edgeconv.ir.requantisation.forms import Fixed, Points, Words, most_right, m
 
 _WORD = 32
 _LARGEST = 2**31 - 1
+_MOST_OWN = 2**30  # of an offset, below: NEON adds twice as much to the doubled product
 _STARTS = 1 << 14  # tried at a time; as many again as `_ROUNDS` says
 _ROUNDS = 16
 NO_TIE = 33  # one more than any bit of a word has as its number
@@ -37,8 +38,9 @@ class PerChannel:
                 high)
 
     bit: number ``tie`` - 1 of the sum, 0 where ``tie`` is 33.  ``with_ties``: kernels read ``tie``;
-    else it is 33 everywhere.  1 <= ``right`` <= 22; 0 < multiplier.  `ec_int8_of_sum` of
-    runtime_c/kernels/ec_int8_scaling_offsets.h and ec_int8_scaling_ties.h.
+    else it is 33 everywhere.  1 <= ``right`` <= 22; 0 < multiplier; twice ``own`` fits 32
+    bits.  `ec_int8_of_sum` of runtime_c/kernels/ec_int8_scaling_offsets.h and
+    ec_int8_scaling_ties.h.
     """
 
     start: Words
@@ -162,7 +164,7 @@ def _between(sums: Sums, points: Points, right: int) -> tuple[int, int, int, int
             continue
         for starts in _starts():
             own = (most - starts * m) >> _WORD
-            fits = ((own << _WORD) >= least - starts * m) & (np.abs(own) < _LARGEST)
+            fits = ((own << _WORD) >= least - starts * m) & (np.abs(own) < _MOST_OWN)
             if fits.any():
                 at = int(np.argmax(fits))
                 return int(starts[at]), m, int(own[at]), NO_TIE

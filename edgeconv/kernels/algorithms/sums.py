@@ -174,6 +174,8 @@ def _facts(node: Node, graph: Graph, form: Form) -> Facts:
     words = (reach * form.multiplier.astype(np.int64) >> 32) + 1 + form.most_added
     most = max(int(reach.max(initial=0)), int(words.max(initial=0)))
     bits = min(_LARGEST.bit_length() - most.bit_length(), _MOST_RIGHT - form.right)
+    if isinstance(form, PerChannel):  # twice an offset fits 32 bits
+        bits = min(bits, _LARGEST.bit_length() - 1 - form.most_added.bit_length())
     return Facts(pair, max(0, bits), joins=joins, bounded=bounded)
 
 

@@ -110,6 +110,14 @@ EC_INLINE ec_noffset ec_noffset_of(int offset, int right)
     return found;
 }
 
+/* floor((floor(d / 2) + added) / 2^right) of doubled products d, whatever is added. */
+EC_INLINE ec_nvec ec_nhalved(ec_ivec x, ec_ivec y, ec_ivec added_x, ec_ivec added_y, int right)
+{
+    const ec_ivec by = vdupq_n_s32(-right);
+    return ec_narrow(vshlq_s32(vaddq_s32(vshrq_n_s32(x, 1), added_x), by),
+                      vshlq_s32(vaddq_s32(vshrq_n_s32(y, 1), added_y), by));
+}
+
 EC_INLINE ec_nvec ec_nscaled(ec_ivec a, ec_ivec b, ec_ivec by_a, ec_ivec by_b, const ec_noffset offset, int right)
 {
     const ec_ivec x = vqdmulhq_s32(a, by_a), y = vqdmulhq_s32(b, by_b);
@@ -117,9 +125,15 @@ EC_INLINE ec_nvec ec_nscaled(ec_ivec a, ec_ivec b, ec_ivec by_a, ec_ivec by_b, c
         return vqaddq_s16(ec_nnearest(x, y, right + 1), offset.whole);
     if (offset.doubled)
         return ec_nfloor(vqaddq_s32(x, offset.added), vqaddq_s32(y, offset.added), right + 1);
-    const ec_ivec by = vdupq_n_s32(-right);
-    return ec_narrow(vshlq_s32(vaddq_s32(vshrq_n_s32(x, 1), offset.added), by),
-                      vshlq_s32(vaddq_s32(vshrq_n_s32(y, 1), offset.added), by));
+    return ec_nhalved(x, y, offset.added, offset.added, right);
+}
+/* With an offset of each lane, whose double is a word, too. */
+EC_INLINE ec_nvec ec_nscaled_each(ec_ivec a, ec_ivec b, ec_ivec by_a, ec_ivec by_b, ec_ivec added_a, ec_ivec added_b, int right)
+{
+    const ec_ivec x = vqdmulhq_s32(a, by_a), y = vqdmulhq_s32(b, by_b);
+    if (right < EC_NARROWS_BITS)
+        return ec_nfloor(vqaddq_s32(x, vshlq_n_s32(added_a, 1)), vqaddq_s32(y, vshlq_n_s32(added_b, 1)), right + 1);
+    return ec_nhalved(x, y, added_a, added_b, right);
 }
 
 EC_INLINE ec_nvec ec_nload_s8(const int8_t *p, int n)

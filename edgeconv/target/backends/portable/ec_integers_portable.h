@@ -14,7 +14,8 @@
    EC_LOADS_TWO: ec_iload_two, two vectors side by side.
    EC_NARROWS: ec_nvec, 2 * EC_VL numbers of int16, those of two vectors behind each other, each bounded to int16.
    ec_narrow(a, b): as they are; ec_nshift_right: floor(v / 2^bits); ec_nscaled: floor((high word of the product with
-   a multiplier + offset) / 2^right), the offset prepared for that right by ec_noffset_of.  ec_nwiden: the first vector
+   a multiplier + offset) / 2^right), the offset prepared for that right by ec_noffset_of; ec_nscaled_each: with one of
+   each lane.  ec_nwiden: the first vector
    or the second.  ec_nbetween: as ec_ibetween.  ec_nload_s8, ec_nstore_s8: the first n lanes from and to bytes;
    ec_nload_s8_rows, ec_nstore_s8_rows: the first n of each half, so far apart; ec_nstore_s8_two: all of two.  What is
    stored is brought between low and high of int8.  ec_iset1_here, ec_nset1_here: a number in all lanes, made where it
