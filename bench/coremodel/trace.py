@@ -40,8 +40,8 @@ class Trace:
 
 @dataclass(frozen=True, slots=True)
 class Cycles:
-    """Of one inference on a machine.  ``error``: standard error of the cycles, relative, that the
-    sampling leaves."""
+    """What one inference takes on a machine.  ``error``: standard error of the cycles, relative,
+    that the sampling leaves."""
 
     machine: Machine
     trace: Trace
@@ -71,10 +71,10 @@ class Recorder:
     def record(
         self, command: Sequence[str], machine: Machine, path: Path, at: int | None = None
     ) -> Trace:
-        """Of a program that QEMU's ``command`` runs, its name first, on the caches of ``machine``.
+        """Samples of a program that QEMU's ``command`` runs, on the caches of ``machine``.
 
-        The program marks its work with `getpriority`, or calls the function ``at`` three times.
-        Raises EdgeconvError where it fails.
+        The emulator's name comes first.  The program marks its work with `getpriority`, or calls
+        the function ``at`` three times.  Raises EdgeconvError where it fails.
         """
         emulator, *rest = command
         options = {

@@ -149,6 +149,7 @@ def build_report(
             "predicted_ms": predicted.ms,
             "measured_ms": None,
             "source": predicted.time_source,
+            **({"deviation": asdict(predicted.deviation)} if predicted.deviation else {}),
         },
         "energy": {"predicted_mj": predicted.mj, "source": predicted.energy_source},
         "roofline": _roofline(predicted.roofline),

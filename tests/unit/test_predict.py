@@ -28,6 +28,7 @@ from edgeconv.search import choose, memory
 from edgeconv.search.memory.banks import of_board
 from edgeconv.search.memory.link import link_plan
 from edgeconv.search.predict import Prediction, predict
+from edgeconv.search.predict.deviation import deviation_of
 from edgeconv.search.predict.residency import uses
 from edgeconv.target import board as boards
 from edgeconv.target.board import Board, Energy, Memory
@@ -425,3 +426,18 @@ def test_every_activation_has_a_cost() -> None:
     (names,) = re.findall(r"enum ec_act \{(.*?)\}", header.read_text(), re.S)
     kinds = {name.strip().removeprefix("EC_ACT_").lower() for name in names.split(",")}
     assert set(FUNCTIONS) == kinds
+
+
+def test_what_a_prediction_is_held_against(tmp_path: Path) -> None:
+    pi = boards.load("raspberry-pi-4")
+    known = deviation_of(pi, threads=1)
+    found = predicted(dense(64, 32), pi, tmp_path)
+    assert found.deviation == known
+    assert known is not None
+    assert found.time_source.endswith(f"; {known.words}")
+    least, most = known.programs
+    assert 1 < least < most
+    assert known.model_mean < known.model_most
+    assert f"{least:.2f} to {most:.2f} times as long on a model of Cortex-A72" in known.words
+    assert deviation_of(pi, threads=2) is None
+    assert deviation_of(boards.load("stm32h743"), threads=1) is None

@@ -10,6 +10,7 @@ from edgeconv.ir.memory import MemoryMap
 from edgeconv.ir.step import Share
 from edgeconv.kernels.lowering.splits import splits_of
 from edgeconv.search.choose.streaming_prices import streamed_prices
+from edgeconv.search.predict.deviation import Deviation, deviation_of
 from edgeconv.search.predict.rates import machine_with, missing, unstated, with_constants_in
 from edgeconv.search.predict.residency import uses
 from edgeconv.search.predict.traffic import Traffic, traffic
@@ -52,7 +53,8 @@ class Roofline:
 @dataclass(frozen=True, slots=True)
 class Prediction:
     """``layers`` in execution order; ``ms`` and ``mj`` are their sums.  The sources say in words
-    where the numbers come from, or what is missing where there are none."""
+    where the numbers come from, or what is missing where there are none.  ``deviation``: how far
+    the time is known to be off, of boards for which that is known."""
 
     layers: tuple[LayerPrediction, ...]
     ms: float | None
@@ -60,6 +62,7 @@ class Prediction:
     time_source: str
     energy_source: str
     roofline: Roofline | None
+    deviation: Deviation | None = None
 
     @property
     def price(self) -> float:
@@ -114,6 +117,7 @@ def predict(choice: Choice, memory: MemoryMap, board: Board) -> Prediction:
         ),
         energy_source=_energy_source(board),
         roofline=_roofline(board),
+        deviation=None if missing(board) else deviation_of(board, choice.threads),
     )
 
 
@@ -189,6 +193,8 @@ def _time_source(board: Board, unstated: Sequence[str], threads: int) -> str:
             f", which states no bandwidth of {', '.join(unstated)}:"
             " taken to be half as fast as what comes before, or a load per cycle"
         )
+    if known := deviation_of(board, threads):
+        text += f"; {known.words}"
     return text
 
 
