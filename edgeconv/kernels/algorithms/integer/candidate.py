@@ -116,7 +116,7 @@ def image_candidates(
         ways = _fewer_bytes_later(_by_2x2(problem, target), _depthwise(problem, target))
         if not target.workspaces:
             return ways[-1:]
-        return _fewer_bytes_later(*ways, _with_border(problem, target))
+        return _fewer_bytes_later(*ways, _with_border(problem, target, ways[-1]))
     if problem.groups > 1 and problem.finish.residual_as is not None:
         return ()
     group = replace(
@@ -289,9 +289,12 @@ def _depthwise(problem: ConvProblem, target: Target) -> ConvCandidate[IntegerPla
     return _found_depthwise(problem, kernel, (cycles, constants, 8.0 * taps * windows))
 
 
-def _with_border(problem: ConvProblem, target: Target) -> ConvCandidate[IntegerPlan] | None:
+def _with_border(
+    problem: ConvProblem, target: Target, other: ConvCandidate[IntegerPlan]
+) -> ConvCandidate[IntegerPlan] | None:
     """Nine numbers with no row outside of the input in the workspace: rows of windows that reach
-    there become padding in the panel.  None where none do, or where the row is as short as that."""
+    there become padding in the panel, which comes on top of what the ``other`` takes at least.
+    None where no window reaches there."""
     if not _is_3x3(problem) or not leaves(problem):
         return None
     facts, each = problem.sum_facts, taken(problem, in_pairs=True)
@@ -300,7 +303,7 @@ def _with_border(problem: ConvProblem, target: Target) -> ConvCandidate[IntegerP
     windows = float(fours * math.prod(problem.out_size))
     padded = _rows_outside(problem) * problem.in_size[2] * core.lone_column
     packed = each.batches * (each.lone * core.column + core.row_of_four)
-    cycles = windows * core.window + fours * (packed + padded)
+    cycles = max(windows * core.window + fours * packed, other.work.moves) + fours * padded
     constants = windows * _bytes_of_words(DEPTHWISE_CHANNELS, math.prod(problem.kernel))
     counted = cycles, constants, 8.0 * math.prod(problem.kernel) * windows
     made = _found_depthwise(problem, DEPTHWISE_3X3_BORDER, counted)
