@@ -76,6 +76,12 @@ def _windows() -> list[Case]:
         for kind in ("AVERAGE_POOL_2D", "MAX_POOL_2D"):
             options = {**window, "activation": activation}
             found.append(Case(kind, x, x, options, "int8", same=True, label=activation))
+    for side in (2, 3):  # windows with halves, and without
+        options = {"padding": "VALID", "kernel_w": side, "kernel_h": side}
+        options |= {"stride_w": side, "stride_h": side}
+        apart: dict[str, Any] = {"scales": (1 / 1024,) * 2, "same": True, "label": f"{side}x{side}"}
+        shapes = [(1, 6, 6, 4)], [(1, 6 // side, 6 // side, 4)]
+        found.append(Case("AVERAGE_POOL_2D", *shapes, options, "int16", 0, **apart))
     for kind in ("MEAN", "SUM", "REDUCE_MAX", "REDUCE_MIN"):
         for dtype, scales in (("int16", _SHORT), ("uint8", (0.03, 0.04))):
             same, options = kind.startswith("REDUCE"), {"keep_dims": True}

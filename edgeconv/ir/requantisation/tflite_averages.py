@@ -44,6 +44,14 @@ def total(count: int, x: Affine, y: Affine, low: int, high: int, bits: int = 8) 
     return Average("doubled", right, low, high, (-count * x.zero,), (multiplier,), y.zero)
 
 
+def short_pool(counts: tuple[int, ...], low: int, high: int) -> Average | None:
+    """AVERAGE_POOL_2D of int16 on one grid without a zero point, halves away from 0; None but of
+    one count that is a power of two."""
+    right = counts[0].bit_length() - 1
+    alone = len(counts) == 1 and counts[0] == 1 << right and right < _BITS // 2
+    return Average("away", right, low, high) if alone else None
+
+
 def places(
     size: int, out: int, *, corners: bool, half_pixel: bool
 ) -> tuple[Integers, Integers, Integers]:

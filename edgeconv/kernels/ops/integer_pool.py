@@ -101,14 +101,20 @@ def average_of(node: Node, graph: Graph) -> Average | Wide | None:
 
 
 def _of_int16(node: Node, graph: Graph, counts: tuple[int, ...]) -> Average | Wide | None:
-    """What becomes of sums of int16; of pools TensorFlow Lite's rounding is not followed."""
+    """What becomes of sums of int16."""
     x, y = graph[node.inputs[0]].storage, graph[node.output].storage
     low, high = bounds_in(node.epilogue.before, y)
     if graph.requantise == EXACT:
         return None if node.attrs.get("total") else wide_averages(counts, x, y, low, high)
     says = next((_SUMMED[name] for name in _SUMMED if node.attrs.get(name)), None)
     of_x, of_y = map(Affine.of, (x, y))
-    return says(counts[0], of_x, of_y, low, high, INT16.bits) if says else None
+    if says:
+        return says(counts[0], of_x, of_y, low, high, INT16.bits)
+    if of_x != of_y or of_x.zero:
+        return None  # the kernel knows one grid
+    if all(count % 2 for count in counts):  # of which there are no halves
+        return wide_averages(counts, x, y, low, high)
+    return tflite_averages.short_pool(counts, low, high)
 
 
 def lower(
