@@ -5,6 +5,7 @@ from __future__ import annotations
 import graphlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -26,6 +27,7 @@ from edgeconv.kernels.storage import format_of
 FLOAT_BYTES = 4
 
 _EPILOGUE = ("ec_lanes.h", "ec_activation.h", "ec_epilogue.h")
+_MOST_MERGED = 1024  # results that are kept
 # Functions without libm come first of all and in one order, so that no two layers disagree on it.
 _FUNCTIONS = (
     *("ec_poly.h", "ec_exp.h", "ec_expm1.h", "ec_log.h", "ec_sigmoid.h", "ec_tanh.h", "ec_erf.h"),
@@ -59,6 +61,12 @@ def merge_headers(lists: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
     which they were first named.  Raises ValueError (graphlib.CycleError) when two lists contradict
     each other.
     """
+    return _merged(tuple(lists))
+
+
+@lru_cache(_MOST_MERGED)
+def _merged(lists: tuple[tuple[str, ...], ...]) -> tuple[str, ...]:
+    """As `merge_headers`: a choice among thousands of layers asks for the same few."""
     order: graphlib.TopologicalSorter[str] = graphlib.TopologicalSorter()
     rank = {header: place for place, header in enumerate(_FUNCTIONS)}
     for headers in lists:
