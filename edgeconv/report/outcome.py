@@ -1,10 +1,8 @@
-"""What verify and bench found, as tables and as JSON."""
+"""What verify found, as text."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
-from typing import Any
 
 from rich.console import Group, RenderableType
 from rich.markup import escape
@@ -13,13 +11,10 @@ from rich.table import Table
 from edgeconv.base.names import path_ends
 from edgeconv.ir.requantisation import EXACT
 from edgeconv.report.narrow_tables import plain_table
-from edgeconv.report.numbers import finite
 from edgeconv.report.text import NAME_WIDTH
-from edgeconv.run.bench import Timing
 from edgeconv.run.verify import Difference, Verification
 from edgeconv.run.verify.bounds import LARGER, TOLERANCE
 from edgeconv.run.verify.per_layer import PerLayer
-from edgeconv.run.verify.second_opinion import Opinion
 
 _TIES = (
     "A sum that lies within float32's error of the middle between two steps may go to either, here "
@@ -265,90 +260,6 @@ def _named_wrong(per_layer: PerLayer) -> Iterator[str]:
         yield f"[red]differs[/]: {escape(name)}: {what}"
 
 
-def verification_json(result: Verification) -> dict[str, Any]:
-    """What `verify` prints as one JSON document; a difference that is not finite is null."""
-    first = result.first_difference
-    return {
-        "passed": result.passed,
-        "tolerance": result.tolerance,
-        "promised": result.promised,
-        "reference": result.runtime,
-        "ran": result.ran,
-        "outputs": [_difference_json(output) for output in result.outputs],
-        "rounded": [_difference_json(output) for output in result.rounded],
-        "per_layer": _per_layer_json(result.per_layer),
-        "decided": [_difference_json(each) for each in result.read],
-        "runs": result.runs,
-        "unwritten": [asdict(each) for each in result.unwritten],
-        "larger": [_difference_json(each) for each in result.larger],
-        "windows": [_difference_json(each) for each in result.windows],
-        "frames": [_difference_json(each) for each in result.frames],
-        "layers": [
-            {
-                "name": layer.name,
-                "op": layer.op,
-                "skipped": layer.skipped or None,
-                "difference": _difference_json(layer.difference) if layer.difference else None,
-            }
-            for layer in result.layers
-        ],
-        "first_difference": first.name if first else result.first_defect or None,
-        "reordered": list(result.reordered),
-        "refused": result.refused or None,
-        "opinion": _opinion_json(result.opinion),
-    }
-
-
-def _opinion_json(opinion: Opinion | None) -> dict[str, Any] | None:
-    if opinion is None:
-        return None
-    return {
-        "engine": opinion.engine or None,
-        "absent": opinion.absent or None,
-        "program": [_difference_json(each) for each in opinion.program.values()],
-        "reference": [_difference_json(each) for each in opinion.reference.values()],
-    }
-
-
-def timing(result: Timing) -> Group:
-    """The whole, then one line per layer where those were timed."""
-    board = f"board {escape(result.board)} ({escape(result.isa)}), {escape(result.compiler)}"
-    times = f"measured: median {result.median_ms:.3f} ms, minimum {result.min_ms:.3f} ms"
-    times += f", {result.gflops:.1f} GFLOP/s"
-    if result.predicted_ms is not None:
-        times += f"; predicted: {result.predicted_ms:.3f} ms"
-    lines: list[RenderableType] = [
-        f"{board}, {result.threads} thread{'s' if result.threads > 1 else ''}, {result.runs} runs",
-        times,
-    ]
-    if result.layers:
-        total = sum(layer.median_ms for layer in result.layers)
-        measures = (">median ms", ">predicted", ">share", ">GFLOP/s")
-        table = plain_table(">", "layer", "op", *measures)
-        brief = path_ends((layer.name for layer in result.layers), NAME_WIDTH)
-        for number, layer in enumerate(result.layers):
-            table.add_row(
-                str(number),
-                escape(brief[layer.name]),
-                layer.op,
-                f"{layer.median_ms:.4f}",
-                "" if layer.predicted_ms is None else f"{layer.predicted_ms:.4f}",
-                f"{layer.median_ms / total:.1%}" if total else "",
-                f"{layer.gflops:.1f}" if layer.gflops else "",
-            )
-        alone = f"layers: {total:.3f} ms together, in a program that reads the clock between them"
-        lines += [alone, "", table]
-    return Group(*lines)
-
-
-def timing_json(result: Timing) -> dict[str, Any]:
-    """What `bench` prints as one JSON document."""
-    document = asdict(result)
-    if not result.layers:
-        del document["layers"]
-    return document
-
-
 def _layer_table(result: Verification) -> Table:
     table = plain_table(">", "layer", "op", ">relative error", ">ULP", "")
     brief = path_ends((layer.name for layer in result.layers), NAME_WIDTH)
@@ -417,30 +328,3 @@ def _verdict_by_layer(result: Verification) -> str:
     if all(output.within(result.tolerance) for output in result.outputs):
         return equal
     return f"{equal}; {_TIES}: to {apart.spacings:.3g} steps of output {escape(apart.name)}."
-
-
-def _difference_json(difference: Difference) -> dict[str, Any]:
-    measures = ("relative", "max_abs", "max_ulp", "sqnr_db")
-    return {
-        "name": difference.name,
-        **{measure: finite(getattr(difference, measure)) for measure in measures},
-        "step": difference.spacing or None,
-        "worst": list(difference.worst),
-        **({"shapes": [list(each) for each in difference.shapes]} if difference.shapes else {}),
-    }
-
-
-def _per_layer_json(per_layer: PerLayer | None) -> dict[str, Any] | None:
-    if per_layer is None:
-        return None
-    return {
-        "differences": {
-            name: _difference_json(found) for name, found in per_layer.differences.items()
-        },
-        "ties": per_layer.ties,
-        "numbers": per_layer.numbers,
-        "in_float64": list(per_layer.in_float64),
-        "unknown": per_layer.unknown,
-        "exact": {name: asdict(found) for name, found in per_layer.exact.items()},
-        "summed": {name: asdict(found) for name, found in per_layer.summed.items()},
-    }

@@ -18,7 +18,7 @@ from edgeconv.kernels.algorithms import layer as integer_layers
 from edgeconv.kernels.algorithms.integer import real as real_layers
 from edgeconv.kernels.algorithms.real_sums import RealSums, real_sums_of
 from edgeconv.kernels.algorithms.scaling import scaled_form
-from edgeconv.report.outcome import verification_json
+from edgeconv.report.outcome_json import verification_json
 from edgeconv.run.build.project import Project
 from edgeconv.run.verify import Verification
 from tests import onnx_models

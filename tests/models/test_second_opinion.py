@@ -14,7 +14,7 @@ from onnx import TensorProto, helper
 from edgeconv.app.pipeline import CompileOptions, compile_model, verify_project
 from edgeconv.base.visible import VisibleConsole
 from edgeconv.report import outcome
-from edgeconv.report.outcome import verification_json
+from edgeconv.report.outcome_json import verification_json
 from edgeconv.run.verify import Verification
 from tests import onnx_models
 

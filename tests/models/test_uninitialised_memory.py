@@ -15,7 +15,7 @@ import pytest
 from onnx import helper
 
 from edgeconv.app.pipeline import compile_model, verify_project
-from edgeconv.report import outcome
+from edgeconv.report import outcome_json
 from edgeconv.run.build.project import Project
 from edgeconv.run.build.toolchain import find_compiler
 from edgeconv.run.verify import Verification
@@ -94,7 +94,7 @@ def test_a_copy_that_lacks_a_row(board: str, io: str, tmp_path: Path) -> None:
     assert (found.elements, found.of) == (4 * 2 * 6, 4 * ROWS * 6)
     assert found.values[0] == "nan"
     assert abs(float(found.values[1])) > 1e30
-    (named,) = outcome.verification_json(wrong)["unwritten"]
+    (named,) = outcome_json.verification_json(wrong)["unwritten"]
     assert named["name"] == "y"
     assert "bytes that nobody wrote" in wrong.one_line()
 

@@ -17,7 +17,7 @@ from rich.console import Group, RenderableType
 
 from edgeconv.app.pipeline import CompileOptions, explain_model
 from edgeconv.base.visible import VisibleConsole
-from edgeconv.report import compare, explain, frontier, outcome, text
+from edgeconv.report import compare, explain, frontier, outcome, text, timing
 from edgeconv.run.bench import LayerTime, Timing
 from edgeconv.run.verify.compare import compare as difference
 from edgeconv.run.verify.layers import LayerResult
@@ -69,7 +69,7 @@ def results() -> Iterator[tuple[str, RenderableType]]:
     )
     yield (
         "bench",
-        outcome.timing(Timing(BOARD, "avx512", "gcc 12", 20, 123.4, 120.1, 45.6, times, 1.1)),
+        timing.timing(Timing(BOARD, "avx512", "gcc 12", 20, 123.4, 120.1, 45.6, times, 1.1)),
     )
     formats = {"a": "int8", "b": "flyte16", "a:output": "flyte24"}
     points = [Point(6000 + n, 123_456_789, 1234.5, 98.7, 10.0**-n, formats) for n in range(3)]

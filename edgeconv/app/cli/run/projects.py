@@ -12,7 +12,7 @@ from rich.markup import escape
 from edgeconv.app import pipeline
 from edgeconv.app.terminal import ProgressDisplay, say, show
 from edgeconv.base.errors import Exit
-from edgeconv.report import accuracy, compare, files, outcome, text
+from edgeconv.report import accuracy, compare, files, outcome, outcome_json, text, timing
 from edgeconv.report.against import text as side_by_side
 from edgeconv.report.against.figures import of_report
 from edgeconv.report.against.reading import figures_at
@@ -45,7 +45,7 @@ def verify(
             ssh=ssh,
             progress=progress,
         )
-    show(outcome.verification(result), outcome.verification_json(result), as_json=as_json)
+    show(outcome.verification(result), outcome_json.verification_json(result), as_json=as_json)
     return Exit.OK if result.passed else Exit.UNSATISFIED
 
 
@@ -72,7 +72,7 @@ def bench(
         result = pipeline.bench_project(
             directory, runs=runs, threads=threads, layers=layers, ssh=ssh, progress=progress
         )
-    show(outcome.timing(result), outcome.timing_json(result), as_json=as_json)
+    show(timing.timing(result), timing.timing_json(result), as_json=as_json)
     return Exit.OK
 
 
