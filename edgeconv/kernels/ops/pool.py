@@ -316,6 +316,7 @@ def lower(node: Node, graph: Graph, target: Target) -> Layer:
         (n, c) if x.layout.order is Order.CHANNELS_LAST else (n * blocks, x.layout.block)
     )
     params: dict[str, Param]
+    headers: tuple[str, ...]
     call, workspace = Call(node, graph, target), 0
     if _is_global(node, x.shape):
         kernel = "global_rows" if row_major else "global_lanes"
