@@ -128,6 +128,8 @@ def test_the_code_reads_like_a_loop(
         (("layers", 0, "layer"), 7, "behind the one before"),
         (("layers", 0, "rows"), 10**9, "are those of"),
         (("layers", 0, "ring"), 14, "a part of the rows"),
+        (("layers", 0, "accumulates"), True, "last layer of several"),
+        (("layers", 1, "accumulates"), True, "are those of"),
         (("stream_rows",), 0, "less than the minimum"),
     ],
 )
