@@ -22,6 +22,7 @@ MEMORY_SUMS = "EC_MEMORY_SUMS"  # micro-kernels are used whose sums are memory
 RUNS = "EC_TILE_RUNS"  # register tiles load filters by runs of vectors
 CONSTANT_STEPS = "EC_CONSTANT_STEPS"  # kernels see to it that loads have constant offsets
 PACKED_ZERO_POINTS = "EC_PACKED_ZERO_POINTS"  # of filters that packed rows are multiplied by
+PACKED_WINDOWS = "EC_PACKED_WINDOWS"  # whole ones, of inputs of few channels
 _SAID = (
     PREFETCH,
     LOADS_IN_ORDER,
@@ -29,6 +30,7 @@ _SAID = (
     CONSTANT_STEPS,
     RUNS,
     PACKED_ZERO_POINTS,
+    PACKED_WINDOWS,
 )  # by a header that defines them
 
 _GUARDED = re.compile(

@@ -70,15 +70,22 @@ EC_INLINE void store(const ec_vec *rows, float *out, ptrdiff_t out_row, int mr, 
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """``kind``: "outer" (SConv), "direct", or the prefix of another row of the table."""
+    """``kind``: "outer" (SConv), "direct", or the prefix of another row of the table.  ``slides``:
+    each row is the one before, shifted."""
 
     kind: str
     tile: Tile
+    slides: bool = False
+
+    @property
+    def name(self) -> str:
+        """Its kind, and whether it slides."""
+        return f"{self.kind}_sliding" if self.slides else self.kind
 
     @property
     def function(self) -> str:
         """The name of its function."""
-        return f"{self.kind}_{self.tile.rows}_{self.tile.vectors}"
+        return f"{self.name}_{self.tile.rows}_{self.tile.vectors}"
 
     def row(self, target: Target) -> MicroKernel:
         """Its row of the table."""
@@ -96,10 +103,12 @@ class Kernel:
             return f"DIRECT({shape})"
         row = self.row(target)
         strides = "64, 4" if row.lies is Lies.STRIDED else f"4, {4 * self.tile.rows}"
-        return f"PANELS({self.kind}, {row.prefix}, {shape}, {strides})"
+        if self.slides:
+            strides = f"{4 * row.sliding_groups}, 4"
+        return f"PANELS({self.name}, {row.prefix}, {shape}, {strides})"
 
     def __str__(self) -> str:
-        return f"{self.kind} {self.tile.rows} x {self.tile.vectors}"
+        return f"{self.name} {self.tile.rows} x {self.tile.vectors}"
 
 
 def kernels(target: Target) -> Iterator[Kernel]:
@@ -112,6 +121,7 @@ def further(target: Target) -> Iterator[Kernel]:
     """Those of numbers other than float32, whatever cores of its ISA may lack."""
     for row in TARGETS[target.name].kernels:
         yield from (Kernel(row.prefix, tile) for tile in row.tiles if row.header)
+        yield from (Kernel(row.prefix, tile, True) for tile in row.tiles if row.sliding_groups)
 
 
 @functools.cache

@@ -58,6 +58,9 @@ class MicroKernel:
     ``rate``: so often is the group of a row multiplied by a vector of groups in a slot, the time of
     a vector multiply-add of float32.  ``latency``: slots until a sum can be added to.
     ``groups_per_load``: so many groups of a strided row are one load where they lie side by side.
+    ``sliding_groups``: of strided rows so many groups apart, each the one before from these groups
+    on, what rows share is loaded once; 0: it makes no difference.  ``whole_windows``: windows of
+    few channels may be packed as rows of it.
     ``vectorised``: the share of the slots so reckoned that remains where compilers make vectors of
     scalars.  ``unsigned``: rows are int8 that are packed as bytes 128 more; what that adds, sums
     must start without.  ``largest_pair``: what two neighbouring filters of the same sign may be
@@ -102,6 +105,8 @@ class MicroKernel:
     flags: tuple[str, ...] = ()
     cpu_flags: tuple[str, ...] = ()
     groups_per_load: int = 1
+    sliding_groups: int = 0
+    whole_windows: bool = False
     memory_sums: bool = False
     enter: float = 0.0
     through: float = 0.0
@@ -173,6 +178,8 @@ def int8_row(
     flags: tuple[str, ...] = (),
     cpu_flags: tuple[str, ...] = (),
     groups_per_load: int = 1,
+    sliding_groups: int = 0,
+    whole_windows: bool = False,
 ) -> MicroKernel:
     """A row of int8, which is widened where ``k`` is 2, summed in int32; of ``header``, if not the
     ISA's own of int8.  ``pack``: counted; bytes are copied by vectors, if nothing else is said."""
@@ -199,6 +206,8 @@ def int8_row(
         flags=flags,
         cpu_flags=cpu_flags,
         groups_per_load=groups_per_load,
+        sliding_groups=sliding_groups,
+        whole_windows=whole_windows,
     )
 
 

@@ -36,27 +36,27 @@ EC_INLINE void ec_gemm_multiply(const ec_gemm spec, ec_sums *tile, const char *a
 }
 
 /* Sums over a panel of packed rows, of which the strip begins at `column`: pixels are the rows.  A run
-   of steps are the groups of a block; where that has one, the columns of the kernel.  A matrix unit that takes
-   several steps at once has both in a run, where they lie side by side. */
+   of steps are the groups of a block; where that has one, the columns of the kernel; where these lie together, both,
+   as a matrix unit that takes several steps at once has them where they lie side by side. */
 EC_INLINE void ec_gemm_sum_rows(const ec_gemm spec, const ec_window window, ec_sums *tile,
                                 const ec_gemm_line here, int column, ec_prefetch prefetch, int mr, int nv)
 {
     const ec_panel panel = spec.panel;
     const int groups = ec_gemm_groups(spec, here.n), blocks = ec_ceil_div(groups, panel.block);
-    const int runs = blocks * window.kernel_d * window.kernel_h * window.kernel_w;
+    const int by_columns = panel.block == 1 && panel.phases == 1;
+    const int runs = blocks * window.kernel_d * window.kernel_h * (panel.together ? 1 : window.kernel_w);
     const int stride = window.stride_w / panel.column_stride / panel.phases; /* in its columns */
     const ptrdiff_t columns = (ptrdiff_t)panel.phases * panel.wide;
     const ptrdiff_t in_row = 4 * panel.block * columns; /* bytes to the next */
     const ptrdiff_t in_column = panel.apart ? 4 : 4 * panel.block;
     const ptrdiff_t in_group = panel.apart ? 4 * columns : 4;
-    const int by_columns = panel.block == 1 && panel.phases == 1;
     const ptrdiff_t in_k = by_columns ? window.dilation_w * in_column : in_group;
     const int few = runs * ec_ceil_div(panel.block, EC_GEMM_FEW); /* times that some is fetched */
     const char *const strip = here.pixels + column * stride * in_column, *filters = here.filters;
     prefetch.lines = ec_ceil_div((int)(prefetch.end - prefetch.next), few * EC_LINE_BYTES);
     for (int block = 0; block < blocks; block++) {
         const int depth = ec_min_i(panel.block, groups - block * panel.block);
-        int joined = by_columns;
+        int joined = by_columns || panel.together;
 #ifdef EC_MEMORY_SUMS
         joined |= ec_row_in_memory(spec.micro_kernel) && !panel.apart && window.dilation_w == 1 &&
                   depth == panel.block;
@@ -364,10 +364,18 @@ EC_NEST void ec_gemm_chunk(const ec_gemm spec, const ec_gemm_given given, const 
 }
 
 /* What the lines [from, to) of slice z meet. */
-EC_NEST void ec_gemm_pack(const ec_gemm spec, const ec_window window, float *panels,
-                          const ec_channel_set set, int z, int from, int to)
+EC_NEST void ec_gemm_pack(const ec_gemm spec, const ec_gemm_given given, const ec_channel_set set,
+                          int z, int from, int to)
 {
-    (void)z;
+    const ec_window window = *given.window;
+    float *panels = given.operands->panels;
+    (void)z, (void)window; /* of some */
+#ifdef EC_PACKED_WINDOWS
+    if (spec.panel.windows) {
+        ec_pack_windows(*given.packed, spec.panel, spec.in, set.in, panels, from, to);
+        return;
+    }
+#endif
 #ifdef EC_PACK_ROWS_H
     if (spec.packing == EC_PACK_ROWS)
         ec_pack_rows(window, spec.panel, spec.in, set.in, (uint32_t *)(void *)panels, spec.k, z,
@@ -401,7 +409,7 @@ EC_INLINE void ec_gemm_set(const ec_gemm spec, const ec_gemm_given given, const 
                 const int f_end = ec_min_i(filter + spec.tiles_far, tiles);
                 for (int line = far; line < far_end; line += spec.chunk) {
                     const int end = ec_min_i(line + spec.chunk, far_end);
-                    ec_gemm_pack(spec, *given.window, given.operands->panels, set, z, line, end);
+                    ec_gemm_pack(spec, given, set, z, line, end);
 #ifdef EC_PACKED_ZERO_POINTS
                     int32_t *const words = (int32_t *)(void *)given.operands->panels;
                     if (spec.sums_at)
@@ -418,13 +426,18 @@ EC_INLINE void ec_gemm_set(const ec_gemm spec, const ec_gemm_given given, const 
 EC_NEST void ec_gemm_run(const ec_gemm spec, const ec_window window, const ec_epilogue epilogue,
                          const ec_gemm_operands operands EC_WORKER(, int row0, int row1, int tile0, int tile1))
 {
+#ifdef EC_PACKED_WINDOWS
+    const ec_window sums = spec.panel.windows ? ec_window_of_one(window) : window;
+    const ec_gemm_given given = {&sums, &epilogue, &operands, &window};
+#else
     const ec_gemm_given given = {&window, &epilogue, &operands};
+#endif
     const int sets = spec.nc < spec.in_c;
     for (int i = 0; i < spec.batch * spec.groups; i++) { /* images, and in each its groups */
         const int image = i / spec.groups, group = i % spec.groups;
-        const ptrdiff_t of_set = ec_gemm_set_bytes(spec, window, spec.nc);
+        const ptrdiff_t of_set = ec_gemm_set_bytes(spec, *given.window, spec.nc);
         const int left = spec.in_c % spec.nc;
-        const ptrdiff_t of_last = left ? ec_gemm_set_bytes(spec, window, left) : 0;
+        const ptrdiff_t of_last = left ? ec_gemm_set_bytes(spec, *given.window, left) : 0;
         const ptrdiff_t of_group = spec.in_c / spec.nc * of_set + of_last;
         const char *filters = (const char *)operands.filters + group * of_group;
         for (int c = 0; c < spec.in_c; c += spec.nc, filters += of_set) {

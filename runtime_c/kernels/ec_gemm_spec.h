@@ -74,6 +74,9 @@ typedef struct ec_gemm_given {
     const ec_window *window;
     const ec_epilogue *epilogue;
     const ec_gemm_operands *operands;
+#ifdef EC_PACKED_WINDOWS
+    const ec_window *packed; /* of the input; window: of what is packed */
+#endif
 } ec_gemm_given;
 
 /* Channels [c, c + n) of an image, a set of those of a group; whether they are its first and last. */

@@ -238,5 +238,9 @@ EC_INLINE void ec_pack_rows(const ec_window window, const ec_panel shape, const 
         }
 }
 
+#ifdef EC_PACKED_WINDOWS
+#include "ec_pack_windows.h"
+#endif
+
 #endif
 #endif

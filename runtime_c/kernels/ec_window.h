@@ -17,11 +17,13 @@ typedef struct ec_window {
 
 /* A panel of packed rows: blocks of so many groups of k elements; every row_stride-th row and
    column_stride-th column of the input, these as phases * wide.  apart: the same group of neighbouring
-   columns lies side by side, rather than the groups of a column.
+   columns lies side by side, rather than the groups of a column.  together: the micro-kernel goes over the columns of a
+   window and their groups in one run, columns that are side by side.  windows: the channels of a pixel where whole windows
+   are packed (ec_pack_windows.h), each the groups of a block.
    element: bytes of what int8 becomes, `shift` more than it was; what lies outside is there, too, as
    zero points.  0: of other types, which have no border. */
 typedef struct ec_panel {
-    int block, rows, row_stride, column_stride, phases, wide, apart, element, shift;
+    int block, rows, row_stride, column_stride, phases, wide, apart, element, shift, together, windows;
 } ec_panel;
 
 /* How the input lies of which rows are packed: `block` channels side by side, then the next

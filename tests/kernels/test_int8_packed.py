@@ -128,6 +128,36 @@ def test_against_rationals(every: Build, folder: Path) -> None:
     check(every, cases, folder)
 
 
+def panel_of(case: Case) -> tuple[int, ...]:
+    """Members of ec_panel; together and windows are the last two."""
+    members = case.layer.params["panel"]
+    assert isinstance(members, tuple)
+    return tuple(int(member) for member in members)
+
+
+def test_pixels_loaded_once_and_whole_windows(folder: Path) -> None:
+    """With NEON's dot products: the columns of a window in one run, two to five of them, and whole
+    windows of few channels with borders, strides and several panels."""
+    build = able("neon")
+    lanes, same = build.target.lanes, {"pads": (1, 1, 1, 1)}
+    few = replace(build, target=replace(build.target, caches=SMALL))
+    runs: list[tuple[Shape, Shape, Window]] = [
+        ((1, 32, 4, 13), (lanes + 1, 32, 3, 3), same),
+        ((1, 16, 3, 7), (2 * lanes, 16, 2, 5), {"pads": (0, 2, 1, 2)}),
+        ((1, 16, 3, 5), (5 * lanes, 16, 1, 2), {}),
+    ]
+    whole: list[tuple[Shape, Shape, Window]] = [
+        ((2, 3, 11, 9), (6 * lanes, 3, 7, 7), {"pads": (3, 3, 3, 3), "strides": (2, 2)}),
+        ((1, 1, 5, 8), (6 * lanes + 1, 1, 3, 3), same),
+    ]
+    found = [case for shape in runs for case in packed(layer(*shape), build)]
+    assert all(panel_of(case)[-2:] == (1, 0) for case in found)
+    windows = [case for shape in whole for case in packed(layer(*shape), build)]
+    windows += packed(layer(*whole[0]), few)
+    assert all(panel_of(case)[-1] for case in windows)
+    check(build, [*found, *windows], folder)
+
+
 def test_residuals(every: Build, folder: Path) -> None:
     """Tensors of int8 that are added, once more rounded: pixels and filters as many as a tile has,
     and beside; several panels; bounds of the convolution and of the sum; bits behind the point."""

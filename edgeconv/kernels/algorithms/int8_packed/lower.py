@@ -47,6 +47,8 @@ def packed_filters(
     around = has_zero_points(problem, plan)
     filters = stored_filters(node, graph) if around else multiples(node, graph)
     stored = filters.astype(np.dtype(plan.kernel.b))
+    if plan.panel.windows:
+        stored = np.ascontiguousarray(np.moveaxis(stored, 1, -1))
     return plan.order(problem, lanes).pack(stored).view(np.int32)
 
 
@@ -68,7 +70,10 @@ def around_params(problem: ConvProblem, plan: RowsPlan, by_sum_at: int) -> dict[
 
 
 def around_headers(problem: ConvProblem, plan: RowsPlan) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Their headers, that in front of all others and that in front of ec_gemm.h."""
+    """Their headers, that in front of all others and that in front of ec_gemm.h; of whole windows
+    there is one in front."""
+    if plan.panel.windows:  # whose filters have no zero points
+        return ("ec_packed_windows.h",), ()
     if not has_zero_points(problem, plan):
         return (), ()
     return ("ec_packed_zero_points.h",), ("ec_gemm_around.h",)

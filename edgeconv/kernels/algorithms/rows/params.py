@@ -49,7 +49,8 @@ def _geometry(problem: ConvProblem, plan: RowsPlan, lanes: int) -> dict[str, Par
         "in_batch": source.batch,
         "panel": (panel.block, panel.rows, panel.row_stride, panel.column_stride)
         + (panel.phases, panel.wide, int(plan.kernel.lies is Lies.PACKED))
-        + (plan.kernel.element_bytes, plan.kernel.shift),
+        + (plan.kernel.element_bytes, plan.kernel.shift)
+        + (int(panel.together), panel.windows),
         "out_batch": result.batch,
         "out_group": problem.group_out_c if out_last else blocks * result.block_stride,
         "out_slice": out_rows[0],
@@ -70,9 +71,9 @@ def _loops(problem: ConvProblem, plan: RowsPlan, lanes: int) -> dict[str, Param]
         "packing": "EC_PACK_ROWS",
         "batch": problem.batch,
         "groups": problem.groups,
-        "in_c": problem.group_in_c,
+        "in_c": plan.channels(problem),
         "out_c": problem.group_out_c,
-        "nc": problem.group_in_c,
+        "nc": plan.channels(problem),
         "k": plan.kernel.k,
         "k_multiple": plan.kernel.k_multiple,
         "waiting": plan.waiting.members(plan.panel.bytes // WORD_BYTES),

@@ -20,6 +20,7 @@ WORD_BYTES = 4
 # The share of L2 that packed input rows may take: the filters of a tile stay beside them.
 PANEL_OF_L2 = 3 / 8
 SLACK = 16  # words that a tile may read beyond the last column
+_ROW_SLOTS = 2.0  # of a window's row that is copied, beside its loads and stores: places
 # Groups of channels in a block of the panel, at most: a line of each pixel; of a step's neighbours.
 BLOCK = {Lies.STRIDED: 16, Lies.PACKED: 64}
 
@@ -27,7 +28,11 @@ BLOCK = {Lies.STRIDED: 16, Lies.PACKED: 64}
 @dataclass(frozen=True, slots=True)
 class Panel:
     """Packed input of ``rows`` rows: ``blocks`` of ``block`` groups of channels, every
-    ``row_stride``-th row and ``column_stride``-th column, ``phases`` times ``wide`` columns."""
+    ``row_stride``-th row and ``column_stride``-th column, ``phases`` times ``wide`` columns.
+
+    ``together``: the columns of a window, side by side, are one run of the micro-kernel.
+    ``windows``: the channels of a pixel where whole windows are packed, each a block; ``bordered``
+    bytes are then of the input's rows and their borders, behind the panel.  Else 0."""
 
     block: int
     blocks: int
@@ -37,12 +42,16 @@ class Panel:
     column_stride: int
     phases: int
     wide: int
+    together: bool = False
+    windows: int = 0
+    bordered: int = 0
 
     @property
     def bytes(self) -> int:
         """Bytes of the workspace."""
         row = self.block * self.phases * self.wide
-        return WORD_BYTES * (self.blocks * self.slices * self.rows * row + SLACK)
+        bordered = -(-self.bordered // WORD_BYTES)
+        return WORD_BYTES * (self.blocks * self.slices * self.rows * row + bordered + SLACK)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +97,21 @@ class RowsPlan:
         """Output pixels of the largest strip."""
         return self.strips.wide
 
+    def channels(self, problem: ConvProblem) -> int:
+        """Of a group, as the loops see them: of whole windows the numbers of one."""
+        return _channels(problem, bool(self.panel.windows))
+
+    def taps(self, problem: ConvProblem) -> int:
+        """Kernel positions, as the loops see them."""
+        return 1 if self.panel.windows else math.prod(problem.kernel)
+
+    def met_rows(self, problem: ConvProblem) -> int:
+        """Rows of the input that a panel is packed from."""
+        panel = self.panel
+        if not panel.windows:
+            return panel.rows
+        return (panel.rows - 1) * problem.strides[1] + problem.kernel[1]
+
     def fetches(self, target: Target) -> bool:
         """Whether filters are fetched during products: between those of registers."""
         return target.prefetch and not self.kernel.memory_sums
@@ -100,16 +124,18 @@ class RowsPlan:
         return FilterOrder(
             groups=problem.groups,
             out_c=problem.group_out_c,
-            in_c=problem.group_in_c,
-            taps=math.prod(problem.kernel),
+            in_c=self.channels(problem),
+            taps=self.taps(problem),
             widths=(*each, *tail),
-            nc=problem.group_in_c,
+            nc=self.channels(problem),
             block=self.kernel.k * self.panel.block,
             k=self.kernel.k,
             k_multiple=self.kernel.k_multiple,
             interleaves=self.kernel.interleaves,
             # As ec_gemm_sum_rows goes over a panel of words: side by side where not dilated.
-            run=problem.kernel[2] if problem.dilations[2] == 1 and self.panel.phases == 1 else 1,
+            run=problem.kernel[2]
+            if problem.dilations[2] == 1 and self.panel.phases == 1 and not self.panel.windows
+            else 1,
         )
 
 
@@ -124,16 +150,59 @@ def _block(groups: int, kernel: MicroKernel) -> int:
     return even * -(-groups // (even * -(-groups // most)))
 
 
-def _panel(problem: ConvProblem, kernel: MicroKernel, row: int, chunk: int) -> Panel:
-    """The panel under ``chunk`` output rows of ``row`` pixels."""
+def _channels(problem: ConvProblem, windows: bool) -> int:
+    return problem.group_in_c * (math.prod(problem.kernel) if windows else 1)
+
+
+def _packs_windows(problem: ConvProblem, kernel: MicroKernel) -> bool:
+    """Whole windows fill fewer words than the pixels of each do, and are of a plane."""
+    plane = problem.in_size[0] == problem.kernel[0] == 1 == problem.groups
+    simple = problem.dilations == (1, 1, 1) and not problem.asymmetric and not problem.in_ring
+    words = -(-_channels(problem, windows=True) // kernel.k)
+    fewer = words < math.prod(problem.kernel) * kernel.groups(problem.group_in_c)
+    return kernel.whole_windows and plane and simple and fewer
+
+
+def _windows(problem: ConvProblem, kernel: MicroKernel, row: int, chunk: int) -> Panel:
+    """The panel of whole windows under ``chunk`` output rows of ``row`` pixels."""
+    (_, kernel_h, kernel_w), (_, stride_h, stride_w) = problem.kernel, problem.strides
+    rows, columns = (chunk - 1) * stride_h + kernel_h, (row - 1) * stride_w + kernel_w
+    return Panel(
+        block=-(-_channels(problem, windows=True) // kernel.k),
+        blocks=1,
+        slices=1,
+        rows=chunk,
+        row_stride=1,
+        column_stride=1,
+        phases=1,
+        wide=row + kernel.row_multiple - 1,
+        windows=problem.group_in_c,
+        bordered=rows * columns * problem.group_in_c,
+    )
+
+
+def _slides(problem: ConvProblem, kernel: MicroKernel) -> bool:
+    """The kernel takes windows that move by one column as rows of which each is the one before,
+    shifted: whole loads of channels, and columns that are side by side."""
+    groups = kernel.groups(problem.group_in_c)
+    by_one = problem.strides[2] == problem.dilations[2] == 1 < problem.kernel[2]
+    return by_one and bool(kernel.sliding_groups) and groups % kernel.sliding_groups == 0
+
+
+def _panel(
+    problem: ConvProblem, kernel: MicroKernel, row: int, chunk: int, *, windows: bool
+) -> Panel:
+    """The panel under ``chunk`` output rows of ``row`` pixels, of whole ``windows`` or not."""
+    if windows:
+        return _windows(problem, kernel, row, chunk)
     (depth, kernel_h, kernel_w), (_, stride_h, stride_w) = problem.kernel, problem.strides
     _, dilation_h, dilation_w = problem.dilations
     # What no window reads is not packed, as far as a kernel of one row or column tells.
     row_stride = stride_h if kernel_h == 1 else 1
     column_stride = stride_w if kernel_w == 1 else 1
     stride, reach = stride_w // column_stride, (kernel_w - 1) * dilation_w
-    groups = kernel.groups(problem.group_in_c)
-    block = _block(groups, kernel)
+    groups, together = kernel.groups(problem.group_in_c), _slides(problem, kernel)
+    block = kernel.sliding_groups if together else _block(groups, kernel)
     apart = kernel.lies is Lies.PACKED  # the same group of neighbouring pixels lies side by side
     return Panel(
         block=block,
@@ -148,17 +217,30 @@ def _panel(problem: ConvProblem, kernel: MicroKernel, row: int, chunk: int) -> P
         wide=-(-(row + reach // stride) // kernel.row_multiple) * kernel.row_multiple
         if apart
         else (row + kernel.row_multiple + kernel.even_rows - 2) * stride + reach + 1,
+        together=together,
     )
 
 
-def _chunk(problem: ConvProblem, target: Target, kernel: MicroKernel, rows: int, row: int) -> int:
+def _chunk(
+    problem: ConvProblem,
+    target: Target,
+    kernel: MicroKernel,
+    rows: int,
+    row: int,
+    *,
+    windows: bool,
+) -> int:
     """Output rows of a panel: as even parts as fit their share of L2, a row at least."""
     caches = target.caches or ASSUMED
     most = PANEL_OF_L2 * caches[min(1, len(caches) - 1)].size
     if not target.workspaces:
         return 1
+
+    def of(lines: int) -> int:
+        return _panel(problem, kernel, row, lines, windows=windows).bytes
+
     parts = 1
-    while parts < rows and _panel(problem, kernel, row, -(-rows // parts)).bytes > most:
+    while parts < rows and of(-(-rows // parts)) > most:
         parts += 1
     return -(-rows // parts)
 
@@ -175,6 +257,9 @@ def _strip_cost(rows: int, vectors: int, depth: int, plan: RowsPlan, target: Tar
 def _packing_cost(problem: ConvProblem, plan: RowsPlan, target: Target, slots: float) -> float:
     """Slots to pack all panels of one group of one image, so many for a vector of channels."""
     panel, chunks = plan.panel, plan.planes * -(-plan.rows // plan.chunk)
+    if panel.windows:
+        each = -(-panel.windows * problem.kernel[2] // target.align)
+        return plan.planes * plan.rows * plan.row * problem.kernel[1] * (2 * each + _ROW_SLOTS)
     columns = panel.rows * panel.phases * panel.wide * panel.slices
     return chunks * columns * -(-problem.group_in_c // target.lanes) * slots
 
@@ -182,9 +267,9 @@ def _packing_cost(problem: ConvProblem, plan: RowsPlan, target: Target, slots: f
 def _depth(problem: ConvProblem, plan: RowsPlan) -> int:
     """Steps that a strip takes the time of, by runs as ec_gemm_sum_rows has them: the groups of a
     block, and the columns of the kernel where they lie side by side with those."""
-    kernel, panel, taps = plan.kernel, plan.panel, math.prod(problem.kernel)
-    whole, rest = divmod(kernel.groups(problem.group_in_c), panel.block)
-    columns = problem.kernel[2]
+    kernel, panel, taps = plan.kernel, plan.panel, plan.taps(problem)
+    whole, rest = divmod(kernel.groups(plan.channels(problem)), panel.block)
+    columns = 1 if panel.windows else problem.kernel[2]
     apart = kernel.lies is Lies.PACKED or problem.dilations[2] > 1
     joined = 1 if apart and panel.block > 1 else columns
     of_whole = taps // joined * kernel.depth_taken(joined * panel.block)
@@ -226,8 +311,9 @@ def make_plan(
     ``pack_slots``: slots to bring a vector of channels of one pixel to the panel.
     """
     total, plans = -(-problem.group_out_c // target.lanes), []
-    for kernel, (planes, rows, row) in product(kernels, row_shapes(problem)):
-        chunk = _chunk(problem, target, kernel, rows, row)
+    ways = ((k, w) for k in kernels for w in (False, True) if not w or _packs_windows(problem, k))
+    for (kernel, windows), (planes, rows, row) in product(ways, row_shapes(problem)):
+        chunk = _chunk(problem, target, kernel, rows, row, windows=windows)
         for tile in kernel.tiles:
             vectors = min(tile.vectors, total)
             tail = total % vectors
@@ -242,7 +328,7 @@ def make_plan(
                 chunk=chunk,
                 strips=Cut.evenly(row, tile.rows),
                 tail_strips=Cut.evenly(row, tail_rows),
-                panel=_panel(problem, kernel, row, chunk),
+                panel=_panel(problem, kernel, row, chunk, windows=windows),
                 cost=0.0,
             )
             plan = _with_waiting(plan, -(-total // vectors), target)

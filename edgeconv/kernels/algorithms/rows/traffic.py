@@ -41,7 +41,7 @@ def _cache_traffic(problem: ConvProblem, plan: RowsPlan, lanes: int, cache: Cach
     again = (rounds / problem.groups * chunks - 1) * chunk_lost
     streamed = rounds * chunks * (strips - 1) * tile_lost * filters
     read = math.prod(axis.all_read for axis in axes_of(problem)) * problem.in_c
-    halo = max(0.0, _packed_elements(problem, chunks, plan.panel.rows) - read)
+    halo = max(0.0, _packed_elements(problem, chunks, plan.met_rows(problem)) - read)
     return CacheTraffic(
         level=cache.level,
         input=problem.batch * problem.in_bytes * (read + panel_lost * halo),

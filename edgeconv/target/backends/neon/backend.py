@@ -41,6 +41,8 @@ _KERNELS = (
         *(_NAME, Lies.STRIDED),
         tiles((7, 3), (6, 4), (8, 2)),  # of one vector Clang 14 spills the steps that are left over
         groups_per_load=4,
+        sliding_groups=4,
+        whole_windows=True,
         feature="int8_dot",
         flags=_DOT,
         cpu_flags=("asimddp",),

@@ -31,47 +31,74 @@ EC_INLINE void ec_s8_add(ec_ivec *sum, int8x16_t filters, int8x16_t pixels, int 
     }
 }
 
-/* The next vectors of filters; p moves on.  Two by one load fill the last registers of a tile of 24 sums and six rows:
+/* The next vectors; p moves on.  Two by one load fill the last registers of a tile of 24 sums and six rows:
    Clang would keep some of these in memory. */
 #if defined(__clang__)
-#define EC_FILTERS_AT_ONCE 1
-EC_INLINE void ec_s8_next(const int8_t **p, int8x16_t *filters)
+#define EC_S8_AT_ONCE 1
+EC_INLINE void ec_s8_next(const int8_t **p, int8x16_t *next)
 {
-    *filters = vld1q_s8(*p);
+    *next = vld1q_s8(*p);
     *p += 16;
 }
 #else
-#define EC_FILTERS_AT_ONCE 2
-EC_INLINE void ec_s8_next(const int8_t **p, int8x16_t *filters)
+#define EC_S8_AT_ONCE 2
+EC_INLINE void ec_s8_next(const int8_t **p, int8x16_t *next)
 {
-    __asm__ volatile("ldp %q0, %q1, [%2], #32" : "=w"(filters[0]), "=w"(filters[1]), "+r"(*p)::"memory");
+    __asm__ volatile("ldp %q0, %q1, [%2], #32" : "=w"(next[0]), "=w"(next[1]), "+r"(*p)::"memory");
 }
 #endif
 
-/* All sums of `groups` groups of every row, of which four are one load. */
-EC_INLINE void ec_s8_groups(ec_s8_sums *tile, const int8_t *x_at, ptrdiff_t a_row, const int8_t **filters,
-                            int groups, int mr, int nv)
+/* All sums of `groups` groups of every row, which are loaded: x[p] has those of row p. */
+EC_INLINE void ec_s8_products(ec_s8_sums *tile, const int8x16_t *x, const int8_t **filters, int groups, int mr, int nv)
 {
-    int8x16_t x[EC_TILE_VECS], f[EC_FILTERS_AT_ONCE];
+    int8x16_t f[EC_S8_AT_ONCE];
     EC_UNROLL
-    for (int p = 0; p < mr; p++)
-        x[p] = vld1q_s8(x_at + p * a_row);
-    EC_UNROLL
-    for (int i = 0; i + EC_FILTERS_AT_ONCE <= groups * nv; i += EC_FILTERS_AT_ONCE) {
+    for (int i = 0; i + EC_S8_AT_ONCE <= groups * nv; i += EC_S8_AT_ONCE) {
         ec_s8_next(filters, f);
         EC_UNROLL
-        for (int j = i; j < i + EC_FILTERS_AT_ONCE; j++)
+        for (int j = i; j < i + EC_S8_AT_ONCE; j++)
             EC_UNROLL
             for (int p = 0; p < mr; p++)
                 ec_s8_add(&tile->acc[p * nv + j % nv], f[j - i], x[p], j / nv);
         EC_IN_ORDER();
     }
-    if (groups * nv % EC_FILTERS_AT_ONCE) {
+    if (groups * nv % EC_S8_AT_ONCE) {
         f[0] = vld1q_s8(*filters);
         *filters += 16;
         EC_UNROLL
         for (int p = 0; p < mr; p++)
             ec_s8_add(&tile->acc[p * nv + nv - 1], f[0], x[p], groups - 1);
+    }
+}
+
+/* All sums of `groups` groups of every row, of which four are one load. */
+EC_INLINE void ec_s8_groups(ec_s8_sums *tile, const int8_t *x_at, ptrdiff_t a_row, const int8_t **filters,
+                            int groups, int mr, int nv)
+{
+    int8x16_t x[EC_TILE_VECS];
+    EC_UNROLL
+    for (int p = 0; p < mr; p++)
+        x[p] = vld1q_s8(x_at + p * a_row);
+    ec_s8_products(tile, x, filters, groups, mr, nv);
+}
+
+/* All sums of `taps` times four groups, where a row is the one before from its second four on, as the pixels of a
+   window are that moves by one: each is loaded once.  taps: three at most. */
+EC_INLINE void ec_s8_slide(ec_s8_sums *tile, const int8_t *x_at, const int8_t **filters, int taps, int mr, int nv)
+{
+    int8x16_t x[EC_TILE_VECS + 2];
+    EC_UNROLL
+    for (int p = 0; p + EC_S8_AT_ONCE <= mr; p += EC_S8_AT_ONCE)
+        ec_s8_next(&x_at, x + p);
+    if (mr % EC_S8_AT_ONCE) {
+        x[mr - 1] = vld1q_s8(x_at);
+        x_at += 16;
+    }
+    EC_UNROLL
+    for (int t = 0; t < taps; t++) {
+        if (t > 0)
+            x[mr + t - 1] = vld1q_s8(x_at + (t - 1) * 16);
+        ec_s8_products(tile, x + t, filters, 4, mr, nv);
     }
 }
 
@@ -83,6 +110,15 @@ EC_INLINE void ec_s8_mac(ec_s8_sums *tile, const void *a, ptrdiff_t a_row, ptrdi
     const int8_t *x_at = a, *w = b;
     int k = 0;
     if (a_k == 4) {
+        if (a_row == 16) {
+            EC_NO_UNROLL
+            for (; k + 12 <= depth; k += 12, x_at += 48)
+                ec_s8_slide(tile, x_at, &w, 3, mr, nv);
+            if (k + 8 <= depth) {
+                ec_s8_slide(tile, x_at, &w, 2, mr, nv);
+                k += 8, x_at += 32;
+            }
+        }
         EC_NO_UNROLL
         for (; k + 4 <= depth; k += 4, x_at += 16)
             ec_s8_groups(tile, x_at, a_row, &w, 4, mr, nv);
@@ -90,7 +126,9 @@ EC_INLINE void ec_s8_mac(ec_s8_sums *tile, const void *a, ptrdiff_t a_row, ptrdi
             ec_s8_groups(tile, x_at, a_row, &w, 3, mr, nv);
         else if (depth - k == 2)
             ec_s8_groups(tile, x_at, a_row, &w, 2, mr, nv);
-        if (depth - k > 1)
+        else if (depth > k && a_row == 16)
+            ec_s8_groups(tile, x_at, a_row, &w, 1, mr, nv);
+        if (depth - k > 1 || a_row == 16)
             return;
     }
     EC_NO_UNROLL
