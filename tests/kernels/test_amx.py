@@ -5,6 +5,8 @@ Networks by it are in `test_zoo.py`, on `host`, and random sizes in the random g
 
 from __future__ import annotations
 
+import platform
+import shutil
 import subprocess
 from dataclasses import replace
 from pathlib import Path
@@ -53,6 +55,17 @@ def test_jobs_of_all_shapes(way: str, folder: Path) -> None:
     if done.returncode == REFUSED:
         pytest.skip("the system refuses AMX")
     assert done.returncode == 0, done.stdout
+
+
+def test_a_core_without_tiles_is_refused(folder: Path) -> None:
+    """By what init asks: QEMU's has neither them nor AVX-512."""
+    if platform.machine() != "x86_64" or not shutil.which("qemu-x86_64"):
+        pytest.skip("no qemu-x86_64")
+    program = folder / "jobs"
+    command = ["gcc", "-O0", *WAYS["by this CPU"], *include_flags(), str(KERNELS / "amx_jobs.c")]
+    subprocess.run([*command, "-o", str(program)], check=True)
+    done = subprocess.run(["qemu-x86_64", str(program)], check=False)
+    assert done.returncode == REFUSED
 
 
 @pytest.fixture
