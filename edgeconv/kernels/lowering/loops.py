@@ -149,7 +149,10 @@ LOOPS: Mapping[str, Loop] = MappingProxyType(
     {
         # Cycles are what these state, or as many multiply-adds as instructions.
         **dict.fromkeys(
-            ("int8_pool", "int16_pool", "table", "int8_binary", "int8_resize", "int8_softmax"),
+            (
+                *("int8_pool", "int16_pool", "table", "int8_binary", "int8_resize"),
+                *("int8_softmax", "short_lstm"),
+            ),
             _AS_STATED,
         ),
         **dict.fromkeys(
