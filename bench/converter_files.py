@@ -21,17 +21,9 @@ import keras
 import numpy as np
 import tensorflow as tf
 from converter_networks import NETWORKS
+from converter_runs import SAMPLES, answers, examples, interpreter
 
-RUNS = 3
-SAMPLES = 20
 Kinds = Mapping[str, Callable[[Any, Callable[[], Iterator[Any]]], None]]
-
-
-def examples(shape: tuple[int, ...], dtype: str, seed: int) -> Any:
-    random = np.random.RandomState(seed)
-    if dtype.startswith("int"):
-        return random.randint(0, 50, shape).astype(dtype)
-    return random.randn(*shape).astype(dtype)
 
 
 def exported(model: Any, folder: str) -> list[tuple[tuple[int, ...], str]]:
@@ -78,39 +70,9 @@ def kinds() -> Kinds:
     }
 
 
-def interpreter(content: bytes) -> Any:
-    """With reference kernels; with others where an operator, as ELU, has none."""
-    kinds = tf.lite.experimental.OpResolverType
-    for kind in (kinds.BUILTIN_REF, kinds.BUILTIN_WITHOUT_DEFAULT_DELEGATES):
-        try:
-            runtime = tf.lite.Interpreter(model_content=content, experimental_op_resolver_type=kind)
-            runtime.allocate_tensors()
-            return runtime
-        except (RuntimeError, ValueError) as error:
-            failed = error
-    raise failed
-
-
-def answers(content: bytes) -> dict[str, Any]:
-    """Inputs and results of `RUNS` runs that follow each other, by ``run/in|out/name``."""
-    runtime = interpreter(content)
-    found: dict[str, Any] = {}
-    for run in range(RUNS):
-        for number, each in enumerate(runtime.get_input_details()):
-            seed, shape, dtype = 100 * run + number, tuple(each["shape"]), each["dtype"]
-            scale, zero = each["quantization"]
-            if scale:
-                bounds = np.iinfo(dtype)
-                given = np.rint(examples(shape, "float32", seed) / scale + zero)
-                given = np.clip(given, bounds.min, bounds.max).astype(dtype)
-            else:
-                given = examples(shape, np.dtype(dtype).name, seed)
-            runtime.set_tensor(each["index"], given)
-            found[f"{run}/in/{each['name']}"] = given
-        runtime.invoke()
-        for each in runtime.get_output_details():
-            found[f"{run}/out/{each['name']}"] = runtime.get_tensor(each["index"])
-    return found
+def answered(content: bytes) -> dict[str, Any]:
+    """What the interpreter of this TensorFlow makes of a file."""
+    return answers(interpreter(content, tf.lite.Interpreter, tf.lite.experimental.OpResolverType))
 
 
 def converted(
@@ -152,7 +114,7 @@ def write(folder: Path, name: str) -> None:
                 continue
             try:
                 content = converted(model, saved, prepare, samples)
-                np.savez(target.with_suffix(".npz"), **answers(content))
+                np.savez(target.with_suffix(".npz"), **answered(content))
                 target.write_bytes(content)
                 print(target.name, len(content), flush=True)
             except Exception as error:  # whatever the converter or the interpreter raises

@@ -3,12 +3,12 @@
     python bench/converters.py FOLDER [--board host] [--only NAME] [--kinds KIND...]
                                       [--compile-only] [--jobs 1]
 
-FOLDER: of `bench/converter_files.py`, which needs TensorFlow and no edgeconv.  Every file is
-compiled, those with integers with ``--requantise tflite`` or, where that is refused, without it;
-the program runs on the seeded inputs there, run after run, and is held to what LiteRT's reference
-kernels made of them.  Prints a table in Markdown, a network a row, and what is refused or differs.
-A cell is *equal*, or how far outputs are at most: integers in steps, other numbers in parts of the
-largest.
+FOLDER: of `bench/converter_files.py`, which needs TensorFlow and no edgeconv, or of
+`bench/torch_files.py`, which needs litert-torch and none either.  Every file is compiled, those
+with integers with ``--requantise tflite`` or, where that is refused, without it; the program runs
+on the seeded inputs there, run after run, and is held to what LiteRT's reference kernels made of
+them.  Prints a table in Markdown, a network a row, and what is refused or differs.  A cell is
+*equal*, or how far outputs are at most: integers in steps, other numbers in parts of the largest.
 """
 
 from __future__ import annotations
