@@ -24,7 +24,7 @@ class SourceTree:
     ``image_as_c``: write the image as C arrays (``--weights c``), one for each of its ``parts``;
     ``placed``: into sections that a linker script of ours knows.
     ``bill``: a bill of materials that is written beside.
-    ``once``: files for the user's own code, which are written where there are none and never again.
+    ``once``: files for the user's own code, which are never replaced once he has written into them.
     ``report``: the text of report.json, told from the folder that has all other files.
     """
 

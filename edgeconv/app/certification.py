@@ -33,6 +33,7 @@ from edgeconv.run.build.toolchain import find_compiler
 from edgeconv.run.build.weights_file import image_of
 from edgeconv.target.board import Board
 
+KIT = "certification kit"  # the kind of folder
 # Packages that have a part in what is emitted, or judge it.
 _PACKAGES = ("numpy", "onnx", "onnxruntime", "ortools", "scipy", "jinja2", "pyelftools", "capstone")
 
@@ -69,15 +70,7 @@ def certification_kit(
     name = project.name
     target = target or Path(f"{name}_kit")
     place = real_path(target)
-    check_target(place)
-    manifest = Manifest.load(place) if place.is_dir() else None
-    if manifest is not None and "confidence.json" not in manifest.files:
-        raise EdgeconvError(
-            "will not replace",
-            where=str(target),
-            rule="it is a folder of edgeconv's, and no kit",
-            hint="give another directory with -o",
-        )
+    check_target(place, KIT)
     image_of(project.directory, project.report["program"])
     checker = misra.checker()
     progress("checking the rules of MISRA C")
@@ -103,7 +96,7 @@ def certification_kit(
             (folder / file).write_bytes(data)
         return {}
 
-    notes = put_project(place, Contents(name, fill, frozenset()))
+    notes = put_project(place, Contents(name, fill, frozenset(), kind=KIT))
     return Kit(target, len(findings), tuple(unexplained(record)), notes)
 
 

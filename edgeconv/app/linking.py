@@ -13,17 +13,17 @@ from typing import Any
 from edgeconv.base.errors import EdgeconvError, UsageError
 from edgeconv.base.names import did_you_mean
 from edgeconv.base.output_folder.folder import Contents, check_target, put_project
-from edgeconv.base.output_folder.manifest import Manifest
 from edgeconv.base.real_path import real_path
 from edgeconv.base.visible import json_text
 from edgeconv.codegen.c_names import require_prefix
 from edgeconv.codegen.linked import LinkedBank, LinkedNetwork, LinkedPlace, linked_files
 from edgeconv.run.build.compile import optimisation
-from edgeconv.run.build.project import REPORT, Project
+from edgeconv.run.build.project import Project
 from edgeconv.search.memory.banks import identifiers
 from edgeconv.search.memory.common_arena import CommonArena, Tenant, common_arena
 from edgeconv.target.board import Board
 
+LINK = "program of several networks"  # the kind of folder
 LINKED = "link.json"
 _PLAIN = re.compile(r"[\w./+@%,-]+", re.ASCII)  # in makefiles
 _MOST = 16  # networks: every pair is told apart
@@ -94,7 +94,7 @@ def link(
         return {}
 
     vital = frozenset({f"{name}.h", f"{name}.c", LINKED})
-    notes = put_project(target, Contents(name, fill, vital))
+    notes = put_project(target, Contents(name, fill, vital, kind=LINK))
     own = tuple(chain.from_iterable(map(_within_windows, projects))) if arena else ()
     return Linked(directory or Path(name), document, (*own, *notes))
 
@@ -137,15 +137,7 @@ def _opened(directories: Sequence[Path], name: str) -> list[Project]:
 
 def _require_target(target: Path, projects: Sequence[Project]) -> None:
     """Raises EdgeconvError where ``target`` is no place for a folder of this kind."""
-    check_target(target)
-    manifest = Manifest.load(target) if target.is_dir() else None
-    if manifest is not None and REPORT in manifest.files:
-        raise EdgeconvError(
-            "will not replace",
-            where=str(target),
-            rule="it is a compiled project",
-            hint="give another directory with -o",
-        )
+    check_target(target, LINK)
     for project in projects:
         folder = os.path.relpath(real_path(project.directory), target)
         if not _PLAIN.fullmatch(folder):

@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from edgeconv import __version__
-from edgeconv.base.errors import EdgeconvError, UsageError, refused
+from edgeconv.base.errors import UsageError, refused
 from edgeconv.base.output_folder.folder import Contents, check_target, put_project
-from edgeconv.base.output_folder.manifest import Manifest
 from edgeconv.base.real_path import real_path
 from edgeconv.codegen.packages import FORMS, Form, rendered
 from edgeconv.codegen.rust_declarations import constants, functions
@@ -21,6 +20,7 @@ from edgeconv.run.build.project import Project
 from edgeconv.run.build.weights_file import image_of
 
 _VERSION = re.compile(r"(0|[1-9][0-9]{0,8})(\.(0|[1-9][0-9]{0,8})){2}")
+PACKAGES = "set of packages"  # the kind of folder
 FIRST = "1.0.0"  # the version of a package that nobody has given one
 _EPOCH = (1980, 1, 1, 0, 0, 0)  # of what lies in an archive: the same bytes for the same project
 _POINTER = re.compile(r"\*(?:const|mut) (\w+)")
@@ -62,8 +62,7 @@ def package(
         )
     target = target or Path(f"{name}_packages")
     place = real_path(target)
-    check_target(place)
-    _require_packages(place)
+    check_target(place, PACKAGES)
     image_of(project.directory, project.report["program"])
     files = _files(project)
     variables = _variables(project, version, files)
@@ -74,7 +73,7 @@ def package(
             _fill(folder / each / name, FORMS[each], name, variables, files)
         return {}
 
-    notes = put_project(place, Contents(name, fill, frozenset()))
+    notes = put_project(place, Contents(name, fill, frozenset(), kind=PACKAGES))
     return Packaged(target, {each: target / each / name for each in chosen}, notes)
 
 
@@ -82,21 +81,6 @@ def _version_of(project: Project) -> str:
     """The user's version of the model, where it is one of packages."""
     given = str(project.report["program"].get("model_version", ""))
     return given if _VERSION.fullmatch(given) else FIRST
-
-
-def _require_packages(target: Path) -> None:
-    """Raises EdgeconvError where ``target`` is a folder of edgeconv's with something else than
-    packages, which lie in folders of their own: a project, linked networks, a kit."""
-    manifest = Manifest.load(target) if target.is_dir() else None
-    if manifest is None or all("/" in name for name in manifest.files):
-        return
-    project = f"{manifest.program}.c" in manifest.files
-    raise EdgeconvError(
-        "will not replace",
-        where=str(target),
-        rule="it is a compiled project" if project else "it is edgeconv's, and holds no packages",
-        hint="give another directory with -o",
-    )
 
 
 def _files(project: Project) -> dict[str, bytes]:

@@ -29,7 +29,7 @@ from edgeconv.run.build.compile import optimisation
 from edgeconv.run.build.cross import cross
 from edgeconv.run.build.footprint import footprint
 from edgeconv.run.build.image import check_image, check_network
-from edgeconv.run.build.project import Project
+from edgeconv.run.build.project import APP, Project
 from edgeconv.run.build.project import render as render_report
 from edgeconv.run.build.usage import FirmwareTooLargeError
 from edgeconv.run.build.weights_file import facts_of, header_of
@@ -268,6 +268,8 @@ def _build_and_judge(progress: Progress, options: CompileOptions) -> Callable[[P
                 raise
             # The log file that it names goes with the directory.
             hint = "compile without --build to keep what was emitted"
+            if error.what.startswith(APP):
+                hint = f"{hint}; {_YOURS}"
             raise EdgeconvError(error.what, got=error.got, hint=hint, code=error.code) from error
         _require_budgets(report, known=True)
         if _bounds(options):
@@ -276,6 +278,12 @@ def _build_and_judge(progress: Progress, options: CompileOptions) -> Callable[[P
         project.write_report(report)
 
     return finish
+
+
+_YOURS = (
+    f"{APP} is yours, and stays as it is: the new firmware.h declares what it defines, "
+    "and where it is deleted or moved away one is written that fits"
+)
 
 
 def _render_beside(folder: Path, report: Report) -> str:

@@ -342,7 +342,7 @@ def test_nothing_that_is_not_ours_is_replaced(
     assert "it exists and is not" in edgeconv("link", one, two, "-o", mine).stderr
     assert (mine / "networks.c").read_text() == "mine"
     copy = shutil.copytree(one, tmp_path / "copy")
-    assert "it is a compiled project" in edgeconv("link", one, two, "-o", copy).stderr
+    assert "a compiled project of" in edgeconv("link", one, two, "-o", copy).stderr
     folder = tmp_path / "nets"
     linked(edgeconv, networks, folder)
     (folder / "notes.txt").write_text("mine")

@@ -89,6 +89,8 @@ def test_kit_of_a_project(edgeconv: Command, tmp_path: Path) -> None:
     edgeconv.ok("kit", folder, "-o", out)  # ours is replaced, by the same bytes
     assert {path.name: path.read_bytes() for path in out.iterdir() if path.is_file()} == before
     assert edgeconv("kit", folder, "-o", folder).status == 1
+    done = edgeconv("compile", model, "--board", "generic-c", "-o", out)
+    assert "a certification kit of" in done.stderr
 
 
 def test_kit_needs_its_checker(

@@ -245,11 +245,13 @@ def test_only_what_is_ours_is_replaced(edgeconv: Command, project: Project, tmp_
     (foreign / "precious").write_text("x")
     with pytest.raises(EdgeconvError, match="not an edgeconv project"):
         package(project.directory, ["cmake"], foreign)
-    with pytest.raises(EdgeconvError, match="it is a compiled project"):
+    with pytest.raises(
+        EdgeconvError, match="a compiled project of .* is there, where a set of packages is to be"
+    ):
         package(project.directory, ["cmake"], project.directory)
     linked = tmp_path / "linked"
     put_project(linked, Contents("linked", _with_a_file, frozenset()))
-    with pytest.raises(EdgeconvError, match="holds no packages"):
+    with pytest.raises(EdgeconvError, match="a compiled project of 'linked' is there"):
         package(project.directory, ["cmake"], linked)
     with pytest.raises(UsageError, match="three numbers"):
         package(project.directory, ["cmake"], tmp_path / "other", "1.0")

@@ -25,7 +25,6 @@ def test_code_of_the_user_is_written_once(edgeconv: Command, model: Path, tmp_pa
     template = (out / "app.c").read_text()
     assert "int app_sense(float *input_image)" in template
     assert "int app_act(const float *output_features, const float *output_p)" in template
-    assert "app.c" not in (out / ".edgeconv" / "manifest.json").read_text()
     (out / "app.c").write_text(mine := template.replace("return 0;", "return 7; /* mine */"))
     for options in ([FLASHED], [EMULATED, "--name", "eyes"], ["generic-c"], [FLASHED]):
         assert edgeconv.ok(*compile_it, *options).stderr == ""
@@ -63,3 +62,24 @@ def test_code_of_the_user_is_built_but_not_verified(
     assert "app.c does not compile" in done.stderr
     assert (out / "build" / "net.bin").read_bytes() == before
     edgeconv.ok("verify", out, "--layers")
+
+
+def test_code_that_the_user_has_not_written_follows_the_network(
+    edgeconv: Command, model: Path, tmp_path: Path
+) -> None:
+    """Other options give the network other inputs, for which the template is written anew."""
+    available(EMULATED)
+    out = tmp_path / "out"
+    compile_it = ("compile", model, "-o", out, "--board", EMULATED)
+    edgeconv.ok(*compile_it)
+    template = (out / "app.c").read_text()
+    assert "int app_sense(float *input_image)" in template
+    edgeconv.ok(*compile_it, "--rename", "image=frame", "--build")
+    assert "int app_sense(float *input_frame)" in (out / "app.c").read_text()
+    edgeconv.ok("compile", model, "-o", out, "--board", "generic-c")
+    assert not (out / "app.c").exists()
+    (out / "app.c").write_text(template.replace("float *input_image", "int *input_image"))
+    done = edgeconv(*compile_it, "--build")
+    assert done.status == 1
+    assert "app.c is yours, and stays as it is" in done.stderr
+    assert "int *input_image" in (out / "app.c").read_text()

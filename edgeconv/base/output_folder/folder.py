@@ -23,6 +23,7 @@ from edgeconv.base.output_folder.lock import locked
 from edgeconv.base.output_folder.manifest import (
     MANIFEST,
     NOTHING,
+    PROJECT,
     STATE,
     Manifest,
     digest,
@@ -42,8 +43,9 @@ class Contents:
 
     ``fill`` and then ``finish`` make it of an empty folder; what ``fill`` returns is the SHA-256 of
     files whose bytes it has looked at, by name.  ``vital``: files that fit each other
-    only, so that none of them may be the user's.  ``once``: files for the user's own code, written
-    where there are none and never again.
+    only, so that none of them may be the user's.  ``once``: files for the user's own code, which
+    are written where there are none, and anew as long as he has not written into them.  ``kind``:
+    what the folder is, in words: one of another kind is not replaced.
     """
 
     program: str
@@ -51,6 +53,7 @@ class Contents:
     vital: frozenset[str]
     once: frozenset[str] = frozenset()
     finish: Callable[[Path], None] = lambda _: None
+    kind: str = PROJECT
 
 
 def put_project(directory: Path, contents: Contents) -> tuple[str, ...]:
@@ -60,7 +63,7 @@ def put_project(directory: Path, contents: Contents) -> tuple[str, ...]:
     Raises EdgeconvError: something in ``directory`` is not edgeconv's or was changed, it is in use,
     or it cannot be written.  Then it is as it was.
     """
-    check_target(directory)
+    check_target(directory, contents.kind)
     with _refusals(directory):
         made = _missing(directory.parent)
         directory.parent.mkdir(parents=True, exist_ok=True)
@@ -74,14 +77,16 @@ def put_project(directory: Path, contents: Contents) -> tuple[str, ...]:
                     folder.rmdir()
 
 
-def check_target(directory: Path) -> None:
-    """Raises EdgeconvError where no project can be put without touching what is not ours."""
+def check_target(directory: Path, kind: str = PROJECT) -> None:
+    """Raises EdgeconvError where no folder of this ``kind`` can be put without touching what is not
+    ours, or taking the place of one of another kind."""
     with _refusals(directory):
         if mode_of(directory) == NOTHING:
             return
         if directory.is_dir():
             journal.recover(directory)
-            if Manifest.load(directory) is not None:
+            if (manifest := Manifest.load(directory)) is not None:
+                _require_kind(directory, manifest, kind)
                 return
             if {entry.name for entry in os.scandir(directory)} <= {STATE}:
                 return
@@ -93,6 +98,16 @@ def check_target(directory: Path) -> None:
         hint="give another directory with -o"
         + (", or delete what an earlier edgeconv wrote there" if earlier else ""),
     )
+
+
+def _require_kind(directory: Path, manifest: Manifest, kind: str) -> None:
+    if manifest.kind != kind:
+        raise EdgeconvError(
+            "will not replace",
+            where=str(directory),
+            rule=f"a {manifest.kind} of {manifest.program!r} is there, where a {kind} is to be",
+            hint="give another directory with -o, or delete that one",
+        )
 
 
 def put(directory: Path, files: Mapping[str, bytes]) -> None:
@@ -152,7 +167,7 @@ def _put_beside(directory: Path, contents: Contents) -> tuple[str, ...]:
         else:
             return ()
         # Another program was faster; from here on it is a project that is replaced.
-        check_target(directory)
+        check_target(directory, contents.kind)
         with working(directory), deferred():
             inside = directory / STATE / staged.name
             staged.rename(inside)
@@ -170,8 +185,10 @@ def _put_inside(directory: Path, contents: Contents) -> tuple[str, ...]:
         (directory / STATE).mkdir(exist_ok=True)
         with staging(directory / STATE) as staged:
             _fill(staged / FILES, contents)
+            old = Manifest.load(directory) or Manifest(contents.program)
             for name in contents.once:  # the user's, if there is one, is what is built
-                if path := plain(directory, name):
+                path = plain(directory, name)
+                if path and not old.owns(directory, name):
                     shutil.copyfile(path, staged / FILES / name)
             with working(directory):  # else it may be between two versions
                 _plan(directory, staged / FILES, contents)  # before anything long
@@ -186,10 +203,11 @@ def _put_inside(directory: Path, contents: Contents) -> tuple[str, ...]:
 def _fill(files: Path, contents: Contents) -> None:
     """The files of a project, and the manifest that names them."""
     known = contents.fill(files)
-    ours = [name for name in _names(files) if name not in contents.once]
-    digests = {name: known.get(name) or digest(files / name) for name in ours}
+    digests = {name: known.get(name) or digest(files / name) for name in _names(files)}
+    once = {name: digests.pop(name) for name in contents.once if name in digests}
+    manifest = Manifest(contents.program, digests, kind=contents.kind, once=once)
     (files / STATE).mkdir()
-    (files / MANIFEST).write_text(Manifest(contents.program, digests).text(), encoding="utf-8")
+    (files / MANIFEST).write_text(manifest.text(), encoding="utf-8")
 
 
 def _names(folder: Path) -> Iterator[str]:
@@ -239,7 +257,7 @@ def _plan(directory: Path, files: Path, contents: Contents) -> _Plan:
         if not (files / name).is_file():
             continue
         if name in contents.once:
-            if not occupied(directory, name):
+            if not occupied(directory, name) or old.owns(directory, name):
                 place[name] = name
         elif not occupied(directory, name) or old.owns(directory, name):
             place[name] = name
@@ -258,7 +276,8 @@ def _plan(directory: Path, files: Path, contents: Contents) -> _Plan:
             raise _not_ours(directory, name, changed=name in old.files)
     gone = [n for n in sorted({*old.files, *old.made}) if n not in {*new.files, *contents.once}]
     gone = [n for n in gone if n not in place and n not in waiting and occupied(directory, n)]
-    remove = tuple(name for name in gone if old.owns(directory, name))
+    untouched = {name for name in old.once if name not in {*new.files, *contents.once}}
+    remove = tuple(name for name in sorted({*gone, *untouched}) if old.owns(directory, name))
     notes += [
         f"{directory / name} is no part of the project any more, but was changed, so it stays"
         for name in gone

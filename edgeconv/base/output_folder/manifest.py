@@ -21,6 +21,7 @@ from edgeconv.base.errors import EdgeconvError
 STATE = ".edgeconv"  # the folder in a project that is edgeconv's alone
 MANIFEST = f"{STATE}/manifest.json"
 VERSION = 1
+PROJECT = "compiled project"  # of `kind`, and of manifests that name none
 NOTHING = 0  # no file has this mode
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
@@ -39,11 +40,14 @@ def document_of(path: Path) -> Any:
 class Manifest:
     """The manifest of an emitted folder.  ``program``: the prefix of files and symbols.  ``files``:
     SHA-256 by name, relative to the folder.  ``made``: what a build makes, ours whatever is in
-    it."""
+    it.  ``kind``: what the folder is, in words.  ``once``: files for the user's own code, with the
+    SHA-256 that they have until he writes into them."""
 
     program: str
     files: Mapping[str, str] = field(default_factory=dict)
     made: frozenset[str] = frozenset()
+    kind: str = PROJECT
+    once: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def load(cls, directory: Path) -> Manifest | None:
@@ -67,16 +71,22 @@ class Manifest:
     @classmethod
     def _checked(cls, document: Any) -> Manifest:
         files, made = document["files"], document["made"]
+        kind, once = document.get("kind", PROJECT), document.get("once", {})
         if not (
             document["manifest"] == VERSION
             and isinstance(document["program"], str)
+            and isinstance(kind, str)
             and isinstance(files, dict)
+            and isinstance(once, dict)
             and isinstance(made, list)
-            and all(fits(name) for name in (*files, *made))
-            and all(isinstance(s, str) and _SHA256.fullmatch(s) for s in files.values())
+            and all(fits(name) for name in (*files, *made, *once))
+            and all(
+                isinstance(s, str) and _SHA256.fullmatch(s)
+                for s in (*files.values(), *once.values())
+            )
         ):
             raise ValueError("not a manifest")
-        return cls(document["program"], files, frozenset(made))
+        return cls(document["program"], files, frozenset(made), kind, once)
 
     def text(self) -> str:
         """The file's; the same for the same files."""
@@ -84,9 +94,11 @@ class Manifest:
             "manifest": VERSION,
             "about": "The files of this folder that edgeconv wrote, with their SHA-256. It replaces"
             " and deletes no others, and these only while they are unchanged. Keep it with them.",
+            "kind": self.kind,
             "program": self.program,
             "files": dict(sorted(self.files.items())),
             "made": sorted(self.made),
+            "once": dict(sorted(self.once.items())),
         }
         return json.dumps(document, indent=1, ensure_ascii=False) + "\n"
 
@@ -103,7 +115,7 @@ class Manifest:
         path = plain(directory, name)
         if path is None:
             return False
-        return name in self.made or self.files.get(name) == digest(path)
+        return name in self.made or digest(path) in (self.files.get(name), self.once.get(name))
 
 
 def fits(name: object) -> bool:
