@@ -67,6 +67,8 @@ CASES: dict[str, tuple[Make, tuple[str, ...], int, str]] = {
     "no such limit": (nothing, (*COMPILE, "--limit", "x=1"), 2, "no such limit"),
     "no such board": (nothing, ("compile", "net.onnx", "--board", "x"), 2, "'x'"),
     "no such option": (nothing, (*COMPILE, "--what"), 2, "--what"),
+    "an option of others": (nothing, (*COMPILE, "--steps", "3"), 2, "is an option of verify"),
+    "no option of few": (nothing, ("package", "x", "--format", "rust"), 2, "there are --json, "),
     "no such command": (nothing, ("kompile",), 2, "kompile"),
     "no such layer": (nothing, (*COMPILE, "--storage", "conv9=int8"), 2, "conv9"),
     "no such format": (nothing, (*COMPILE, "--storage", "*=int9"), 2, "int9"),

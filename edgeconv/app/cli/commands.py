@@ -107,7 +107,30 @@ def usage_error(error: click.UsageError) -> EdgeconvError:
     """What click says of wrong usage, in one line and with the tool's exit status."""
     text = " ".join(error.format_message().split()).rstrip(".")
     hint = _see_help(error.ctx) if error.ctx else ""
-    return UsageError(f"{text[:1].lower()}{text[1:]}", hint=hint)
+    rule = _takes(error) if isinstance(error, click.NoSuchOption) else ""
+    return UsageError(f"{text[:1].lower()}{text[1:]}", rule=rule, hint=hint)
+
+
+_FEW = 8  # options of a command that an error lists
+
+
+def _takes(error: click.NoSuchOption) -> str:
+    """Which commands have the option that this one has not, else what this one has, where that is
+    not much; "" where one of much the same letters was suggested."""
+    if error.ctx is None or not isinstance(error.ctx.command, Command):
+        return ""
+    group = error.ctx.parent.command if error.ctx.parent else None
+    others = group.commands.values() if isinstance(group, click.Group) else ()
+    owners = [each.name or "" for each in others if error.option_name in _long_options(each)]
+    if owners:
+        return f"it is an option of {', '.join(owners)}"
+    own = _long_options(error.ctx.command)
+    return f"there are {', '.join(own)}" if not error.possibilities and len(own) <= _FEW else ""
+
+
+def _long_options(command: click.Command) -> list[str]:
+    options = (each for each in command.params if isinstance(each, click.Option))
+    return [max(each.opts, key=len) for each in options]
 
 
 def _texts(about: str) -> dict[str, Any]:

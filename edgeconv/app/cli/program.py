@@ -191,7 +191,7 @@ _PACKAGE = Command(
         "--as forms",
         click.Choice(PACKAGES),
         None,
-        "the form, which may be repeated",
+        "the form",
         multiple=True,
         required=True,
     ),
