@@ -144,6 +144,11 @@ def test_what_states_cannot_begin_with(
     with pytest.raises(EdgeconvError) as error:
         load(model, states=[("state_next", "state")], initial_states=file)
     assert said in str(error.value)
+    np.savez(file)
+    with pytest.raises(
+        UsageError, match="no arrays; states begin with .* 'state', or no --initial"
+    ):
+        load(model, states=[("state_next", "state")], initial_states=file)
     with pytest.raises(UsageError, match="the network keeps no state"):
         load(model, initial_states=file)
 

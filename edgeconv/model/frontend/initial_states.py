@@ -20,8 +20,9 @@ def with_initial_states(graph: Graph, path: Path) -> Graph:
     """``graph``, whose states named in an .npz file begin with the arrays there: each has the shape
     and element type of the input that the state is, whose name it has.  Others stay as they are.
 
-    Raises EdgeconvError (exit status 2): a network without states, no .npz file, an array that is
-    no state's, of another shape or type, or with numbers that are not finite.
+    Raises EdgeconvError (exit status 2): a network without states, no .npz file, one
+    without arrays, an array that is no state's, of another shape or type, or with numbers that are
+    not finite.
     """
     if not graph.states:
         raise UsageError(
@@ -36,6 +37,10 @@ def with_initial_states(graph: Graph, path: Path) -> Graph:
             if name not in known:
                 hint = did_you_mean(name, known)
                 raise array_file.invalid(path, "no such state", repr(name), hint=hint)
+        if not archive.stated:
+            hint = f"an array called {' or '.join(map(repr, known))}, or no {OPTION}: zeros then"
+            rule = "states begin with arrays of their names"
+            raise array_file.invalid(path, "it is empty", "no arrays", rule, hint)
         found = {name: archive.read(name) for name in archive.stated}
     for name, values in found.items():
         _check(path, graph, name, values)
