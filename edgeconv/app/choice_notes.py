@@ -9,7 +9,7 @@ from edgeconv.base.names import shortened
 from edgeconv.ir.candidate import FLOAT, HALF, IN_WHOLE_NUMBERS
 from edgeconv.ir.choice import Choice
 from edgeconv.ir.element_types import FLOAT32
-from edgeconv.ir.filters import DECODED, undecoded
+from edgeconv.ir.filters import undecoded
 from edgeconv.ir.quantisation import AWAY
 from edgeconv.ir.requantisation import EXACT
 from edgeconv.kernels.algorithms.no_integers import Reason
@@ -20,6 +20,7 @@ from edgeconv.search.choose.storage import EVERY_LAYER, INT8, OUTPUT, ROUNDED
 from edgeconv.search.choose.winograd import NAME as WINOGRAD
 from edgeconv.search.measured import Times, kernel_key
 from edgeconv.search.measured.times import ON_BOARD
+from edgeconv.search.quantising.layers import left_note
 
 _IN_FLOAT32 = "computed in float32; in integers, as those do, with --storage '*:output=int8'"
 _AS_WRITTEN = "as an ONNX file means them; a .tflite file's are TensorFlow Lite's"
@@ -92,11 +93,8 @@ def left_notes(choice: Choice, wanted: Mapping[str, str]) -> tuple[str, ...]:
     every = wanted.get(EVERY_LAYER, FLOAT32) != FLOAT32
     if not every and wanted.get(EVERY_LAYER + OUTPUT) != INT8:
         return ()
-    return tuple(
-        f"weights of {op} layers stay {FLOAT32} ({size:,} bytes): formats are for "
-        f"constant weights of {', '.join(DECODED)}"
-        for op, size in undecoded(choice.graph).items()
-    )
+    left = undecoded(choice.graph)
+    return tuple(left_note(op, sizes, "formats are") for op, sizes in left.items())
 
 
 def tuned_notes(choice: Choice, times: Times | None, *, timed: bool) -> tuple[str, ...]:

@@ -43,15 +43,16 @@ def decodes(node: Node, graph: Graph) -> bool:
     return node.op in DECODED and graph[node.inputs[1]].is_constant
 
 
-def undecoded(graph: Graph) -> Counter[str]:
-    """By operator, the bytes of constant matrices of float32 that its kernels read as they are."""
-    found: Counter[str] = Counter()
+def undecoded(graph: Graph) -> dict[str, Counter[str]]:
+    """By operator and layer, the bytes of constant matrices of float32 that kernels read as they
+    are."""
+    found: dict[str, Counter[str]] = {}
     for node in graph.nodes:
         for name in dict.fromkeys(filter(None, node.inputs)) if node.op not in DECODED else ():
             tensor = graph[name]
             matrix = len(tensor.shape) > 1 and min(sorted(tensor.shape)[-2:]) > 1
             if tensor.is_constant and tensor.dtype == "float32" and matrix:
-                found[node.op] += tensor.constant().nbytes
+                found.setdefault(node.op, Counter())[node.name] += tensor.constant().nbytes
     return found
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from edgeconv.base.names import shortened
 from edgeconv.ir.element_types import FLOAT32
 from edgeconv.ir.filters import DECODED, RECURRENT, decodes, filters_of, undecoded
 from edgeconv.ir.graph import Graph
@@ -65,14 +67,23 @@ def _units_of_states(graph: Graph) -> dict[str, int]:
 
 
 def left_notes(graph: Graph) -> tuple[str, ...]:
-    """Says which weights a quantised network has in float32: those of run-time products, and of
-    recurrent states where these lose too much."""
+    """Says which weights a quantised network has in float32: those of run-time products, constants
+    that layers add or multiply by, and of recurrent states where these lose too much."""
     left = undecoded(graph)
     for node in graph.nodes:
         if node.op == RECURRENT and decodes(node, graph) and not node.storage.scale:
-            left[RECURRENT] += graph[node.inputs[1]].constant().nbytes
-    return tuple(
-        f"weights of {op} layers stay {FLOAT32} ({size:,} bytes): int8 is for constant weights of "
-        f"{', '.join(DECODED)}, where accuracy allows it"
-        for op, size in left.items()
+            size = graph[node.inputs[1]].constant().nbytes
+            left.setdefault(RECURRENT, Counter())[node.name] += size
+    where = ", where accuracy allows it"
+    return tuple(left_note(op, sizes, "int8 is", where) for op, sizes in left.items())
+
+
+def left_note(op: str, sizes: Mapping[str, int], subject: str, where: str = "") -> str:
+    """Says that weights of layers of one operator stay float32.  ``sizes``: bytes by layer;
+    ``subject``: what is for the weights of other operators alone, and ``where``."""
+    first, *others = sizes
+    more = f" and {len(others)} more" if others else ""
+    return (
+        f"weights of {op} {shortened(first)!r}{more} stay {FLOAT32} ({sum(sizes.values()):,} "
+        f"bytes): {subject} for constant weights of {', '.join(DECODED)}{where}"
     )
