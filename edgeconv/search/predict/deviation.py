@@ -38,7 +38,8 @@ class Deviation:
         )
 
 
-# docs/prediction.md has the rows: SqueezeNet and MobileNetV2 in float32; ncnn's six to eight.
+# docs/prediction.md has the rows: SqueezeNet and MobileNetV2 (A76: in fp16 and ResNet-18 too), of
+# ncnn six to eight.
 _KNOWN = (
     Deviation("Cortex-A53", (1.18, 1.38), 0.16, 0.37),
     Deviation("Cortex-A72", (1.09, 1.26), 0.08, 0.15),
