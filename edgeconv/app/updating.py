@@ -17,6 +17,7 @@ from edgeconv.app.deciding import Decider, Decision
 from edgeconv.app.writing import source_tree
 from edgeconv.base import whole_file
 from edgeconv.base.errors import EdgeconvError, refused
+from edgeconv.base.names import shortened
 from edgeconv.base.progress import Progress, no_progress
 from edgeconv.base.real_path import real_path
 from edgeconv.codegen.cycles import without_cycles
@@ -183,11 +184,7 @@ def _require_same(project: Project, decided: Decision, tree: SourceTree) -> None
     old, new = project.report, decided.report
     differences = (
         *_layers(old["layers"], new["layers"]),
-        *(
-            f"the network's {key} are others"
-            for key in ("inputs", "outputs")
-            if old[key] != new[key]
-        ),
+        *port_differences(old, new),
         *_code(project, tree),
     )
     if differences:
@@ -210,6 +207,19 @@ def _layers(old: list[dict[str, Any]], new: list[dict[str, Any]]) -> Iterator[st
             if before.get(key) != after.get(key):
                 yield f"node {before['name']!r}: {key} is {after.get(key)}, was {before.get(key)}"
                 return
+
+
+def port_differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[str]:
+    """Inputs and outputs that differ, and in what."""
+    for ports, one in (("inputs", "input"), ("outputs", "output")):
+        for before, after in zip_longest(old[ports], new[ports], fillvalue={}):
+            for key in {**before, **after}:
+                if before.get(key) != after.get(key):
+                    name = before.get("name", after.get("name"))
+                    was = shortened(str(before.get(key, "nothing")))
+                    now = shortened(str(after.get(key, "nothing")))
+                    yield f"{one} {name!r}: {key} is {now}, was {was}"
+                    break
 
 
 def _code(project: Project, tree: SourceTree) -> Iterator[str]:

@@ -11,6 +11,7 @@ import pytest
 
 from edgeconv.app import pipeline
 from edgeconv.app.pipeline import CompileOptions, compile_model
+from edgeconv.app.updating import port_differences
 from edgeconv.run.build.project import Project
 from tests import onnx_models
 from tests.command import BOARD, Command
@@ -165,3 +166,12 @@ def test_a_project_that_does_not_say_its_command(
         done = edgeconv("update-weights", tmp_path / "net", residual)
         assert done.status != 0
         assert "how the project was compiled" in done.stderr
+
+
+def test_what_differs_of_inputs_and_outputs_is_named() -> None:
+    ports = {"inputs": [{"name": "x", "shape": [4]}], "outputs": [{"name": "y", "text": "cat dog"}]}
+    others = {**ports, "outputs": [{"name": "y", "text": "cat cow"}]}
+    assert list(port_differences(ports, ports)) == []
+    assert list(port_differences(ports, others)) == ["output 'y': text is cat cow, was cat dog"]
+    less = {**ports, "outputs": []}
+    assert list(port_differences(ports, less)) == ["output 'y': name is nothing, was y"]
