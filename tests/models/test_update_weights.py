@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
@@ -169,7 +170,10 @@ def test_a_project_that_does_not_say_its_command(
 
 
 def test_what_differs_of_inputs_and_outputs_is_named() -> None:
-    ports = {"inputs": [{"name": "x", "shape": [4]}], "outputs": [{"name": "y", "text": "cat dog"}]}
+    ports: dict[str, Any] = {
+        "inputs": [{"name": "x", "shape": [4]}],
+        "outputs": [{"name": "y", "text": "cat dog"}],
+    }
     others = {**ports, "outputs": [{"name": "y", "text": "cat cow"}]}
     assert list(port_differences(ports, ports)) == []
     assert list(port_differences(ports, others)) == ["output 'y': text is cat cow, was cat dog"]

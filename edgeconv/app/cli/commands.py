@@ -120,7 +120,9 @@ def _takes(error: click.NoSuchOption) -> str:
     if error.ctx is None or not isinstance(error.ctx.command, Command):
         return ""
     group = error.ctx.parent.command if error.ctx.parent else None
-    others = group.commands.values() if isinstance(group, click.Group) else ()
+    others: Iterable[click.Command] = (
+        group.commands.values() if isinstance(group, click.Group) else ()
+    )
     owners = [each.name or "" for each in others if error.option_name in _long_options(each)]
     if owners:
         return f"it is an option of {', '.join(owners)}"
