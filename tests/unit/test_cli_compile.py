@@ -178,6 +178,7 @@ def test_budgets_that_do_not_hold_end_with_numbers_and_without_a_project(
     for word in [kind] if kind else ["ram", "flash"]:
         assert f"{word}: " in done.stderr
     assert "bytes needed" in done.stderr
+    assert ("--int8 X.npz" in done.stderr) == (kind != "flash")
     assert entries(tmp_path) == {"net.onnx"}
 
 

@@ -15,6 +15,7 @@ from itertools import product
 from edgeconv.app.choice_notes import integers_of
 from edgeconv.app.deciding.planning import Decision, NetworkPlan, Planner
 from edgeconv.base.errors import EdgeconvError
+from edgeconv.ir.filters import WEIGHTED
 from edgeconv.ir.graph import Graph
 from edgeconv.kernels.ops import operators
 from edgeconv.report.text import budget_lines
@@ -130,6 +131,12 @@ def unfit(error: UnfitError, plain: NetworkPlan, planner: Planner) -> UnfitError
         if board.bare_metal and has is not None and needed > has
     ]
     hint = f"{' and '.join(lacks)}: no budget helps" if lacks else error.hint
+    ram, filters = planner.budgets.ram, any(x.node.op in WEIGHTED for x in plain.choice.layers)
+    short = ram is not None and any(needed > ram for needed in error.nearest[:1])
+    if short and filters and not integers_of(plain.choice):  # formats alone are decoded to float32
+        hint = "; ".join(
+            filter(None, (hint, "quantised by samples (--int8 X.npz) it takes less RAM"))
+        )
     why = EdgeconvError(error.what, got=error.got, rule=error.rule, hint=hint)
     return UnfitError(
         EdgeconvError(
