@@ -212,7 +212,8 @@ def _layers(old: list[dict[str, Any]], new: list[dict[str, Any]]) -> Iterator[st
 def port_differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[str]:
     """Inputs and outputs that differ, and in what."""
     for ports, one in (("inputs", "input"), ("outputs", "output")):
-        for before, after in zip_longest(old[ports], new[ports], fillvalue={}):
+        missing: Mapping[str, Any] = {}
+        for before, after in zip_longest(old[ports], new[ports], fillvalue=missing):
             for key in {**before, **after}:
                 if before.get(key) != after.get(key):
                     name = before.get("name", after.get("name"))

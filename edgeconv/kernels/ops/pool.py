@@ -320,7 +320,7 @@ def lower(node: Node, graph: Graph, target: Target) -> Layer:
     call, workspace = Call(node, graph, target), 0
     if _is_global(node, x.shape):
         kernel = "global_rows" if row_major else "global_lanes"
-        headers: tuple[str, ...] = ("ec_pool_global.h",)
+        headers = ("ec_pool_global.h",)
         work = call.streams(call.in_vectors)
         lines = _lines(x) if x.ring else ()
         params = {
