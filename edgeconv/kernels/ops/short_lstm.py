@@ -43,7 +43,7 @@ _HEADERS = (
     *("ec_int16_doubled.h", "ec_short_sigmoid.h", "ec_short_lstm.h"),
 )
 # Cycles of a core without vectors, as `PerCore` has them: of a product, of a unit's step beside.
-_PRODUCT, _UNIT = PerCore(11, 2.5, 2, 6), PerCore(1900, 420, 330, 480)
+_PRODUCT, _UNIT = PerCore(12.6, 2.5, 2, 7.2), PerCore(1900, 420, 330, 480)
 _SLOTS, _UNIT_SLOTS = 1.0, 300.0  # of the same where there are vectors
 
 
