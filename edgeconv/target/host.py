@@ -10,7 +10,7 @@ import platform
 import re
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
@@ -83,8 +83,13 @@ def detect(root: Path = Path("/"), machine: str | None = None, cpu: int = 0) -> 
 
 @cache
 def running() -> Host:
-    """The running machine, read once."""
-    return detect()
+    """The running machine, read once, without what the system does not let a process have."""
+    host = detect()
+    for row in TARGETS.values():
+        if row.granted and host.has(row.cpu_flags) and not row.granted():
+            others = (other.cpu_flags for other in TARGETS.values() if other is not row)
+            host = replace(host, words=host.words - {*row.cpu_flags}.difference(*others))
+    return host
 
 
 def _machine() -> str:

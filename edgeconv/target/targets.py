@@ -6,7 +6,7 @@ A row says what the emitter and the chooser must know of its header ``ec_isa_<na
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
 from edgeconv.ir.encoding import Encoding
@@ -72,8 +72,9 @@ class Target:
     ``halvable``: its header has kernels for cores that compute a vector in two halves.
     ``flags``: what GCC and Clang need.  ``guard``: the macro they then define.
     ``cpu_flags``: words of /proc/cpuinfo that tell that the running CPU has it; ``mandatory``: the
-    machine, as it calls itself, on which every CPU has it.  ``fpus``: names of Arm's -mfpu that
-    include it, and those of the same unit without.  ``emulated``: options of QEMU's user mode under
+    machine, as it calls itself, on which every CPU has it.  ``granted``: whether the operating
+    system lets this process have what the CPU has; None where it does without being asked.
+    ``fpus``: names of Arm's -mfpu that include it, and those of the same unit without.  ``emulated``: options of QEMU's user mode under
     which its CPU has it.  ``scalable``: the core decides how long its vectors are, and its header
     has ``ec_vector_bytes`` to ask; programs refuse to run where that is not ``EC_VECTOR_BYTES``.
     ``flushes_subnormals``: its vector instructions may read a subnormal number as zero of its sign
@@ -118,6 +119,7 @@ class Target:
     guard: str = ""
     cpu_flags: tuple[str, ...] = ()
     mandatory: str = ""
+    granted: Callable[[], bool] | None = None
     fpus: tuple[tuple[str, str], ...] = ()
     emulated: tuple[str, ...] = ()
     scalable: bool = False

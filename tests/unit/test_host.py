@@ -1,13 +1,14 @@
 from __future__ import annotations
 
 import platform
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from edgeconv.target.backends import TARGETS
 from edgeconv.target.cache import Cache
-from edgeconv.target.host import Host, detect, widest
+from edgeconv.target.host import Host, detect, running, widest
 
 X86 = """\
 processor\t: 0
@@ -156,3 +157,18 @@ def test_of_equally_long_vectors_the_isa_that_asks_for_most() -> None:
     for row in (avx512, amx):
         words = frozenset(row.cpu_flags)
         assert widest(Host("x86_64", "Example", words, None, 1, ())).name == row.name
+
+
+@pytest.mark.parametrize("granted", [True, False])
+def test_what_the_system_refuses_is_not_there(
+    granted: bool, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    avx512, amx = TARGETS["avx512"], TARGETS["amx"]
+    (root / "proc/cpuinfo").write_text(f"flags : {' '.join(amx.cpu_flags)}\n")
+    found = detect(root, "x86_64")
+    rows = {row.name: row for row in (avx512, replace(amx, granted=lambda: granted))}
+    monkeypatch.setattr("edgeconv.target.host.TARGETS", rows)
+    monkeypatch.setattr("edgeconv.target.host.detect", lambda: found)
+    running.cache_clear()
+    assert widest(running()).name == ("amx" if granted else "avx512")
+    running.cache_clear()

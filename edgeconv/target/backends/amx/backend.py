@@ -5,6 +5,7 @@ Everything but products of panels is AVX-512's, and all of float32.
 
 from __future__ import annotations
 
+import ctypes
 from dataclasses import replace
 
 from edgeconv.target.backends.avx512.backend import TARGET as AVX512
@@ -57,6 +58,19 @@ def _row(prefix: str, header: str, elements: str, k: int) -> MicroKernel:
     )
 
 
+# arch_prctl(ARCH_REQ_XCOMP_PERM, XFEATURE_XTILE_DATA), as ec_amx_permission.h asks.
+_ARCH_PRCTL, _REQUEST, _TILE_DATA = 158, 0x1023, 18
+
+
+def _granted() -> bool:
+    """Whether the system lets this process have tiles: a container may refuse the call."""
+    try:
+        found: int = ctypes.CDLL(None).syscall(_ARCH_PRCTL, _REQUEST, _TILE_DATA)
+        return found == 0
+    except (OSError, AttributeError):  # no library of C is loaded, or none with syscall
+        return False
+
+
 TARGET = replace(
     AVX512,
     name=_NAME,
@@ -64,6 +78,7 @@ TARGET = replace(
     flags=(*AVX512.flags, "-mamx-tile"),
     guard="__AMX_TILE__",
     cpu_flags=(*AVX512.cpu_flags, "amx_tile"),
+    granted=_granted,
     kernels=(
         *AVX512.kernels,
         _row("s8_amx", "ec_int8_amx.h", "int8", 4),
