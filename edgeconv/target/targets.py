@@ -74,9 +74,10 @@ class Target:
     ``cpu_flags``: words of /proc/cpuinfo that tell that the running CPU has it; ``mandatory``: the
     machine, as it calls itself, on which every CPU has it.  ``granted``: whether the operating
     system lets this process have what the CPU has; None where it does without being asked.
-    ``fpus``: names of Arm's -mfpu that include it, and those of the same unit without.  ``emulated``: options of QEMU's user mode under
-    which its CPU has it.  ``scalable``: the core decides how long its vectors are, and its header
-    has ``ec_vector_bytes`` to ask; programs refuse to run where that is not ``EC_VECTOR_BYTES``.
+    ``fpus``: names of Arm's -mfpu that include it, and those of the same unit without.
+    ``emulated``: options of QEMU's user mode under which its CPU has it.  ``scalable``: the core
+    decides how long its vectors are, and its header has ``ec_vector_bytes`` to ask; programs refuse
+    to run where that is not ``EC_VECTOR_BYTES``.
     ``flushes_subnormals``: its vector instructions may read a subnormal number as zero of its sign
     and write zero for a subnormal result; what the scalar unit does stays exact.
     ``caches``: those of the board, by level; ``line_bytes``: a line of the nearest, 0 of a core
