@@ -8,7 +8,7 @@ run: products and factors in int64, functions as tables of all their arguments, 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,7 +35,6 @@ from edgeconv.kernels.ops.base import ImportContext, Source
 from edgeconv.kernels.ops.short_lstm import import_short_lstm
 from edgeconv.model.frontend.clipped_cells import DOMAIN
 from edgeconv.model.frontend.saved_nodes import Written
-from edgeconv.model.frontend.visit import Visit
 
 Values = npt.NDArray[Any]
 NAME = "ShortLSTM"  # what the names of its functions begin with
@@ -87,12 +86,13 @@ def results_of(node: onnx.NodeProto, ctx: ImportContext) -> dict[str, onnx.TypeP
     }
 
 
-def nodes_of(visit: Visit, ctx: ImportContext) -> Sequence[Node]:
-    """Its canonical nodes."""
-    node = visit.node
+def nodes_of(
+    node: onnx.NodeProto, name: str, live: Collection[str], ctx: ImportContext
+) -> Sequence[Node]:
+    """The canonical nodes of ``node``, called ``name``; ``live``: the results that are read."""
     attrs = {each.name: helper.get_attribute_value(each) for each in node.attribute}
-    outputs = tuple(name if name in visit.live else "" for name in node.output)
-    source = Source(NAME, 1, visit.name, tuple(node.input), outputs, attrs)
+    outputs = tuple(each if each in live else "" for each in node.output)
+    source = Source(NAME, 1, name, tuple(node.input), outputs, attrs)
     return import_short_lstm(source, ctx, _form(attrs), time_major=bool(attrs[_MAJOR]))
 
 

@@ -236,7 +236,8 @@ class Walk(StringValues):
             if name in visit.live:
                 self.declare(name, kind)
         try:
-            self._append(short_lstm.nodes_of(visit, self), visit)
+            made = short_lstm.nodes_of(visit.node, visit.name, visit.live, self)
+            self._append(made, visit)
         except RejectedNodeError as error:
             self._reject(visit, error)
         return True
