@@ -204,6 +204,8 @@ def with_accuracy(report: Mapping[str, Any], verification: Verification) -> Repo
         "samples": 1,
         "passed": verification.passed,
     }
+    if verification.steps > 1:
+        accuracy["steps"] = verification.steps
     if report["accuracy"] and "source" in report["accuracy"]:
         worst = max(difference.relative for difference in verification.judged)
         own = {"verified": finite(worst), "passed": verification.passed}

@@ -306,7 +306,9 @@ def _verified(report: Mapping[str, Any]) -> list[str]:
         text += f", top-1 {accuracy['top1']:.1%} ({accuracy['top1_drop']:.1%} less than float32)"
     if "source" not in accuracy:
         word = "verified" if accuracy.get("passed", True) else "DIFFERS from the model"
-        return [f"{word}: {text} on {accuracy['samples']} input(s)"]
+        steps = accuracy.get("steps")
+        on = f"{steps} steps in sequence" if steps else f"{accuracy['samples']} input(s)"
+        return [f"{word}: {text} on {on}"]
     promised = "" if accuracy["promised"] else "; nothing is promised of other inputs"
     if accuracy.get("confidence") and accuracy.get("at_least_db") is not None:
         least, sure = accuracy["at_least_db"], accuracy["confidence"]

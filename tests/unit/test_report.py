@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import copy
+import io
 import json
 import math
 import re
+from dataclasses import replace
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -13,11 +15,12 @@ from typing import Any
 import numpy as np
 import pytest
 from jsonschema import Draft202012Validator
+from rich.console import Console
 
 from edgeconv.app import pipeline
 from edgeconv.app.deciding import Decider
 from edgeconv.app.pipeline import CompileOptions, Decision
-from edgeconv.report import document, files
+from edgeconv.report import document, files, text
 from edgeconv.report.regions import sizes_of
 from edgeconv.report.text import budget_lines
 from edgeconv.run.bench import LayerTime, Timing
@@ -59,6 +62,11 @@ def test_report_is_valid_from_the_start_and_once_all_is_known(
         "sqnr_db": None, "max_abs_error": None, "top1_drop": None, "samples": 1,
         "passed": False,
     }  # fmt: skip
+    sequence = document.with_accuracy(report, replace(verification(1e-7), steps=8))
+    validator.validate(sequence)
+    console = Console(width=200, record=True, file=io.StringIO())
+    console.print(text.summary(sequence))
+    assert "on 8 steps in sequence" in console.export_text()
 
 
 @pytest.mark.parametrize(
