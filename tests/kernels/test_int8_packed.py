@@ -191,6 +191,7 @@ def test_a_column_is_computed_as_a_row(every: Build, folder: Path) -> None:
         ((2, 6, 30, 1), (2 * lanes, 6, 5, 1), {"strides": (2, 1), "dilations": (3, 1)}),
         ((1, 8, 19, 1), (lanes, 8, 1, 1), {"strides": (2, 2)}),
         ((1, 3, 17, 1), (5, 3, 4, 1), {"pads": (2, 0, 1, 0)}),
+        ((1, 5, 13, 1), (4, 5, 2, 3), {"pads": (1, 1, 0, 1)}),  # columns beside the tensor's
     ]
     made = [layer(*shape) for shape in shapes]
     cases = [case for each in (*made, added_to(*made[2])) for case in packed(each, every)]

@@ -88,7 +88,8 @@ class ConvProblem:
     many products of them fit int32, 0 for all of a window.
     ``real_sums``: float32 is made of sums of stored integers (``real_sums.real_sums_of``),
     ``wide_real``: of those of an input of 16 bits.
-    ``asymmetric``: filters have zero points.
+    ``asymmetric``: filters have zero points.  ``transposed``: rows and columns are exchanged
+    (`along_rows`), those of filters in memory are not.
     """
 
     batch: int
@@ -123,6 +124,7 @@ class ConvProblem:
     real_sums: bool = False
     wide_real: bool = False
     asymmetric: bool = False
+    transposed: bool = False
 
     @staticmethod
     def of_rows(rows: int, in_c: int, out_c: int) -> ConvProblem:
@@ -257,6 +259,7 @@ class ConvProblem:
             strides=swapped(self.strides),
             dilations=swapped(self.dilations),
             pads=swapped(self.pads),
+            transposed=not self.transposed,
         )
 
 

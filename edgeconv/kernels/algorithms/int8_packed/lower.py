@@ -47,6 +47,9 @@ def packed_filters(
     around = has_zero_points(problem, plan)
     filters = stored_filters(node, graph) if around else multiples(node, graph)
     stored = filters.astype(np.dtype(plan.kernel.b))
+    if problem.transposed:
+        *_, columns, rows = problem.kernel
+        stored = stored.reshape(len(stored), -1, rows, columns).swapaxes(-1, -2)
     if plan.panel.windows:
         stored = np.ascontiguousarray(np.moveaxis(stored, 1, -1))
     return plan.order(problem, lanes).pack(stored).view(np.int32)
