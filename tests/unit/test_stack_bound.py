@@ -26,6 +26,7 @@ COMPILERS = {
     "cortex-m55 gcc": "arm-none-eabi-gcc -mcpu=cortex-m55 -mthumb -mfloat-abi=hard",
     "ppc64le gcc": "powerpc64le-linux-gnu-gcc",
     "riscv64 gcc": "riscv64-linux-gnu-gcc",
+    "riscv32 gcc": "riscv64-unknown-elf-gcc -march=rv32imac -mabi=ilp32 -ffreestanding",
 }
 # What one function has besides its arrays: saved registers, the ABI's header, alignment.
 OVERHEAD = 96

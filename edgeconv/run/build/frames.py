@@ -66,6 +66,7 @@ class _Walk:
         self._copies: dict[str, int | None] = {}
         self._bodies = [function]
         self._table_depth: int | None = None
+        self._loaded = ""
         self._work: list[tuple[int, int]] = []
         self._below = 0
         self._deepest = self._entry
@@ -85,6 +86,9 @@ class _Walk:
             self._follow(*self._work.pop())
             if not self._work and self._table_depth is not None:
                 self._work.extend(self._behind_table())
+                if not self._work:
+                    self._frame.indirect = self._frame.indirect or self._loaded
+                self._loaded = ""
 
     def _follow(self, address: int, depth: int) -> None:
         if address in self._depths and depth <= self._depths[address]:
@@ -217,8 +221,11 @@ class _Walk:
 
     def _is_switch(self, instruction: Instruction) -> bool:
         """Whether the target of an indirect jump was computed by an addition, as from a table of
-        distances, or loaded from a place that was; a pointer to a function is loaded or moved."""
+        distances, or loaded from a place that was; a pointer to a function is loaded or moved.
+        One from a table of functions is loaded from such a place too: `_drain` tells by whether
+        there is code behind the jump that nothing else leads to."""
         pattern, register = self._code.machine.computed, instruction.meaning.register
+        loaded = ""
         body = [i for f in self._bodies for i in self._code.body(f).values()]
         before = [i.text for i in body if i.address < instruction.address][: -_LOOK_BACK - 1 : -1]
         for text in before if pattern else ():
@@ -228,7 +235,9 @@ class _Walk:
                 register = moved[1]
             elif found and found.groupdict().get("index"):
                 register, pattern = found["index"], self._code.machine.indexed
+                loaded = instruction.text
             elif found:
+                self._loaded = self._loaded or loaded
                 return True
             elif re.fullmatch(rf"\S+ {re.escape(register)}(?:,.*)?", text):
                 return False
