@@ -441,3 +441,18 @@ def test_what_a_prediction_is_held_against(tmp_path: Path) -> None:
     assert f"{least:.2f} to {most:.2f} times as long on a model of Cortex-A72" in known.words
     assert deviation_of(pi, threads=2) is None
     assert deviation_of(boards.load("stm32h743"), threads=1) is None
+
+
+def test_what_is_said_to_be_off_is_what_the_docs_have() -> None:
+    """Every row of emitted programs lies within the range of its core, and the ends are rows."""
+    text = (Path(__file__).parents[2] / "docs/prediction.md").read_text(encoding="utf-8")
+    table = text[text.index("**Emitted programs**") :].partition("## ")[0]
+    pair = r"([\d.]+), ([\d.]+): \.\d+"
+    rows = [line.split("|")[2:5] for line in table.splitlines() if re.search(pair, line)]
+    assert len(rows) >= 5
+    for pi, cells in zip(("3", "4", "5"), zip(*rows, strict=True), strict=True):
+        known = deviation_of(boards.load(f"raspberry-pi-{pi}"), threads=1)
+        assert known is not None
+        found = [match.groups() for cell in cells if (match := re.search(pair, cell))]
+        least, most = (f(float(a) / float(b) for a, b in found) for f in (min, max))
+        assert known.programs == pytest.approx((least, most), abs=0.015)  # of rounded times

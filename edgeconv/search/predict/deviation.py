@@ -17,9 +17,9 @@ from edgeconv.target.board import Board
 class Deviation:
     """How far predictions for a ``core`` are off.
 
-    ``programs``: the time that emitted networks take on its model over the predicted one, least
-    and most.  ``model_mean``, ``model_most``: how far the model's times are from published ones,
-    relative, on average and at most.
+    ``programs``: the time that emitted networks of floats take on its model over the predicted
+    one, least and most.  ``model_mean``, ``model_most``: how far the model's times are from
+    published ones, relative, on average and at most.
     """
 
     core: str
@@ -32,7 +32,7 @@ class Deviation:
         """What the user is told of it."""
         least, most = self.programs
         return (
-            f"emitted networks took {least:.2f} to {most:.2f} times as long on a model of"
+            f"emitted networks of floats took {least:.2f} to {most:.2f} times as long on a model of"
             f" {self.core} that is {100 * self.model_mean:.0f} % off published times on average,"
             f" {100 * self.model_most:.0f} % at most"
         )
@@ -43,7 +43,7 @@ class Deviation:
 _KNOWN = (
     Deviation("Cortex-A53", (1.18, 1.38), 0.16, 0.37),
     Deviation("Cortex-A72", (1.09, 1.26), 0.08, 0.15),
-    Deviation("Cortex-A76", (1.13, 1.22), 0.13, 0.28),
+    Deviation("Cortex-A76", (1.12, 1.22), 0.13, 0.28),
 )
 DEVIATIONS: Mapping[str, Deviation] = MappingProxyType({each.core: each for each in _KNOWN})
 
