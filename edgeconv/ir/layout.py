@@ -43,7 +43,7 @@ class Layout:
         return "NHWC" if self.order is Order.CHANNELS_LAST else "NCHW"
 
     def of_rank(self, rank: int) -> str:
-        """The same for tensors of so many dimensions, "" where it says nothing: NCHW is said of
+        """The name for tensors of so many dimensions, "" where it says nothing: NCHW is said of
         images alone, since row-major tensors of other ranks need not have channels."""
         if self.order is Order.ROW_MAJOR and rank != len("NCHW"):
             return ""

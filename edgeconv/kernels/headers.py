@@ -52,7 +52,7 @@ def include_flags() -> tuple[str, ...]:
 
 @cache
 def _folders(named: str) -> tuple[Path, ...]:
-    """Those where ``named`` are the folders of further backends, as in `backends.named`."""
+    """The folders where ``named`` are the folders of further backends, as in `backends.named`."""
     of_isas = dict.fromkeys(backends.folders_within(named).values())  # which several may share
     return (*(runtime() / name for name in _SHARED), *of_isas)
 

@@ -428,7 +428,9 @@ EC_NEST void ec_gemm_run(const ec_gemm spec, const ec_window window, const ec_ep
 {
 #ifdef EC_PACKED_WINDOWS
     const ec_window sums = spec.panel.windows ? ec_window_of_one(window) : window;
-    const ec_gemm_given given = {&sums, &epilogue, &operands, &window};
+    const ec_gemm_given given = {
+        .window = &sums, .epilogue = &epilogue, .operands = &operands, .packed = &window
+    };
 #else
     const ec_gemm_given given = {&window, &epilogue, &operands};
 #endif

@@ -21,8 +21,8 @@ enum { EC_SHORT_INPUT, EC_SHORT_FORGET, EC_SHORT_CELL, EC_SHORT_OUTPUT, EC_SHORT
    sixteens: numbers of each gate's weights lie side by side in sixteens, else in fours.
    argument: what makes a cell that of tanh.  clip: the largest cell, 0 for none.  zero: the zero point of h. */
 typedef struct ec_short_lstm {
-    int steps, batch, inputs, units, bytes, sixteens;
-    ptrdiff_t x_step, x_sequence, y_step, y_sequence;
+    int length, batch, inputs, hidden, bytes, sixteens;
+    ptrdiff_t x_next, x_sequence, y_next, y_sequence;
     ec_short_factor of_x[EC_SHORT_GATES], of_h[EC_SHORT_GATES];
     ec_short_factor of_new, of_output, argument;
     int32_t clip, zero;
@@ -69,7 +69,7 @@ EC_INLINE void ec_short_sums(const ec_short_lstm *spec, const void *in, int n, c
 }
 
 /* A unit's state of a step: its new cell replaces *c. */
-EC_INLINE int32_t ec_short_unit(const ec_short_lstm *spec, const int32_t *of_x, const int32_t *of_h,
+EC_INLINE int32_t ec_short_state(const ec_short_lstm *spec, const int32_t *of_x, const int32_t *of_h,
                                 const int32_t *starts, const uint16_t *table, int16_t *c)
 {
     int32_t gate[EC_SHORT_GATES];
@@ -91,33 +91,33 @@ EC_INLINE int32_t ec_short_unit(const ec_short_lstm *spec, const int32_t *of_x, 
     return ec_min_i(ec_max_i(state, -most - 1), most);
 }
 
-/* h and c are those of the run before.  weights: of every unit those for x, then those for h.  starts: of every unit what
+/* given and c: the state and cell of the run before.  weights: of every unit those for x, then those for h.  starts: of every unit what
    the sums of its gates begin with, of x and then of h.  out: c, and behind it h of every step. */
-EC_INLINE void ec_short_lstm_run(const ec_short_lstm *spec, const void *x, const void *h, const int16_t *c,
+EC_INLINE void ec_short_lstm_run(const ec_short_lstm *spec, const void *x, const void *given, const int16_t *c,
                                  const int8_t *weights, const int32_t *starts, const uint16_t *table, void *out)
 {
-    const int bytes = spec->bytes, units = spec->units;
-    const ptrdiff_t cells = (ptrdiff_t)spec->batch * units * (int)sizeof(int16_t);
-    const ptrdiff_t for_x = ec_short_weights(spec, spec->inputs), own = for_x + ec_short_weights(spec, units);
+    const int bytes = spec->bytes, hidden = spec->hidden;
+    const ptrdiff_t cells = (ptrdiff_t)spec->batch * hidden * (int)sizeof(int16_t);
+    const ptrdiff_t for_x = ec_short_weights(spec, spec->inputs), own = for_x + ec_short_weights(spec, hidden);
     memcpy(out, c, (size_t)cells);
     for (int b = 0; b < spec->batch; b++) {
         const char *from = (const char *)x + b * spec->x_sequence * bytes;
-        const char *before = (const char *)h + (ptrdiff_t)b * units * bytes;
+        const char *before = (const char *)given + (ptrdiff_t)b * hidden * bytes;
         char *to = (char *)out + cells + b * spec->y_sequence * bytes;
-        for (int t = 0; t < spec->steps; t++) {
-            for (int u = 0; u < units; u++) {
+        for (int t = 0; t < spec->length; t++) {
+            for (int u = 0; u < hidden; u++) {
                 int32_t of_x[EC_SHORT_GATES], of_h[EC_SHORT_GATES];
                 ec_short_sums(spec, from, spec->inputs, weights + u * own, of_x);
-                ec_short_sums(spec, before, units, weights + u * own + for_x, of_h);
-                int16_t *const cell = (int16_t *)out + (ptrdiff_t)b * units + u;
-                const int32_t state = ec_short_unit(spec, of_x, of_h, starts + 2 * EC_SHORT_GATES * u, table, cell);
+                ec_short_sums(spec, before, hidden, weights + u * own + for_x, of_h);
+                int16_t *const cell = (int16_t *)out + (ptrdiff_t)b * hidden + u;
+                const int32_t state = ec_short_state(spec, of_x, of_h, starts + 2 * EC_SHORT_GATES * u, table, cell);
                 if (bytes == 1)
                     ((int8_t *)to)[u] = (int8_t)state;
                 else
                     ((int16_t *)to)[u] = (int16_t)state;
             }
             before = to;
-            from += spec->x_step * bytes, to += spec->y_step * bytes;
+            from += spec->x_next * bytes, to += spec->y_next * bytes;
         }
     }
 }

@@ -38,7 +38,7 @@ Factor = tuple[int, int]  # multiplier and shift to the right
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """That of the input, or of the state that is the output."""
+    """The grid of the input, or of the state that is the output."""
 
     scale: float
     zero: int

@@ -1,8 +1,9 @@
 """The LSTM of int8 and int16 in integers that TensorFlow Lite Micro computes (`tflite_lstm`).
 
-ShortLSTM: inputs x [steps, batch, inputs] or the batch first, state h and cell c [batch, units] of
-the run before, and constants: the weights of all gates for x [4 units, inputs], those for h
-[4 units, units], both of int8, and biases [4 units] of int32.  h is of the type of x, c of int16.
+ShortLSTM: inputs x [length, batch, inputs] or the batch first, state h and cell c [batch, hidden]
+of the run before, and constants: the weights of all gates for x [4 hidden, inputs], those for h
+[4 hidden, hidden], both of int8, and biases [4 hidden] of int32.  h is of the type of x, c of
+int16.
 
 The output is c and then every h, in elements of x: `Slice` and `BitCast` nodes are views of it.
 Attributes: ``form`` (a `ShortLstm`), ``time_major``.
@@ -43,8 +44,8 @@ _HEADERS = (
     *("ec_int16_doubled.h", "ec_short_sigmoid.h", "ec_short_lstm.h"),
 )
 # Cycles of a core without vectors, as `PerCore` has them: of a product, of a unit's step beside.
-_PRODUCT, _UNIT = PerCore(12.6, 2.5, 2, 7.2), PerCore(1900, 420, 330, 480)
-_SLOTS, _UNIT_SLOTS = 1.0, 300.0  # of the same where there are vectors
+_PRODUCT, _STATE = PerCore(12.6, 2.5, 2, 7.2), PerCore(1900, 420, 330, 480)
+_SLOTS, _STATE_SLOTS = 1.0, 300.0  # of the same where there are vectors
 
 
 def import_short_lstm(
@@ -98,21 +99,21 @@ def _give(formula: Formula, view: Term, output: str) -> None:
 
 
 def _sizes(node: Node, graph: Graph) -> tuple[int, int, int, int]:
-    """Steps, sequences, inputs, units."""
+    """Length, sequences, inputs, hidden numbers."""
     first, second, inputs = graph[node.inputs[X]].shape
-    steps, batch = (first, second) if node.attrs["time_major"] else (second, first)
-    return steps, batch, inputs, graph[node.inputs[H]].shape[-1]
+    length, batch = (first, second) if node.attrs["time_major"] else (second, first)
+    return length, batch, inputs, graph[node.inputs[H]].shape[-1]
 
 
 def macs(node: Node, graph: Graph) -> int:
     """The multiply-accumulates of input and state."""
-    steps, batch, inputs, units = _sizes(node, graph)
-    return steps * batch * len(GATES) * units * (inputs + units)
+    length, batch, inputs, hidden = _sizes(node, graph)
+    return length * batch * len(GATES) * hidden * (inputs + hidden)
 
 
 def _blocks(weights: npt.NDArray[np.int8], together: int) -> npt.NDArray[np.int8]:
-    """[4 units, numbers] as [units, bytes]: ``together`` numbers of the first gate, of the second,
-    of the third, of the fourth, then the next; zeros behind."""
+    """[4 hidden, numbers] as [hidden, bytes]: ``together`` numbers of the first gate, of the
+    second, of the third, of the fourth, then the next; zeros behind."""
     numbers = weights.shape[1]
     gates = weights.reshape(len(GATES), -1, numbers)
     padded = np.pad(gates, ((0, 0), (0, 0), (0, -numbers % together)))
@@ -121,20 +122,21 @@ def _blocks(weights: npt.NDArray[np.int8], together: int) -> npt.NDArray[np.int8
 
 
 def _filters(node: Node, graph: Graph, together: int) -> Blob:
-    """Of every unit the weights for the input, then those for the state."""
+    """The weights of every hidden number: those for the input, then those for the state."""
     weights = [graph[node.inputs[index]] for index in (WEIGHTS, RECURRENT)]
-    units = weights[0].shape[0] // len(GATES)
+    hidden = weights[0].shape[0] // len(GATES)
     row = sum(len(GATES) * together * math.ceil(each.shape[1] / together) for each in weights)
 
     def packed() -> npt.NDArray[np.int8]:
         blocks = [_blocks(each.constant().astype(np.int8), together) for each in weights]
         return np.concatenate(blocks, axis=1).reshape(-1)
 
-    return Blob("weights", units * row, packed, dtype="int8")
+    return Blob("weights", hidden * row, packed, dtype="int8")
 
 
 def _starts(node: Node, graph: Graph) -> Blob:
-    """Of every unit what the sums of its gates begin with: four of the input, four of the state."""
+    """What the sums of the gates of every hidden number begin with: four of the input, four of the
+    state."""
     form: ShortLstm = node.attrs["form"]
     count = graph[node.inputs[BIASES]].size
 
@@ -144,14 +146,14 @@ def _starts(node: Node, graph: Graph) -> Blob:
             for index in (WEIGHTS, RECURRENT, BIASES)
         )
         found = np.stack([starts(w, form.zero_x, b), starts(r, form.zero_h, None)])
-        by_unit = found.reshape(2, len(GATES), -1).transpose(2, 0, 1)
-        return by_unit.reshape(-1).astype(np.int32)
+        by_hidden = found.reshape(2, len(GATES), -1).transpose(2, 0, 1)
+        return by_hidden.reshape(-1).astype(np.int32)
 
     return Blob("starts", 2 * count, words, dtype="int32")
 
 
 def _factors(given: Sequence[Factor]) -> tuple[int, ...]:
-    """Of each the multiplier, the shift to the left before it and that to the right behind."""
+    """The multiplier of each, the shift to the left before it and that to the right behind."""
     each = ((multiplier, max(-right, 0), max(right, 0)) for multiplier, right in given)
     return tuple(chain.from_iterable(each))
 
@@ -163,22 +165,23 @@ def _strides(shape: Shape, *, time_major: bool) -> tuple[int, int]:
 
 
 def lower(node: Node, graph: Graph, target: Target) -> Layer:
-    """Unit by unit its four gates; a state is read where the step before has written it."""
+    """The four gates of one hidden number after the other; a state is read where the step before
+    has written it."""
     form: ShortLstm = node.attrs["form"]
-    steps, batch, inputs, units = _sizes(node, graph)
+    length, batch, inputs, hidden = _sizes(node, graph)
     call, major = Call(node, graph, target), bool(node.attrs["time_major"])
     sixteens = HELIUM in target.features and form.bits != _SHORT
     x = graph[node.inputs[X]].shape
     table = points().astype(np.uint16)
     params: dict[str, Param] = {
-        "steps": steps,
+        "length": length,
         "batch": batch,
         "inputs": inputs,
-        "units": units,
+        "hidden": hidden,
         "sixteens": sixteens,
         "bytes": form.bits // 8,
         "x_strides": _strides(x, time_major=major),
-        "y_strides": _strides((*x[:2], units), time_major=major),
+        "y_strides": _strides((*x[:2], hidden), time_major=major),
         "of_x": _factors(form.of_x),
         "of_h": _factors(form.of_h),
         "of_new": _factors([form.of_new]),
@@ -209,12 +212,12 @@ def lower(node: Node, graph: Graph, target: Target) -> Layer:
 
 
 def _work(node: Node, call: Call) -> Work:
-    steps, batch, _, units = _sizes(node, call.graph)
-    products, made = macs(node, call.graph), steps * batch * units
-    product, unit = (each.on(call.target, reals=False) for each in (_PRODUCT, _UNIT))
-    slots = _SLOTS * products / call.target.lanes + _UNIT_SLOTS * made
-    portable = _PRODUCT.single * products + _UNIT.single * made
-    return call.in_integers(product * products + unit * made, portable, slots)
+    length, batch, _, hidden = _sizes(node, call.graph)
+    products, made = macs(node, call.graph), length * batch * hidden
+    product, state = (each.on(call.target, reals=False) for each in (_PRODUCT, _STATE))
+    slots = _SLOTS * products / call.target.lanes + _STATE_SLOTS * made
+    portable = _PRODUCT.single * products + _STATE.single * made
+    return call.in_integers(product * products + state * made, portable, slots)
 
 
 OPERATOR = Operator(name=SHORT_LSTM, lower=lower, macs=macs)

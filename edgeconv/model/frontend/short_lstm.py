@@ -50,7 +50,7 @@ _ARGUMENTS = np.arange(_LOW, _HIGH + 1, dtype=np.int64)
 
 
 def attributes(form: ShortLstm, *, time_major: bool) -> dict[str, Any]:
-    """Those of a node."""
+    """The attributes of a node."""
     pairs = {name: getattr(form, name) for name in _FACTORS}
     return {
         **{name: getattr(form, name) for name in _NUMBERS},
@@ -149,20 +149,20 @@ class _Nodes:
 
 
 def _defined(
-    nodes: _Nodes, operands: Sequence[str], form: ShortLstm, units: int, *, major: bool
+    nodes: _Nodes, operands: Sequence[str], form: ShortLstm, hidden: int, *, major: bool
 ) -> tuple[str, str]:
     """Every state and the last cell.  ``operands``: input, state, cell, and of all gates in one
-    [4 units, ...] both kinds of weights and the biases."""
+    [4 hidden, ...] both kinds of weights and the biases."""
     x, h, c, w, r, b = operands
     if not major:
         x = nodes.add("Transpose", x, perm=[1, 0, 2])
     x = nodes.add("Sub", nodes.whole(x), nodes.number(form.zero_x))
     sums = nodes.add("MatMul", x, nodes.add("Transpose", nodes.whole(w), perm=[1, 0]))
-    gates = _gates(nodes, nodes.add("Add", sums, nodes.whole(b)), form.of_x, form, units)
+    gates = _gates(nodes, nodes.add("Add", sums, nodes.whole(b)), form.of_x, form, hidden)
     recurrent = nodes.add("Transpose", nodes.whole(r), perm=[1, 0])
     last = [nodes.name(each) for each in ("h", "c", "every")]
     starts = [nodes.whole(h), nodes.whole(c), gates]
-    body = _step(nodes, recurrent, form, units)
+    body = _body(nodes, recurrent, form, hidden)
     nodes.put("Scan", starts, last, body=body, num_scan_inputs=1)
     kind = TensorProto.INT8 if form.bits == 8 else TensorProto.INT16
     y = nodes.add("Cast", last[2], to=kind)
@@ -170,13 +170,15 @@ def _defined(
     return y, nodes.add("Cast", last[1], to=TensorProto.INT16)
 
 
-def _gates(nodes: _Nodes, sums: str, factors: Sequence[Factor], form: ShortLstm, units: int) -> str:
-    multiplier, right = np.repeat(np.array(factors, np.int64), units, axis=0).T
+def _gates(
+    nodes: _Nodes, sums: str, factors: Sequence[Factor], form: ShortLstm, hidden: int
+) -> str:
+    multiplier, right = np.repeat(np.array(factors, np.int64), hidden, axis=0).T
     scale = nodes.multiplied if form.bits == 8 else nodes.shortly
     return nodes.bounded(scale(sums, multiplier, right))
 
 
-def _step(outer: _Nodes, recurrent: str, form: ShortLstm, units: int) -> onnx.GraphProto:
+def _body(outer: _Nodes, recurrent: str, form: ShortLstm, hidden: int) -> onnx.GraphProto:
     """The body of a Scan: state and cell before, the gates' part of the input."""
     made: list[onnx.NodeProto] = []
     constants: list[onnx.TensorProto] = []
@@ -193,9 +195,9 @@ def _step(outer: _Nodes, recurrent: str, form: ShortLstm, units: int) -> onnx.Gr
     h, c, x = (outer.name(each) for each in ("h", "c", "x"))
     state = nodes.add("Sub", h, nodes.number(form.zero_h))
     sums = nodes.add("MatMul", state, recurrent)
-    gates = nodes.bounded(nodes.add("Add", x, _gates(nodes, sums, form.of_h, form, units)))
+    gates = nodes.bounded(nodes.add("Add", x, _gates(nodes, sums, form.of_h, form, hidden)))
     parts = [outer.name(each) for each in GATES]
-    nodes.put("Split", [gates, nodes.number([units] * len(GATES))], parts, axis=-1)
+    nodes.put("Split", [gates, nodes.number([hidden] * len(GATES))], parts, axis=-1)
     bent = [
         nodes.looked_up((tanh if gate == CELL else logistic)(THIRDS * _ARGUMENTS), part)
         for gate, part in enumerate(parts)
@@ -217,10 +219,10 @@ def _step(outer: _Nodes, recurrent: str, form: ShortLstm, units: int) -> onnx.Gr
     inputs, outputs = (
         [value(each) for each in names] for names in ((h, c, x), (result, cell, again))
     )
-    return helper.make_graph(made, "step", inputs, outputs, constants)
+    return helper.make_graph(made, "body", inputs, outputs, constants)
 
 
-def function(name: str, form: ShortLstm, units: int, *, time_major: bool) -> onnx.FunctionProto:
+def function(name: str, form: ShortLstm, hidden: int, *, time_major: bool) -> onnx.FunctionProto:
     """What a node of `DOMAIN` called ``name`` is."""
     made: list[onnx.NodeProto] = []
     count = iter(range(1 << 30))
@@ -242,7 +244,7 @@ def function(name: str, form: ShortLstm, units: int, *, time_major: bool) -> onn
         for at in range(_W, len(_OPERANDS), len(GATES))
     )
     operands = [*_OPERANDS[:_W], *gates]
-    results = _defined(nodes, operands, form, units, major=time_major)
+    results = _defined(nodes, operands, form, hidden, major=time_major)
     for result, output in zip(results, ("Y", "CN"), strict=True):
         put("Identity", [result], [output])
     opsets = [helper.make_opsetid("", _OPSET)]
@@ -252,7 +254,7 @@ def function(name: str, form: ShortLstm, units: int, *, time_major: bool) -> onn
 def saved(written: Written, node: Node, inputs: tuple[str, ...], y: str) -> None:
     """A node of the graph, and its outputs one behind the other, as it has them."""
     form: ShortLstm = node.attrs["form"]
-    units = written.graph[node.inputs[1]].shape[-1]
+    hidden = written.graph[node.inputs[1]].shape[-1]
     wide = form.bits == _SHORT
 
     def put(op_type: str, operands: Sequence[str], outputs: Sequence[str], **attrs: Any) -> None:
@@ -263,7 +265,7 @@ def saved(written: Written, node: Node, inputs: tuple[str, ...], y: str) -> None
         lambda hint: written.fresh(f"{y}/{hint.lower()}"),
         lambda value: written.constant(f"{y}/constant", value),
     )
-    results = _defined(nodes, inputs, form, units, major=bool(node.attrs["time_major"]))
+    results = _defined(nodes, inputs, form, hidden, major=bool(node.attrs["time_major"]))
     flat = [nodes.add("Reshape", each, nodes.number([-1])) for each in reversed(results)]
     if not wide:
         flat[0] = _bytes_of(nodes, flat[0])

@@ -98,7 +98,7 @@ class RowsPlan:
         return self.strips.wide
 
     def channels(self, problem: ConvProblem) -> int:
-        """Of a group, as the loops see them: of whole windows the numbers of one."""
+        """The channels of a group, as the loops see them: of whole windows the numbers of one."""
         return _channels(problem, bool(self.panel.windows))
 
     def taps(self, problem: ConvProblem) -> int:
