@@ -160,7 +160,7 @@ def filling(board: Board) -> onnx.ModelProto:
     nodes = [
         make("Conv", ["image", "w0"], ["sums"], name="wide"),
         make("Relu", ["sums"], ["wide"], name="bounded"),  # or the mean could be taken first
-        make("GlobalAveragePool", ["wide"], ["mean"], name="mean"),
+        make("ReduceL2", ["wide"], ["mean"], axes=[2, 3], name="mean"),  # a mean adds up rows
         make("Flatten", ["mean"], ["flat"], name="flatten"),
         make("Gemm", ["flat", "w1"], ["hidden"], name="hidden"),
         make("Relu", ["hidden"], ["relu"], name="relu"),
