@@ -71,7 +71,8 @@ EC_INLINE int32_t ec_int16_of_pair(const ec_int16_function *by, int32_t a, int32
 #ifdef EC_SHORT_SIGMOID_H
 EC_INLINE int32_t ec_int16_of_sigmoid(const ec_int16_function *by, const uint16_t *table, int32_t a)
 {
-    const int32_t argument = (a * by->words[0] + ((1 << by->words[1]) >> 1)) >> by->words[1];
+    const int32_t half = (int32_t)((1u << by->words[1]) >> 1); /* of 31 places at most */
+    const int32_t argument = (a * by->words[0] + half) >> by->words[1];
     const int32_t q = by->kind == EC_INT16_TANH ? ec_short_tanh(table, argument) : ec_short_sigmoid(table, argument);
     return ec_min_i(ec_max_i(q, by->result.low), by->result.high);
 }

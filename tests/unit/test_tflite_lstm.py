@@ -13,6 +13,7 @@ import pytest
 
 from edgeconv.app.pipeline import compile_model, verify_project
 from edgeconv.base.errors import EdgeconvError
+from edgeconv.ir.requantisation import TFLITE
 from edgeconv.ir.requantisation.tflite_lstm import (
     GATES,
     THIRDS,
@@ -30,6 +31,7 @@ from edgeconv.run.verify.program import run_sets
 from edgeconv.search.options import CompileOptions
 from tests.tflite_files import saved
 from tests.tflite_lstms import EXPECTED, LSTMS, RUNS, Lstm
+from tests.tflite_models import Sketch
 
 pytestmark = pytest.mark.usefixtures("compiled_lightly")
 
@@ -150,3 +152,33 @@ def test_sums_beyond_32_bits_and_other_cells_are_refused(tmp_path: Path) -> None
     with pytest.raises(EdgeconvError) as error:
         load(path)
     assert "a cell in units of 4, no power of two from 2^-15 to 1" in str(error.value.details)
+
+
+def test_scales_without_a_factor_are_refused() -> None:
+    """In words, whatever a damaged file has."""
+    scales = ((0.01,) * len(GATES),) * 2
+    grids = [Grid(scale, 0, 16) for scale in (400.0, 0.0, float("inf"), float("nan"))]
+    for grid, why in zip(grids, ("units of 4 or more", *("no positive",) * 3), strict=True):
+        with pytest.raises(ValueError, match=why):
+            short_lstm(grid, Grid(2.0**-15, 0, 16), 2.0**-11, scales, 0.0)
+    with pytest.raises(ValueError, match="no positive"):
+        short_lstm(Grid(0.02, 0, 16), Grid(2.0**-15, 0, 16), 0.0, scales, 0.0)
+
+
+@pytest.mark.parametrize("kind", ["LOGISTIC", "TANH"])
+def test_the_two_functions_of_fine_and_coarse_arguments(kind: str, tmp_path: Path) -> None:
+    """A shift of 31 places; and products with the argument that int32 does not hold."""
+
+    def options(scale: float) -> CompileOptions:
+        sketch = Sketch()
+        x = sketch.tensor("x", (1, 9), "int16", scale=[scale], zero=[0])
+        y = sketch.tensor("y", (1, 9), "int16", scale=[2.0**-15], zero=[0])
+        sketch.operator(kind, [x], [y])
+        path = saved(sketch.bytes([x], [y], []), tmp_path)
+        return CompileOptions(path, "generic-c", requantise=TFLITE)
+
+    project, _ = compile_model(options(1e-9), tmp_path / "fine")
+    assert "{26388, 31, " in (project.directory / f"{project.name}.c").read_text()
+    assert verify_project(project.directory).passed
+    with pytest.raises(EdgeconvError, match="bit for bit"):
+        compile_model(options(8.0), tmp_path / "coarse")

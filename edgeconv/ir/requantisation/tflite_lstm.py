@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 import numpy.typing as npt
@@ -89,6 +90,9 @@ def short_lstm(
     gates' weights for the input, and of those for the state.
 
     Raises ValueError, which says why, for what Micro's kernel does not compute as it means to."""
+    given = (x.scale, h.scale, cell, *chain.from_iterable(filters))
+    if any(not math.isfinite(each) or each <= 0.0 for each in given):
+        raise ValueError("a scale that is no positive, finite number")
     power = round(math.log2(cell))
     if cell != 2.0**power or not _LEAST_POWER <= power <= _MOST_POWER:
         raise ValueError(f"a cell in units of {cell:g}, no power of two from 2^-15 to 1")
@@ -99,6 +103,8 @@ def short_lstm(
     ]
     as_factor = short_multiplier if wide else quantised_multiplier
     of_x, of_h = (tuple(map(as_factor, own)) for own in real)
+    if wide and min(right for _, right in (*of_x, *of_h)) < 1:
+        raise ValueError("sums of a gate in units of 4 or more")
     of_new, of_output = (
         quantised_multiplier(_FUNCTION_UNIT * _FUNCTION_UNIT / unit) for unit in (cell, h.scale)
     )

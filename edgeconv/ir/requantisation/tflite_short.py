@@ -84,11 +84,14 @@ def short_sum(a: Integers, b: Integers, scales: tuple[float, float], y: float) -
 
 def short_function(kind: str, x: Encoding, y: Encoding, low: int, high: int) -> Doubled | None:
     """LOGISTIC ("sigmoid") and TANH ("tanh") of int16, whose words are multiplier and shift of the
-    argument; None of other grids than their kernels have."""
+    argument; None of other grids than their kernels have, and of one so coarse that the product
+    with the argument overflows there."""
     if x.bits != 16 or x.zero != (0,) or (y.scale, y.zero) != ((_RESULT,), (0,)):
         return None
-    factor = _argument_factor(x.scale[0], 1 if kind == "tanh" else 0)
-    return _padded(kind, [*factor], Affine.of(y), low, high)
+    multiplier, right = _argument_factor(x.scale[0], 1 if kind == "tanh" else 0)
+    if -_LOW * multiplier + ((1 << right) >> 1) >= 1 << 31:
+        return None
+    return _padded(kind, [multiplier, right], Affine.of(y), low, high)
 
 
 def of_argument(function: Doubled, argument: Integers) -> Integers:
