@@ -12,6 +12,7 @@ import pytest
 from onnx import helper, numpy_helper
 
 from edgeconv.app.pipeline import CompileOptions, compile_model, verify_project
+from edgeconv.base.arguments import TRUNCATE
 from edgeconv.base.errors import EdgeconvError
 from edgeconv.model.frontend import reference_outputs
 from edgeconv.run.build.project import Project
@@ -122,6 +123,21 @@ def test_a_window_is_quantised_before_it_slides(borders: str, tmp_path: Path) ->
     result = verify_project(project.directory)
     assert result.passed
     assert [each.max_abs for each in result.windows] == [0.0]
+
+
+def test_a_window_is_not_quantised_by_truncation(tmp_path: Path) -> None:
+    model = save(network(), tmp_path / "frames.onnx")
+    options = CompileOptions(
+        model,
+        "host",
+        streams={"x": (2, 2)},
+        calibration=tmp_path / "samples.npz",
+        int8=True,
+        storage=ALL_INT8,
+        rounding=TRUNCATE,
+    )
+    with pytest.raises(EdgeconvError, match="--int8 together with --rounding truncate"):
+        compile_model(options, tmp_path / "made")
 
 
 def test_formats_are_not_chosen_by_whole_windows(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from edgeconv.app.deciding.planning import Decision
+from edgeconv.base.errors import UsageError
 from edgeconv.base.progress import Progress, no_progress
 from edgeconv.ir.graph import Graph
 from edgeconv.ir.states import with_integer_states
@@ -24,6 +25,7 @@ from edgeconv.search.calibration.sqnr import Accuracy
 from edgeconv.search.choose.storage import INT8, by_kind
 from edgeconv.search.options import CompileOptions
 from edgeconv.search.quantising import pretended
+from edgeconv.search.quantising.accepted import require_quantisable
 from edgeconv.search.quantising.effort import EFFORTS, FAST, THOROUGH
 from edgeconv.search.quantising.gains import gains_note
 from edgeconv.search.quantising.layers import QuantisedLayer, layers_of
@@ -86,6 +88,17 @@ class Int8Model:
 def is_requested(options: CompileOptions, graph: Graph) -> bool:
     """Whether the user names results that are to be int8."""
     return INT8 in by_kind(graph, options.storage)[1].values()
+
+
+def require_possible(graph: Graph, options: CompileOptions) -> None:
+    """Raises EdgeconvError where the user asks for an int8 network, and there can be none."""
+    require_quantisable(graph, options.model.name)
+    if options.truncate:
+        raise UsageError(
+            "--int8 together with --rounding truncate",
+            rule="what a network is quantised to is rounded to nearest",
+            hint="leave --rounding out",
+        )
 
 
 def pretended_int8(

@@ -15,7 +15,7 @@ from edgeconv.ir.graph import Graph
 from edgeconv.search.budget.tables import Objective
 from edgeconv.search.choose.storage import INT8
 from edgeconv.search.options import CompileOptions
-from edgeconv.search.quantising.accepted import Limits, require_quantisable
+from edgeconv.search.quantising.accepted import Limits
 
 
 class Int8Window(Closing):
@@ -33,7 +33,7 @@ class Int8Window(Closing):
         options: CompileOptions,
         progress: Progress = no_progress,
     ) -> None:
-        require_quantisable(graph, options.model.name)
+        int8_model.require_possible(graph, options)
         self._given = options
         self._folder = TemporaryDirectory(prefix="edgeconv-window-")
         limits = Limits(options.min_sqnr, options.max_drop)

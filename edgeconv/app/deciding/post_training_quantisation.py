@@ -18,14 +18,13 @@ from edgeconv.app.deciding.less_ram import with_streaming
 from edgeconv.app.deciding.objective import better, require_prediction
 from edgeconv.app.deciding.planning import Allowed, Decision, NetworkPlan, Planner
 from edgeconv.base.closing import Closing
-from edgeconv.base.errors import UsageError
 from edgeconv.base.progress import Progress, no_progress
 from edgeconv.ir.graph import Graph
 from edgeconv.search.budget.tables import Objective
 from edgeconv.search.calibration.sqnr import Accuracy
 from edgeconv.search.choose.storage import INT8
 from edgeconv.search.memory.sizes import Overhead
-from edgeconv.search.quantising.accepted import Limits, require_quantisable
+from edgeconv.search.quantising.accepted import Limits
 from edgeconv.search.quantising.by_price import Costs, border, kept_real
 from edgeconv.search.quantising.grids import quantisable
 from edgeconv.search.quantising.quantiser import Quantiser
@@ -76,7 +75,7 @@ class PostTrainingQuantisation(Closing):
         """
         options, planner = self.options, self.planner
         if options.int8:
-            self._require_possible()
+            int8_model.require_possible(self.graph, options)
         possible = quantisable(self.graph) and not options.truncate
         if not (options.calibration and possible and (self._is_requested or options.limited)):
             return None
@@ -99,16 +98,6 @@ class PostTrainingQuantisation(Closing):
             if best is None or self._improves(decided, best[1]):
                 best = model, decided
         return best[0].into(best[1], self.objective.value) if best else None
-
-    def _require_possible(self) -> None:
-        """Raises EdgeconvError where the user asks for an int8 network, and there can be none."""
-        require_quantisable(self.graph, self.options.model.name)
-        if self.options.truncate:
-            raise UsageError(
-                "--int8 together with --rounding truncate",
-                rule="what a network is quantised to is rounded to nearest",
-                hint="leave --rounding out",
-            )
 
     def _stands(self, decided: Decision) -> bool:
         """It fits, and is better than float32."""
