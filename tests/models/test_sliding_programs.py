@@ -125,6 +125,22 @@ def test_a_window_is_quantised_before_it_slides(borders: str, tmp_path: Path) ->
     assert [each.max_abs for each in result.windows] == [0.0]
 
 
+def test_what_is_asked_of_a_layer_is_asked_of_its_borders(tmp_path: Path) -> None:
+    """Or its filters would be there twice, in either format."""
+    model = network()
+    model.graph.node[2].name = "second"
+    storage = {"second": "flyte16"}
+    options = CompileOptions(
+        save(model, tmp_path / "frames.onnx"), "host", streams={"x": (2, 2)}, storage=storage
+    )
+    project, _ = compile_model(options, tmp_path / "made")
+    layers = [each for each in project.report["layers"] if each["name"].startswith("second")]
+    assert len(layers) > 1
+    assert {each["storage"]["weights"] for each in layers} == {"flyte16"}
+    assert "--storage second=flyte16 " in f"{project.report['program']['command']} "
+    assert "second." not in project.report["program"]["command"]
+
+
 def test_a_window_is_not_quantised_by_truncation(tmp_path: Path) -> None:
     model = save(network(), tmp_path / "frames.onnx")
     options = CompileOptions(

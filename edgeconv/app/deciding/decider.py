@@ -89,10 +89,11 @@ class Decider(Closing):
             if options.int8:
                 self._window = Int8Window(graph, options, progress)
                 graph = self._window.model.graph
-                self.planner = self._planner(self._window.options, measured)
             progress("sliding the window")
-            self.planner.stream = stream_model.make(graph, options)
-            graph = self.planner.stream.graph
+            stream = stream_model.make(graph, options)
+            left = self._window.options if self._window else options
+            self.planner = self._planner(stream.asked(left), measured)
+            self.planner.stream, graph = stream, stream.graph
         if options.preprocess:
             self.planner.frames = preprocess_model.make(graph, options.preprocess)
             graph = self.planner.frames.graph

@@ -3,7 +3,8 @@ file that its program is held to."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Any
 
@@ -15,6 +16,7 @@ from edgeconv.model import passes
 from edgeconv.model.frontend.saving import model_of
 from edgeconv.model.sliding import Slide, slide
 from edgeconv.report.document import Report
+from edgeconv.search.choose.storage import OUTPUT
 from edgeconv.search.options import CompileOptions
 
 ENDING = "_stream.onnx"  # of the file, behind the program's prefix
@@ -23,11 +25,36 @@ ENDING = "_stream.onnx"  # of the file, behind the program's prefix
 @dataclass(frozen=True, slots=True, eq=False)
 class StreamModel:
     """A network of new rows.  ``graph``: with the name and the hash of the model of the window.
-    ``data``: the model file.  ``about``: what report.json says of it beside its file."""
+    ``data``: the model file.  ``about``: what report.json says of it beside its file.  ``copies``:
+    layers that compute further rows, borders, of one of the window's; by name its name."""
 
     graph: Graph
     data: bytes
     about: dict[str, Any]
+    copies: Mapping[str, str]
+
+    def asked(self, options: CompileOptions) -> CompileOptions:
+        """``options``, which name layers of the window, for the layers of this network: what is
+        asked of one is asked of its copies.  The user's command is quoted."""
+        storage = {
+            f"{copy}{end}": options.storage[f"{name}{end}"]
+            for copy, name in self.copies.items()
+            for end in ("", OUTPUT)
+            if f"{name}{end}" in options.storage
+        }
+        algorithms = {
+            copy: options.algorithms[name]
+            for copy, name in self.copies.items()
+            if name in options.algorithms
+        }
+        if not (storage or algorithms):
+            return options
+        return replace(
+            options,
+            storage={**storage, **options.storage},
+            algorithms={**algorithms, **options.algorithms},
+            quoted=options.command(),
+        )
 
     def file(self, prefix: str) -> dict[str, bytes]:
         """The model file, by its name."""
@@ -94,4 +121,6 @@ def make(graph: Graph, options: CompileOptions) -> StreamModel:
         "window_macs": sum(operators()[node.op].macs(node, graph) for node in graph.nodes),
     }
     data = model_of(slid).SerializeToString(deterministic=True)
-    return StreamModel(slid, data, about)
+    present = {node.name for node in slid.nodes}
+    copies = {copy: name for copy, name in made.copies.items() if copy in present}
+    return StreamModel(slid, data, about, copies)

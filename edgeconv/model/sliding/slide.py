@@ -35,11 +35,13 @@ class Slid:
     """``graph`` computes what is new.  ``windows``: for each input that slides, how many of its
     rows the results of a run depend on; the first results that mean something are those of the
     run with which so many have come in.  ``carried``: recurrent layers, as the model calls them,
-    whose results depend on all rows since the first run."""
+    whose results depend on all rows since the first run.  ``copies``: nodes that compute further
+    rows, borders, of one of the model; by name its name."""
 
     graph: Graph
     windows: Mapping[str, int]
     carried: tuple[str, ...]
+    copies: Mapping[str, str]
 
 
 def slide(graph: Graph, slides: Mapping[str, Slide], *, endless: bool = False) -> Slid:
@@ -65,7 +67,8 @@ def slide(graph: Graph, slides: Mapping[str, Slide], *, endless: bool = False) -
         for node in graph.nodes
         if node.name in found.readings and found.readings[node.name].carries
     )
-    return Slid(_Network(graph, found).graph(), windows, tuple(carried))
+    network = _Network(graph, found)
+    return Slid(network.graph(), windows, tuple(carried), network.copies)
 
 
 def extended(graph: Graph, slides: Mapping[str, Slide]) -> Graph:
@@ -112,6 +115,7 @@ class _Network:
         self.taken, self.names = {*graph.tensors}, {node.name for node in graph.nodes}
         self.unused = set(self.names)  # names of nodes that are still to come
         self.states: list[State] = []
+        self.copies: dict[str, str] = {}
         self._computed: dict[str, list[tuple[Rows, str]]] = {}  # borders, as they are computed
         self._kept: dict[str, str] = {}  # interior rows, kept and fresh ones
         self._views: dict[tuple[str, Rows], str] = {}
@@ -179,7 +183,7 @@ class _Network:
             if name:
                 self.tensors[name] = self.old[name]
         inputs = tuple(seen.get(name, name) for name in node.inputs)
-        self.nodes.append(replace(node, name=self._node_name(node.name), inputs=inputs))
+        self.nodes.append(replace(node, name=self._name_of(node), inputs=inputs))
 
     def _add_recurrent(self, node: Node) -> None:
         """The new steps of a recurrent layer, from the state that the run before has left; of a
@@ -204,7 +208,7 @@ class _Network:
             first, inputs[number] = inputs[number], state
             kept.append(State(state, after, self.old[first].data if first else None))
         given = tuple(inputs)
-        made = replace(node, name=self._node_name(node.name), inputs=given, outputs=(every,))
+        made = replace(node, name=self._name_of(node), inputs=given, outputs=(every,))
         self.nodes.append(made)
         self._keep(name, cut(name, 0, steps))
         for number, each in enumerate(kept):
@@ -239,7 +243,7 @@ class _Network:
         self.nodes.append(
             replace(
                 node,
-                name=self._node_name(node.name),
+                name=self._name_of(node),
                 inputs=tuple(inputs),
                 outputs=(out,),
                 attrs=attrs,
@@ -360,6 +364,13 @@ class _Network:
         name = name or untaken(hint, self.taken)
         self.taken.add(name)
         self.tensors[name] = replace(like, name=name)
+        return name
+
+    def _name_of(self, node: Node) -> str:
+        """What a node that computes rows of ``node`` is called."""
+        name = self._node_name(node.name)
+        if name != node.name:
+            self.copies[name] = node.name
         return name
 
     def _node_name(self, hint: str) -> str:
