@@ -369,7 +369,7 @@ EC_NEST void ec_gemm_pack(const ec_gemm spec, const ec_gemm_given given, const e
 {
     const ec_window window = *given.window;
     float *panels = given.operands->panels;
-    (void)z, (void)window; /* of some */
+    (void)z, (void)window, (void)panels; /* of some */
 #ifdef EC_PACKED_WINDOWS
     if (spec.panel.windows) {
         ec_pack_windows(*given.packed, spec.panel, spec.in, set.in, panels, from, to);

@@ -57,7 +57,6 @@ def test_layers_that_are_said_to_be_something_else_are(edgeconv: Command, tmp_pa
         (("--calibration", SAMPLES), 2, "--int8 together with --calibration"),
         (("--rounding", "truncate"), 2, "--int8 together with --rounding truncate"),
         (("--metric", "nothing"), 2, "MODULE:FUNCTION"),
-        (("--stream", "image:2=1"), 2, "--stream together with --int8"),
     ],
 )
 def test_what_cannot_be(

@@ -122,7 +122,7 @@ EC_SHARED void ec_amx_configure(ec_amx_jobs *jobs, int rows, int rest)
     _tile_loadconfig(config);
 }
 
-/* The same for sums that are in tiles already. */
+/* Another rest, for sums that are in tiles already. */
 EC_RARE void ec_amx_configure_rest(ec_amx_jobs *jobs, int rest)
 {
     for (int i = 0; i < EC_AMX_SUMS; i++)
