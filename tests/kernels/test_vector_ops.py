@@ -58,3 +58,16 @@ def test_lanes(name: str, folder: Path) -> None:
     assert not differing.size, (
         f"number {differing[0]}: {found[differing[0]]} for {want[differing[0]]}"
     )
+
+
+def test_sums_with_offsets_of_their_lanes_are_narrowed(folder: Path) -> None:
+    """By every shift, of words and offsets as large as there are."""
+    build = builds.find(TARGETS["neon"], "gcc", builds.SHIPPED)
+    binary = folder / "narrow_ops"
+    command = [*build.compiler, *build.target.flags, *include_flags()]
+    headers = {"EC_ISA": build.target.header, "ISA": build.target.integers}
+    command += [f'-D{name}="{header}"' for name, header in headers.items()]
+    command.append(str(PROGRAM.with_name("narrow_ops.c")))
+    subprocess.run([*command, "-o", str(binary)], check=True)
+    done = subprocess.run([*build.runner, binary], capture_output=True, check=True, text=True)
+    assert not done.stdout
