@@ -15,6 +15,8 @@ import pytest
 
 from edgeconv.ir.activation import grid
 from edgeconv.ir.encoding import int8
+from edgeconv.kernels.algorithms.problem import ConvProblem
+from edgeconv.kernels.algorithms.rows.plan import make_plan
 from edgeconv.target import host
 from edgeconv.target.backends import TARGETS, micro_kernels
 from edgeconv.target.cache import Cache
@@ -156,6 +158,16 @@ def test_pixels_loaded_once_and_whole_windows(folder: Path) -> None:
     windows += packed(layer(*whole[0]), few)
     assert all(panel_of(case)[-1] for case in windows)
     check(build, [*found, *windows], folder)
+
+
+def test_whole_windows_are_of_a_plane() -> None:
+    """None where slices of padding are around it: the packed lines would be its own."""
+    rows = [row for row in micro_kernels() if row.whole_windows]
+    target = TARGETS["neon"]
+    plane = ConvProblem(1, 1, 48, 1, (1, 9, 11), (1, 9, 11), (1, 5, 5), pads=(0, 2, 2))
+    padded = replace(plane, out_size=(3, 9, 11), pads=(1, 2, 2))
+    found = [make_plan(each, target, rows, lambda row: row.pack) for each in (plane, padded)]
+    assert [plan.panel.windows for plan in found] == [1, 0]
 
 
 def test_residuals(every: Build, folder: Path) -> None:

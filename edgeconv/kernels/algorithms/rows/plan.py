@@ -155,8 +155,10 @@ def _channels(problem: ConvProblem, windows: bool) -> int:
 
 
 def _packs_windows(problem: ConvProblem, kernel: MicroKernel) -> bool:
-    """Whole windows fill fewer words than the pixels of each do, and are of a plane."""
-    plane = problem.in_size[0] == problem.kernel[0] == 1 == problem.groups
+    """Whole windows fill fewer words than the pixels of each do, and are of a plane, around which
+    there is none of padding."""
+    depths = {problem.in_size[0], problem.out_size[0], problem.kernel[0]}
+    plane = depths == {1} == {problem.groups}
     simple = problem.dilations == (1, 1, 1) and not problem.asymmetric and not problem.in_ring
     words = -(-_channels(problem, windows=True) // kernel.k)
     fewer = words < math.prod(problem.kernel) * kernel.groups(problem.group_in_c)
