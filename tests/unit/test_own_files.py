@@ -371,3 +371,26 @@ def test_nested_use_does_not_wait_for_itself(tmp_path: Path) -> None:
 def test_leftover_of_an_empty_folder_is_no_project(tmp_path: Path) -> None:
     (tmp_path / "out" / ".edgeconv").mkdir(parents=True)
     owned_folder.check_target(tmp_path / "out")
+
+
+def test_code_that_the_user_links_to_is_what_is_built(tmp_path: Path) -> None:
+    """A link is the user's like a file: neither replaced nor passed over."""
+    built: list[str] = []
+
+    def fill(folder: Path) -> dict[str, str]:
+        (folder / "app.c").write_text("template")
+        return {}
+
+    def finish(folder: Path) -> None:
+        built.append((folder / "app.c").read_text())
+
+    out, mine = tmp_path / "out", tmp_path / "mine.c"
+    contents = owned_folder.Contents("net", fill, frozenset(), frozenset({"app.c"}), finish)
+    owned_folder.put_project(out, contents)
+    mine.write_text("mine")
+    (out / "app.c").unlink()
+    (out / "app.c").symlink_to(mine)
+    owned_folder.put_project(out, contents)
+    assert built == ["template", "mine"]
+    assert (out / "app.c").is_symlink()
+    assert mine.read_text() == "mine"

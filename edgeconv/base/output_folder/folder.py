@@ -187,8 +187,8 @@ def _put_inside(directory: Path, contents: Contents) -> tuple[str, ...]:
             _fill(staged / FILES, contents)
             old = Manifest.load(directory) or Manifest(contents.program)
             for name in contents.once:  # the user's, if there is one, is what is built
-                path = plain(directory, name)
-                if path and not old.owns(directory, name):
+                path = directory / name  # or a link to it
+                if path.is_file() and not old.owns(directory, name):
                     shutil.copyfile(path, staged / FILES / name)
             with working(directory):  # else it may be between two versions
                 _plan(directory, staged / FILES, contents)  # before anything long
