@@ -315,13 +315,17 @@ def _require_budgets(report: Report, *, known: bool) -> None:
     lines = budget_lines(sizes, known=known)
     if lines:
         of_ram = any(each.kind == "ram" for each in sizes.excess(known=known))
+        flash = report["flash"]
+        large = (
+            "weights take most of it: a smaller network, or a board with more flash"
+            if 2 * flash["weights"] >= flash["total"]
+            else "code and constants take most of it: a board with more flash"
+        )
         raise TooLargeError(
             sizes,
             "does not fit",
             where=f"{report['model']['file']} on board {report['board']}",
             rule=lines[0],
-            hint="`edgeconv explain` shows what is live at the memory peak"
-            if of_ram
-            else "weights take most of it: a smaller network, or a board with more flash",
+            hint="`edgeconv explain` shows what is live at the memory peak" if of_ram else large,
             details=lines[1:],
         )

@@ -8,6 +8,7 @@ import pytest
 
 from edgeconv.app.deciding import Decider, formats
 from edgeconv.app.deciding.planning import Planner
+from edgeconv.app.writing import TooLargeError, _require_budgets
 from edgeconv.model import frontend, passes
 from edgeconv.search.budget.bound import minimum_flash, minimum_ram
 from edgeconv.search.options import CompileOptions
@@ -75,3 +76,17 @@ def test_the_impossible_is_refused_before_anything_is_measured(
 
 def test_explain_shows_what_takes_the_bytes_all_the_same(edgeconv: Command, tmp_path: Path) -> None:
     edgeconv.ok("explain", large(tmp_path), "--board", BOARD, "--ram", "1K")
+
+
+@pytest.mark.parametrize(("weights", "most"), [(800, "code and constants"), (2900, "weights")])
+def test_what_takes_most_of_the_flash_is_named(weights: int, most: str) -> None:
+    report = {
+        "model": {"file": "net.onnx"},
+        "board": "generic-c",
+        "budget": {"ram": None, "flash": 3000},
+        "ram": {"total": 100},
+        "flash": {"total": 5000, "weights": weights, "code": 5000 - weights},
+    }
+    with pytest.raises(TooLargeError) as error:
+        _require_budgets(report, known=True)
+    assert f"{most} take most of it" in str(error.value)
