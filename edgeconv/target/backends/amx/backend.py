@@ -76,7 +76,6 @@ TARGET = replace(
     name=_NAME,
     runtime=AVX512.name,
     flags=(*AVX512.flags, "-mamx-tile"),
-    guard="__AMX_TILE__",
     cpu_flags=(*AVX512.cpu_flags, "amx_tile"),
     granted=_granted,
     kernels=(

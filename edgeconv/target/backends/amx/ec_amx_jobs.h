@@ -89,12 +89,12 @@ EC_INLINE void ec_amx_clear(int tile)
 EC_INLINE void ec_amx_add(int elements, int sums, int rest)
 {
     switch (elements) {
-#ifdef __AMX_INT8__
+#if defined(__AMX_INT8__) || defined(__AMXINT8__)
     case EC_AMX_INT8:
         EC_AMX_ADD(_tile_dpbssd);
         break;
 #endif
-#ifdef __AMX_BF16__
+#if defined(__AMX_BF16__) || defined(__AMXBF16__)
     case EC_AMX_BFLOAT16:
         EC_AMX_ADD(_tile_dpbf16ps);
         break;

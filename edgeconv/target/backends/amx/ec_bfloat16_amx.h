@@ -7,7 +7,7 @@
 #ifndef EC_BFLOAT16_AMX_H
 #define EC_BFLOAT16_AMX_H
 
-#ifndef __AMX_BF16__
+#if !defined(__AMX_BF16__) && !defined(__AMXBF16__) /* by Clang before 16 */
 #error "Multiplying tiles of bfloat16 needs AMX-BF16: compile with -mamx-tile -mamx-bf16"
 #endif
 

@@ -3,7 +3,7 @@
 #ifndef EC_INT8_AMX_H
 #define EC_INT8_AMX_H
 
-#ifndef __AMX_INT8__
+#if !defined(__AMX_INT8__) && !defined(__AMXINT8__) /* by Clang before 16 */
 #error "Multiplying tiles of int8 needs AMX-INT8: compile with -mamx-tile -mamx-int8"
 #endif
 
