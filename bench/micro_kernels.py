@@ -105,7 +105,8 @@ def rows(mca: str, isa: str, model: Model, family: str) -> Iterator[Row]:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--isa", choices=list(MODELS), help="default: all")
+    isas = dict.fromkeys([*MODELS, *native.runnable()])
+    parser.add_argument("--isa", choices=list(isas), help="default: all")
     parser.add_argument("--cpu", help="one model, as llvm-mca calls it; default: all of the ISA")
     parser.add_argument("--compiler", choices=COMPILERS, help="default: both")
     parser.add_argument("--native", action="store_true", help="timed here, instead of modelled")
