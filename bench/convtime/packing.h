@@ -14,7 +14,7 @@ EC_INLINE void bench_set(const ec_gemm spec, const ec_gemm_given given, const ec
             for (int line = far; line < far_end; line += spec.chunk) {
                 const int end = ec_min_i(line + spec.chunk, far_end);
                 if (!computes || bench_packs)
-                    ec_gemm_pack(spec, *given.window, given.operands->panels, set, 0, line, end);
+                    ec_gemm_pack(spec, given, set, 0, line, end);
                 EC_IN_ORDER(); /* these panels are read before the next ones overwrite them */
                 if (computes)
                     ec_gemm_chunk(spec, given, set, 0, line, end, filter, f_end);
