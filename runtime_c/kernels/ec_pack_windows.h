@@ -3,10 +3,7 @@
    pixels would.  To the macro-kernel these are the channels of a convolution of 1 x 1.
 
    Panel: line, pixel, words of its window, of which the last is filled by whatever is there: filters are zero.  Behind it
-   the rows of the input that the lines meet, their border with them.  Needs ec_window.h. */
-#ifndef EC_PACK_WINDOWS_H
-#define EC_PACK_WINDOWS_H
-
+   the rows of the input that the lines meet, their border with them.  Needs ec_window.h.  Part of ec_pack_rows.h. */
 /* What the macro-kernel sees of it. */
 EC_INLINE ec_window ec_window_of_one(ec_window window)
 {
@@ -55,5 +52,3 @@ EC_INLINE void ec_pack_windows(const ec_window window, const ec_panel shape, con
         }
     }
 }
-
-#endif

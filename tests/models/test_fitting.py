@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -119,7 +120,7 @@ def test_budgets_that_cannot_be_kept(edgeconv: Command, tmp_path: Path) -> None:
     assert "/11/Conv" in done.stderr  # its filters are two thirds of the flash
     assert "the nearest that fits: --ram" in done.stderr
     assert not (tmp_path / "digits").exists()
-    nearest = done.stderr.partition("nearest that fits: ")[2].splitlines()[0].split()
+    nearest = re.split(r"[;\n]", done.stderr.partition("nearest that fits: ")[2])[0].split()
     again = compiled(edgeconv, tmp_path / "digits", *nearest)
     assert again.status == 0, again.stderr
 
