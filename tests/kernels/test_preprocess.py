@@ -85,3 +85,17 @@ def test_real_numbers(build: Build, folder: Path) -> None:
         spec_of(replace(made, size=(6, 6), top=1, fill=(0.5, -1.0, 2.0))),
     ]
     run(build, folder, specs)
+
+
+def test_even_columns(build: Build, folder: Path) -> None:
+    """Columns that lie evenly, of few weights: halves, a frame as it is, a third, other orders,
+    wide and per-channel numbers; and a table that no linear function equals."""
+    byte, half = "int8(0.015625, 3)", "int16(0.001, 0)"
+    apart = {"mean": (120.0, 117.0, 104.0), "std": (58.0, 57.0, 60.0)}
+    specs = [
+        spec_of(made_of((3, 35), width=70, height=6, flip="both", channels="bgr"), byte, GRID),
+        spec_of(made_of((6, 10), width=10, height=6, format="bgra", **apart), byte),
+        spec_of(made_of((3, 4), width=12, height=6, format="nv21", **apart), half),
+        spec_of(made_of((3, 5), width=10, height=6), "int8(0.015625, 0)", Activation("sigmoid")),
+    ]
+    run(build, folder, specs)

@@ -6,6 +6,7 @@ out, and ``--preprocess`` puts it in front of a network.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
@@ -21,6 +22,7 @@ from edgeconv.ir.preprocessing import (
     PACKED,
     PREPROCESS,
     RGB565,
+    VALUES,
     YUV420,
     YUV422,
     Neighbours,
@@ -34,8 +36,12 @@ from edgeconv.kernels.lowering.loops import PerCore
 from edgeconv.kernels.lowering.options import LayoutOption, Stored
 from edgeconv.kernels.lowering.work import Call
 from edgeconv.kernels.ops.base import Operator
+from edgeconv.kernels.ops.preprocess_linear import Linear, linear
 from edgeconv.target.targets import Target
 
+# Operands of results that are looked up, or linear in whole values.
+_TYPES = {"out": "void", "table": "void", "around": "void", "workspace": "int32_t"}
+_PERIOD = 192  # values that are made results at a time
 _BESIDE = 4  # sums behind a line's last, which the kernel reads with those of its last pixels
 # Cycles of cores without vectors, counted in the kernel by `bench/firmware_cycles.py` (those of a
 # Cortex-M0 are estimates): of a pixel that is read, by kind; of two channels that are blended, a
@@ -68,13 +74,20 @@ def lower(node: Node, graph: Graph, target: Target) -> Layer:
     made: Preprocessing = node.attrs["preprocessing"]
     out, call = graph[node.output], Call(node, graph, target)
     looked_up = made.is_whole and (target.is_scalar or out.storage.affine)
-    by_lines = looked_up and not target.is_scalar
+    by_lines = _by_lines(node, made, out) if looked_up and not target.is_scalar else None
     near = _neighbours(made, 1 if looked_up and not by_lines else made.channels)
     operands: dict[str, str | Blob] = {
         "in": node.inputs[0],
         "neighbours": Blob("neighbours", near.size, lambda: near, dtype="int16"),
     }
-    if looked_up:
+    if by_lines:
+        words = np.array([by_lines.factor, by_lines.offset], np.int32)
+        around = _stored(results(node, made)[-made.channels :], out)
+        operands["linear"] = Blob("linear", words.size, lambda: words, dtype="int32")
+        operands["around"] = Blob(
+            "around", around.size, lambda: around, storage=out.storage.element
+        )
+    elif looked_up:
         operands["table"] = _table(node, made, out)
     else:
         numbers = _numbers(made)
@@ -86,17 +99,21 @@ def lower(node: Node, graph: Graph, target: Target) -> Layer:
         operands=operands,
         params={
             "looked_up": looked_up,
-            "by_lines": by_lines,
+            "by_lines": by_lines is not None,
+            "result_shift": by_lines.shift if by_lines else 0,
+            "bounds": (by_lines.low, by_lines.high) if by_lines else (0, 0),
+            "alike": by_lines.alike if by_lines else (),
+            "even": _even(made) if by_lines else (),
             "plain": _is_plain(node, out),
             **_params(made, out),
         },
         headers=("ec_preprocess.h",),
-        work=_work(call, made, looked_up),
-        workspace_bytes=0 if looked_up and not by_lines else _workspace(made),
+        work=_work(call, made, looked_up, by_lines is not None),
+        workspace_bytes=0 if looked_up and not by_lines else _workspace(made, by_lines is not None),
         divides=Divides(made.size[0]),
         epilogue=not looked_up,
     )
-    types = {"out": "void", "table": "void", "workspace": "int32_t"} if looked_up else {}
+    types = dict(_TYPES) if looked_up else {}
     args = (replace(arg, c_type=types.get(arg.c_name, arg.c_type)) for arg in layer.args)
     return replace(layer, args=tuple(args))
 
@@ -106,10 +123,12 @@ def _is_plain(node: Node, out: Tensor) -> bool:
     return node.epilogue.is_empty and out.storage == FLOAT32
 
 
-def _workspace(made: Preprocessing) -> int:
-    """Bytes of a line of the frame, of the columns made of it, and of a row of the result."""
-    pixels = made.width + len(made.columns.first) + made.size[1]
-    return FLOAT_BYTES * (made.channels * pixels + 2 * _BESIDE)
+def _workspace(made: Preprocessing, by_lines: bool) -> int:
+    """Bytes of a line of the frame, of the columns made of it, and of a row of the result; where
+    results are made by lines, of whole periods of values."""
+    columns = max(made.width if by_lines else 0, len(made.columns.first))
+    elements = made.channels * (made.width + columns + made.size[1]) + 2 * _BESIDE
+    return FLOAT_BYTES * (elements + (2 * (_BESIDE + _PERIOD) if by_lines else 0))
 
 
 def _neighbours(made: Preprocessing, apart: int) -> npt.NDArray[np.int16]:
@@ -122,15 +141,48 @@ def _along(axis: Neighbours, apart: int) -> npt.NDArray[np.int64]:
     return np.concatenate([pixels, np.array(axis.weight, np.int64)])
 
 
+def _even(made: Preprocessing) -> tuple[int, ...]:
+    """Of columns that lie evenly and are weighed alike, in elements of a line: the first one, from
+    there to the next, from each to its second neighbour; the second's weight.  () of others, and of
+    those whose sums have more than 16 bits."""
+    columns = made.columns
+    first, near = columns.first, 0
+    steps = {b - a for a, b in itertools.pairwise(first)} or {1}
+    alike = len(steps) == 1 and len(set(columns.weight)) <= 1
+    if columns.is_linear:
+        nears = {b - a for a, b in zip(first, columns.second, strict=True)}
+        alike, near = alike and len(nears) == 1, min(nears)
+    if not alike or VALUES * made.over > 1 << 16:
+        return ()
+    in_pixels = (first[0], min(steps), near)
+    return (*(each * made.channels for each in in_pixels), (*columns.weight, 0)[0])
+
+
 def _table(node: Node, made: Preprocessing, out: Tensor) -> Blob:
     """Results by channel and value, then those around the frame, as memory has them."""
     numbers = results(node, made)
     storage = out.storage
     if not storage.affine:
         return Blob("table", numbers.size, lambda: numbers, storage=storage)
-    whole = np.rint(numbers.astype(np.float32) / np.float32(storage.scale[0])) + storage.zero[0]
-    whole = np.clip(whole, storage.low, storage.high).astype(np.float32)
+    whole = _stored(numbers, out)
     return Blob("table", whole.size, lambda: whole, storage=storage.element)
+
+
+def _stored(numbers: Floats, out: Tensor) -> Floats:
+    """The whole numbers that stand for some in an affine result."""
+    storage = out.storage
+    whole = np.rint(numbers.astype(np.float32) / np.float32(storage.scale[0])) + storage.zero[0]
+    held: Floats = np.clip(whole, storage.low, storage.high).astype(np.float32)
+    return held
+
+
+def _by_lines(node: Node, made: Preprocessing, out: Tensor) -> Linear | None:
+    """The linear function of results that are whole, where there is one and they have 8 or 16
+    bits."""
+    if out.element_bytes > 2 or out.storage.element.bits not in (8, 16):
+        return None
+    table = _stored(results(node, made), out)[: -made.channels].reshape(made.channels, VALUES)
+    return linear(table.astype(np.int64), [each / out.storage.scale[0] for each in made.scale])
 
 
 def results(node: Node, made: Preprocessing) -> Floats:
@@ -181,7 +233,7 @@ def _as_bytes(made: Preprocessing) -> bool:
     return packed and tuple(sorted(pixels.at)) == each
 
 
-def _work(call: Call, made: Preprocessing, looked_up: bool) -> Work:
+def _work(call: Call, made: Preprocessing, looked_up: bool, by_lines: bool) -> Work:
     """Pixels that are read, blends of their channels, and a result for each."""
     target, channels = call.target, made.channels
     pixels = float(made.box[0] * made.box[1])
@@ -194,7 +246,7 @@ def _work(call: Call, made: Preprocessing, looked_up: bool) -> Work:
     cycles = around + taps * read + blends * blend + channels * (result + wide)
     if target.is_scalar and not looked_up:
         cycles += channels * _NUMBER.on(target)
-    slots = _TABLE_SLOTS * channels if looked_up else 0.0
+    slots = _TABLE_SLOTS * channels if looked_up and not by_lines else 0.0
     slots += _LINE_SLOTS * channels * made.width / max(1, made.box[1]) + _COLUMN_SLOTS
     work = call.in_integers(pixels * cycles, pixels * cycles, pixels * slots)
     return work if looked_up else replace(work, slots=work.slots + call.epilogue)

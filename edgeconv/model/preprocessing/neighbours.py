@@ -16,8 +16,9 @@ def neighbours(size: int, out: int, *, linear: bool, reverse: bool = False) -> N
 
     Place i is at (i + 1/2) size / out - 1/2, as ONNX's "half_pixel"; the border pixel counts beyond
     the border.  ``linear``: the weight of the second pixel is what the place is beyond the first,
-    rounded to a part of `OVER`, halves up.  Else the nearest pixel, halves down
-    ("round_prefer_floor").  ``reverse``: the last pixel comes first.
+    rounded to a part of `OVER`, halves up, and stated in the largest parts that all weights have.
+    Else the nearest pixel, halves down ("round_prefer_floor").  ``reverse``: the last pixel comes
+    first.
     """
     places = [(i + _HALF) * Fraction(size, out) - _HALF for i in range(out)]
     if not linear:
@@ -29,7 +30,8 @@ def neighbours(size: int, out: int, *, linear: bool, reverse: bool = False) -> N
     second = [_within(i + 1, size, reverse) for i in low]
     if not any(weight):
         return Neighbours(tuple(first))
-    return Neighbours(tuple(first), tuple(second), tuple(weight), OVER)
+    parts = math.gcd(OVER, *weight)  # sums of fewer bits, which vectors hold more of
+    return Neighbours(tuple(first), tuple(second), tuple(w // parts for w in weight), OVER // parts)
 
 
 def _within(i: int, size: int, reverse: bool) -> int:
