@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from edgeconv.ir.channel_scales import CHANNEL_SCALES
-from edgeconv.ir.encoding import FLOAT32, Encoding
+from edgeconv.ir.encoding import FLOAT32, INT4, INT8, Encoding
 from edgeconv.ir.graph import Graph, Node, Tensor
 
 WEIGHTED = ("Conv", "Dense")  # operators that have filters, and a bias per output channel
@@ -22,6 +22,8 @@ DYNAMIC = {"Conv": "DynamicConv", "Dense": "DynamicDense"}
 SCALES_LIE = "scales_lie"  # attribute of one whose filters have scales, but none of output channels
 ALONG_IN_C, IN_BLOCKS = "along in_c", "in blocks"
 Floats = npt.NDArray[np.float32]
+# Smallest first; the last has all numbers of 17 bits: flyte16 has 8 significant bits, flyte24 16.
+_OF_INTEGERS = (INT4, INT8, Encoding(16), Encoding(24))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -36,6 +38,17 @@ class Filters:
     weights: Floats
     bias: Floats | None = None
     storage: Encoding = FLOAT32
+
+
+def format_of_integers(low: int, high: int, bits: int) -> Encoding | None:
+    """The smallest storage format of at least ``bits`` bits whose elements can be all whole numbers
+    from ``low`` to ``high``, its scales left open; None where there is none."""
+    return next((f for f in _OF_INTEGERS if f.bits >= bits and _has(f, low, high)), None)
+
+
+def _has(form: Encoding, low: int, high: int) -> bool:
+    most = form.high if form.affine else 1 << (form.bits - 8)
+    return (form.low if form.affine else -most) <= low and high <= most
 
 
 def decodes(node: Node, graph: Graph) -> bool:

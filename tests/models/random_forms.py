@@ -3,7 +3,8 @@
 Scales are free, or powers of two, of shape [], [1] or per channel; zero points are there, in either
 shape, or absent; biases are int32, int8 or float32, of whole numbers of units or not; filters have
 8, 4 or 2 bits, symmetric or not, per tensor, per channel or in blocks, and stand on either side of
-a product; activations have 8 or 16 bits, one scale or one per channel, and bounds of fewer bits.
+a product, factors of either sign behind it; activations have 8 or 16 bits, one scale or one per
+channel, and bounds of fewer bits.
 """
 
 from __future__ import annotations
@@ -155,7 +156,8 @@ class Maker:
         dtype, own = _FILTERS[int(self.rng.integers(len(_FILTERS)))]
         info = ml_dtypes.iinfo(dtype)
         zero = int(self.rng.integers(90, 160)) if own is None else own
-        low = info.min + 1 if zero == 0 and dtype != "int2" else info.min
+        lowest = dtype == "int2" or zero != 0 or self.chance(0.1)
+        low = info.min if lowest else info.min + 1
         values = self.rng.integers(low, info.max, shape, endpoint=True).astype(dtype)
         channels, per = shape[axis], self.chance(0.6) and apart
         size = 1.0 / (max(info.max, 2) * fan_in**0.5)
@@ -231,9 +233,17 @@ class Maker:
             dilations=[dilation] * 2,
             pads=own,
         )
+        if self.chance(0.15):
+            y = self.turned(y, out)
         places = zip(x.shape[2:], pads, window, strict=True)
         sizes = ((n + 2 * pad - (k - 1) * dilation - 1) // stride + 1 for n, pad, k in places)
         return Tensor(y, (1, out, *sizes), x.size)
+
+    def turned(self, y: str, channels: int) -> str:
+        """A factor of each channel behind a layer, of either sign, as a batch normalisation has;
+        powers of two, of which products with scales are exact."""
+        factors = self.rng.choice([-2.0, -1.0, -0.5, 0.5, 1.0, 2.0], (1, channels, 1, 1))
+        return self.node("Mul", [y, self.constant("factors", factors.astype(np.float32))], "turned")
 
     def activation(self, x: Tensor) -> tuple[Tensor, bool]:
         """Whether it leaves nothing below 0."""

@@ -19,6 +19,7 @@ from edgeconv.kernels.storage import formats
 from edgeconv.model import frontend, passes
 from edgeconv.model.passes.clamp import compose
 from tests import onnx_models
+from tests.models.in_integers import held_to_file
 from tests.quantised_models import Network, tiny
 
 
@@ -166,6 +167,24 @@ def test_batch_norm_and_channel_order_keep_the_integers(tmp_path: Path) -> None:
     np.testing.assert_array_equal(stored(graph, conv), expected[[2, 0, 3, 1]])
     scales = net.scales["w"] * np.where(factor == 0, 1, abs(factor))
     np.testing.assert_allclose(conv.attrs["storage"].scale, scales[[2, 0, 3, 1]], rtol=1e-6)
+
+
+@pytest.mark.parametrize(("dtype", "zero", "lowest"), [("int8", 0, -128), ("uint8", 200, 0)])
+def test_negative_factors_of_filters_that_are_no_int8_then(
+    dtype: str, zero: int, lowest: int, tmp_path: Path
+) -> None:
+    """The integers turn to 128 or further, around a zero point of the channel where multiplied."""
+    net = Network()
+    w = net.filters("w", (4, 8, 3, 3), dtype=dtype, zero=zero)
+    net.weights["w"][1, 0, 0, 0] = lowest - zero
+    net.constant("w", (net.weights["w"] + zero).astype(dtype))
+    y = net.node("Conv", [net.pair("x", 0.05, 3), w], "y", pads=[1] * 4)
+    factors = np.array([1.0, -2.0, -0.5, 0.25], np.float32).reshape(1, 4, 1, 1)
+    net.constant("factors", factors)
+    net.node("Identity", [net.pair(net.node("Mul", [y, "factors"], "n"), 0.4, 0)], "z")
+    model = net.model({"x": ("float32", (1, 8, 6, 6))}, {"z": ("float32", (1, 4, 6, 6))})
+    found = held_to_file(onnx_models.save(model, tmp_path / "net.onnx"))
+    assert (len(found.exact), found.wrong, found.reasons) == (1, [], {})
 
 
 def test_a_scale_per_input_channel_is_not_folded(tmp_path: Path) -> None:

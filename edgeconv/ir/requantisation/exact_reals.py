@@ -81,10 +81,12 @@ def multiples(whole: Integers, *factors: float | Reals) -> Real:
 
 
 def numbers(values: npt.NDArray[np.floating]) -> Real:
-    """Finite numbers of float32 or float64, as they are."""
+    """Finite numbers of float32 or float64, as they are.  Powers of two are multiples of
+    themselves, so that sums can be multiplied by them."""
     mantissa, exponent = np.frexp(values.astype(np.float64))
-    whole = np.ldexp(mantissa, _BITS).astype(np.int64)
-    return multiples(whole, np.ldexp(1.0, exponent - _BITS))
+    bits = np.where(np.abs(mantissa) == 0.5, 1, _BITS)  # a power of two
+    whole = np.ldexp(mantissa, bits).astype(np.int64)
+    return multiples(whole, np.ldexp(1.0, exponent - bits))
 
 
 def rounded(

@@ -14,14 +14,12 @@ import numpy.typing as npt
 import onnx
 from onnx import helper
 
-from edgeconv.ir.encoding import INT4, INT8, Encoding
-from edgeconv.ir.filters import ALONG_IN_C, IN_BLOCKS, SCALES_LIE
+from edgeconv.ir.encoding import Encoding
+from edgeconv.ir.filters import ALONG_IN_C, IN_BLOCKS, SCALES_LIE, format_of_integers
 
 Values = npt.NDArray[Any]
 Constant = Callable[[str], Values | None]
 
-# Smallest first; the last has all numbers of 17 bits: flyte16 has 8 significant bits, flyte24 16.
-_EXACT = (INT4, INT8, Encoding(16), Encoding(24))
 # Constants of the same elements in the same order, in which one scale remains one scale.
 _RESHAPES = frozenset({"Identity", "Flatten", "Reshape", "Squeeze", "Unsqueeze"})
 # Bits of integers whose multiples of a scale are nearest to it when rounded to eight significant
@@ -94,12 +92,6 @@ class Dequantised:
         return {"storage": found.scaled(units), "exact": True}
 
 
-def _has(form: Encoding, low: int, high: int) -> bool:
-    """Whether its elements can be all whole numbers from ``low`` to ``high``."""
-    most = form.high if form.affine else 1 << (form.bits - 8)
-    return (form.low if form.affine else -most) <= low and high <= most
-
-
 def _dequantised(node: onnx.NodeProto, constant: Constant) -> Encoding | None:
     """The smallest that has the integers less their zero point, no smaller than the model's own."""
     attributes = {a.name: helper.get_attribute_value(a) for a in node.attribute}
@@ -130,9 +122,7 @@ def _smallest(whole: Values, scales: Values, along: int, bits: int) -> Encoding 
     usable = np.isfinite(scales) & (scales >= np.finfo(np.float32).tiny)
     if not whole.size or not bits or not usable.all():
         return None
-    low, high = int(whole.min()), int(whole.max())
-    able = (each for each in _EXACT if each.bits >= bits and _has(each, low, high))
-    form = next(able, None)
+    form = format_of_integers(int(whole.min()), int(whole.max()), bits)
     return replace(form.scaled(scales), axis=along) if form else None
 
 

@@ -11,7 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from edgeconv.ir.channel_scales import CHANNEL_SCALES
-from edgeconv.ir.encoding import INT8, Encoding
+from edgeconv.ir.encoding import Encoding
+from edgeconv.ir.filters import format_of_integers
 from edgeconv.ir.graph import Node
 
 Reals = npt.NDArray[np.float64]
@@ -48,15 +49,12 @@ def _positive(
     multiples: Reals, units: npt.NDArray[np.float32], stored: Encoding
 ) -> tuple[Reals, npt.NDArray[np.float32], Encoding]:
     """Multiples and positive units of equal weights, which kernels in integers ask for: of a
-    BatchNorm whose factor is negative the multiples turn.  Those of int4 may need a bit more then;
-    of int8 all stay as they are where one would be 128."""
+    BatchNorm whose factor is negative the multiples turn.  Those of int4 or int8 may need a larger
+    format then: 128, which is -128 turned, is of none of them."""
     turned = multiples * np.sign(units).reshape(-1, *(1,) * (multiples.ndim - 1))
-    if any(stored.zero) or not stored.affine:
-        return multiples, units, stored
-    for form in (stored, INT8):
-        if form.low <= turned.min(initial=0) and turned.max(initial=0) <= form.high:
-            return turned, np.abs(units), form
-    return multiples, units, stored
+    low, high = int(turned.min(initial=0)), int(turned.max(initial=0))
+    form = None if any(stored.zero) else format_of_integers(low, high, stored.bits)
+    return (turned, np.abs(units), form) if form else (multiples, units, stored)
 
 
 def permuted(node: Node, order: npt.NDArray[np.integer[Any]]) -> dict[str, Any]:
