@@ -26,8 +26,13 @@ int(memcmp)(const void *left, const void *right, size_t bytes);
 #define EC_UNKNOWN(x) ((void)(x))
 #endif
 
-/* Kernels are written once and specialised by constant arguments, so they must be inlined. */
+/* Kernels are written once and specialised by constant arguments, so they must be inlined; but where nothing is
+   optimised, nothing is specialised either, and each exists once. */
+#if !defined(__GNUC__) || defined(__OPTIMIZE__)
 #define EC_INLINE static inline EC_ATTRIBUTES(always_inline, unused)
+#else
+#define EC_INLINE static inline EC_ATTRIBUTES(unused)
+#endif
 
 /* A choice among many functions: inlined, so that constants take the others away, but where nothing is optimised, or
    not before all is instrumented.  There it exists once. */
@@ -65,8 +70,8 @@ int(memcmp)(const void *left, const void *right, size_t bytes);
 /* What is hardly ever called, out of the way of what calls it. */
 #define EC_RARE static EC_ATTRIBUTES(noinline, cold, unused)
 
-/* Unroll a loop whose trip count is a constant once the function is inlined. */
-#if defined(EC_DEBUG)
+/* Unroll a loop whose trip count is a constant once the function is inlined and optimised. */
+#if defined(EC_DEBUG) || !defined(__OPTIMIZE__)
 #define EC_UNROLL
 #define EC_NO_UNROLL
 #elif defined(__clang__)
