@@ -11,6 +11,7 @@ import pytest
 
 from edgeconv.base.errors import EdgeconvError
 from edgeconv.run.machine import own_rates, probe
+from edgeconv.run.machine.measure import QUICK
 from edgeconv.target import board as boards
 from edgeconv.target.board import Board
 from edgeconv.target.board import own_rates as kept
@@ -237,8 +238,17 @@ def test_without_a_compiler_it_is_unknown(cache: Path, monkeypatch: pytest.Monke
     assert kept.read() == {KEY: None}
 
 
+@pytest.fixture
+def briefly(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Everything is measured, in one round: how well is not asked."""
+    rounds, samples = QUICK
+    monkeypatch.setattr(own_rates, "ROUNDS", rounds)
+    monkeypatch.setattr(own_rates, "SAMPLES", samples)
+
+
 @vectors
 @pytest.mark.skipif(not HOST.caches, reason="the system tells of no caches")
+@pytest.mark.usefixtures("briefly")
 def test_with_too_little_memory_bandwidths_alone_are_unknown(
     cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -251,6 +261,7 @@ def test_with_too_little_memory_bandwidths_alone_are_unknown(
 
 
 @vectors
+@pytest.mark.usefixtures("briefly")
 def test_this_machine(cache: Path) -> None:
     available("host")
     board = own_rates.load("host")
@@ -264,8 +275,11 @@ def test_this_machine(cache: Path) -> None:
         assert f"bytes a cycle {found.bandwidth[0]:g} (" in found.described(board.caches)
 
 
-def test_a_damaged_file_fails_no_command(cache: Path, tmp_path: Path, edgeconv: Command) -> None:
+def test_a_damaged_file_fails_no_command(
+    cache: Path, tmp_path: Path, edgeconv: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
     cache.mkdir(parents=True)  # in the way of the file
+    monkeypatch.setattr(own_rates, "_measured", lambda _: RATES)  # and is not kept
     model = onnx_models.save(onnx_models.relu(1, 3), tmp_path / "net.onnx")
     edgeconv.ok("compile", model, "--board", "host", "-o", tmp_path / "out")
     shown = edgeconv.ok("boards", "show", "host", "--json").json()
