@@ -74,14 +74,19 @@ def _words(name: str) -> set[str]:
     "name", [_marked(name) for name in PRESETS if not PRESETS[name].get("hidden")]
 )
 def test_preset(name: str, tmp_path: Path) -> None:
-    """Each header alone on one ISA of the architecture, every program natively with sanitizers,
-    little optimised: test_micro_kernels.py looks at what is emitted, other tests of kernels run it
-    under emulators too.  So do those of ISAs whose cores choose how long vectors are
-    (test_scalable_vectors.py, test_sme.py)."""
+    """Each header alone on one ISA of the architecture, little optimised, every program natively
+    with sanitizers, not optimised: every access is checked then, and functions that are no longer
+    inlined for each register tile take a fraction of the time.  test_micro_kernels.py looks at what
+    is emitted, other tests of kernels run it under emulators too.  So do those of ISAs whose cores
+    choose how long vectors are (test_scalable_vectors.py, test_sme.py)."""
     unguessed = "" if "clang" in cache_variables(name).get("CMAKE_C_COMPILER", "") else UNGUESSED
-    options = ["-DEC_HEADERS_BY_TURNS=ON", f"-DEC_LEVEL=-O1;{unguessed}"]
+    sanitized = "EC_SANITIZE" in cache_variables(name)
+    options = [
+        "-DEC_HEADERS_BY_TURNS=ON",
+        f"-DEC_LEVEL={'-O0' if sanitized else '-O1'};{unguessed}",
+    ]
     options.append(f"-DEC_NO_PROGRAMS_OF={';'.join(_SCALABLE)}")
-    if "EC_SANITIZE" not in cache_variables(name):
+    if not sanitized:
         options.append("-DEC_PROGRAMS=OFF")
     check(name, tmp_path / "build", *options)
 
