@@ -46,6 +46,8 @@ def of_streaming(streamed: StepCalls[Any], first: int, last: int) -> tuple[str, 
     rows = f"{streamed.stream_rows} of {streamed.rows} rows of the result at a time."
     if streamed.row_by_row:
         rows = "a row at a time: the last layer that has all that its next row reads."
+    if streamed.lacks and streamed.row_by_row:
+        rows = "a row at a time: one of the last layer, or else one of what that row lacks."
     patches = f" in {len(streamed.patches)} patches of columns," if streamed.patches else ","
     return (
         f"{first} to {last} stream rows{patches} {rows}",

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from textwrap import wrap
 from typing import Generic, TypeVar
 
 from edgeconv.codegen.lines import COLUMNS
-from edgeconv.ir.choice import Choice
+from edgeconv.ir.choice import Choice, divides_of
 from edgeconv.ir.step import (
     ROW_BY_ROW,
     Columns,
     Divides,
     Step,
     columns_read,
+    is_path,
     patches_of,
+    reads,
     starts,
 )
 
@@ -29,7 +30,7 @@ class RingResult:
 
     ``made``, ``need``: the C variables that count the rows so far, and those that the round needs;
     ``needed`` is the expression of the latter, which may exceed ``rows``.  ``read``: the expression
-    of those that the next row of the next result needs, where layers go row by row.
+    of those that the next row of the next result needs, where layers of a path go row by row.
     """
 
     rows: int
@@ -41,6 +42,15 @@ class RingResult:
 
 
 @dataclass(frozen=True, slots=True)
+class Lack:
+    """What a layer's next row may lack: a row of the result of layer ``maker`` of the step, as long
+    as ``condition`` holds, a C expression."""
+
+    maker: int
+    condition: str
+
+
+@dataclass(frozen=True, slots=True)
 class StepCalls(Generic[Call]):
     """The ``calls`` of a step.
 
@@ -48,7 +58,9 @@ class StepCalls(Generic[Call]):
     and ``between`` are the results of all others.  ``shares``: by worker that shares them the rows
     of the last result, [from, to), then of each other the first row that he needs; behind those of
     all the same of a worker for everything.  ``patches``: by patch and layer the members of
-    ec_columns; none where all columns are computed at once.
+    ec_columns; none where all columns are computed at once.  ``lacks``: by layer, of layers that go
+    row by row and are no path, what its next row may lack, in the order to ask.  ``first``:
+    position of the first layer.
     """
 
     calls: tuple[Call, ...]
@@ -57,6 +69,18 @@ class StepCalls(Generic[Call]):
     between: tuple[RingResult, ...] = ()
     shares: tuple[tuple[int, ...], ...] = ()
     patches: tuple[tuple[tuple[int, ...], ...], ...] = ()
+    lacks: tuple[tuple[Lack, ...], ...] = ()
+    first: int = 0
+
+    @property
+    def descent(self) -> list[tuple[str, int]]:
+        """The way from the last layer to one whose next row lacks nothing: where a condition in C
+        holds, to the layer at a position; in this order, as ``layer`` is by then."""
+        return [
+            (f"layer == {self.first + number} && {each.condition}", self.first + each.maker)
+            for number in reversed(range(len(self.lacks)))
+            for each in self.lacks[number]
+        ]
 
     @property
     def row_by_row(self) -> bool:
@@ -94,26 +118,54 @@ def step_calls_of(
     if not step.stream_rows:
         return StepCalls(tuple(calls))
     layers = [choice.layers[index] for index in step.layers]
-    divides = [layer.divides for layer in layers if layer.divides]
+    divides = divides_of(layers)
     rings = [choice.graph[layer.node.output].ring for layer in layers]
     needs = [f"need_{position + i}" for i in range(len(layers) - 1)] + ["y1"]
     made = [f"made_{position + i}" for i in range(len(layers) - 1)] + ["y"]
     if resumable:
         made = [f"done[{i}]" for i in range(len(layers))]
+    read_by: list[list[tuple[int, Divides]]] = [[] for _ in layers]
+    for number in range(len(layers)):
+        for maker, window in reads(divides, number):
+            read_by[maker].append((number, window))
     between = tuple(
         RingResult(
-            *(maker.rows, rings[i], made[i], needs[i], _read(reader, needs[i + 1])),
-            read=_read(reader, made[i + 1], reader.end_read(1)),
+            *(maker.rows, rings[i], made[i], needs[i], _most_read(read_by[i], needs)),
+            read=_read(divides[i + 1], made[i + 1], divides[i + 1].end_read(1)),
         )
-        for i, (maker, reader) in enumerate(pairwise(divides))
+        for i, maker in enumerate(divides[:-1])
     )
+    lacks = () if is_path(divides) else tuple(_lacks(divides, made))
     shares = tuple((*share[:2], *starts(divides, share.row0)[:-1]) for share in step.shares)
     if shares:
         shares = (*shares, (0, divides[-1].rows, *starts(divides, 0)[:-1]))
     width = choice.graph[layers[0].node.inputs[0]].shape[-1]
     patches = () if step.patches == 1 else patches_of(divides, step.patches)
     columns = tuple(tuple(patch_columns(divides, patch, width)) for patch in patches)
-    return StepCalls(tuple(calls), step.stream_rows, divides[-1].rows, between, shares, columns)
+    rows = divides[-1].rows
+    return StepCalls(
+        tuple(calls), step.stream_rows, rows, between, shares, columns, lacks, position
+    )
+
+
+def _most_read(readers: Sequence[tuple[int, Divides]], needs: Sequence[str]) -> str:
+    """C expression: the rows of a result that its ``readers`` need in a round."""
+    found = list(dict.fromkeys(_read(window, needs[number]) for number, window in readers))
+    while len(found) > 1:
+        found[-2:] = [f"ec_max_i({found[-2]}, {found[-1]})"]
+    return found[0]
+
+
+def _lacks(divides: Sequence[Divides], made: Sequence[str]) -> Iterator[tuple[Lack, ...]]:
+    """By layer what its next row may lack; ``made``: the C variables that count rows."""
+    for number, own in enumerate(divides):
+        found = []
+        for maker, window in reads(divides, number):
+            rows, needed = divides[maker].rows, _read(window, made[number], window.end_read(1))
+            if window.end_read(own.rows) > rows:
+                needed = f"ec_min_i({needed}, {rows})"
+            found.append(Lack(maker, f"{made[maker]} < {needed}"))
+        yield tuple(found)
 
 
 def patch_columns(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 
@@ -230,6 +230,19 @@ class Layer:
             if arg.kind is not ArgKind.WEIGHTS:
                 found.setdefault((arg.kind, arg.ref), arg)
         return tuple(found.values())
+
+
+def divides_of(layers: Sequence[Layer]) -> list[Divides]:
+    """How the ``layers`` of a step divide, with what each reads of the results of those before it;
+    fewer where one of them computes all at once."""
+    found, makers = [], dict[str, int]()
+    for number, layer in enumerate(layers):
+        if layer.divides:
+            names = layer.node.inputs[0], layer.node.epilogue.residual
+            source, added = (number - makers.get(name, number) for name in names)
+            found.append(replace(layer.divides, source=source, added=added))
+        makers |= dict.fromkeys(filter(None, layer.node.outputs), number)
+    return found
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ rows."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import accumulate, pairwise
 from typing import NamedTuple
@@ -19,7 +19,11 @@ class Divides:
     ``columns``: how its columns read those of the input, in the same words, where it can compute
     some of these alone too; None where it cannot.  ``accumulates``: ``rows`` are those of the
     input, whose sums a workspace holds from the first call of a step to the last, which makes the
-    result: such a layer is the last one of a step.
+    result: such a layer is the last one of a step.  ``adds_apart``: a residual may lie in a ring of
+    other rows than the result does; else both have as many.
+
+    Of a layer of a step ``source`` and ``added`` say how many layers before it the one is that
+    makes its first input, and its residual; 0 where that lies in memory as a whole, or is none.
     """
 
     rows: int
@@ -28,6 +32,9 @@ class Divides:
     pad: int = 0
     columns: Divides | None = None
     accumulates: bool = False
+    adds_apart: bool = False
+    source: int = 1
+    added: int = 0
 
     def first_read(self, row0: int) -> int:
         """The first row of the input that rows from ``row0`` on read."""
@@ -55,6 +62,35 @@ class Axis:
     def between(self, first: int, last: int) -> tuple[int, int]:
         """The rounds of the pieces [first, last)."""
         return min(first * self.multiple, self.count), min(last * self.multiple, self.count)
+
+
+_SAME = Divides(1)  # how a residual is read: row y for row y
+
+
+class Read(NamedTuple):
+    """What a layer reads of the result of layer ``maker`` of its step: the rows that ``window``
+    says."""
+
+    maker: int
+    window: Divides
+
+
+def reads(divides: Sequence[Divides], number: int) -> Iterator[Read]:
+    """What layer ``number`` of a step reads of the results of others of it: the residual first,
+    which is made by fewer layers."""
+    own = divides[number]
+    if 0 < own.added <= number:
+        yield Read(number - own.added, _SAME)
+    if 0 < own.source <= number:
+        yield Read(number - own.source, own)
+
+
+def is_path(divides: Sequence[Divides]) -> bool:
+    """Whether each layer of a step reads the result of the one before and of no other."""
+    return all(
+        [read.maker for read in reads(divides, number)] == [number - 1]
+        for number in range(1, len(divides))
+    )
 
 
 WHOLE = Axis(1)  # nothing to share
@@ -85,13 +121,13 @@ class Share(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """Layers that are computed together: one, or a chain that streams rows.
+    """Layers that are computed together: one, or several that stream rows.
 
-    ``layers``: numbers in ``Choice.layers``, which follow each other; of several each reads the
-    result of the one before as its first input, and nobody else does.  Memory holds a ring of
-    rows of these results only (``Tensor.ring``).  ``stream_rows``: output rows of the last layer
-    per round, or 1 where every layer computes one row at a time (`calls`); 0 for a single layer,
-    which computes all at once.  ``workers``: how many share the
+    ``layers``: numbers in ``Choice.layers``, which follow each other; of several each but the last
+    is read by later ones of them, as first input or as residual, and by nobody else.  Memory holds
+    a ring of rows of these results only (``Tensor.ring``).  ``stream_rows``: output rows of the
+    last layer per round, or 1 where every layer computes one row at a time (`calls`); 0 for a
+    single layer, which computes all at once.  ``workers``: how many share the
     step, each with rings and workspaces of its own.  ``shares``: what each computes, of several
     layers the rows of the last result, for which he computes all others that these need; none where
     one worker computes all.  ``patches``: ranges of columns of the last result, one after the other
@@ -129,7 +165,7 @@ def patches_of(divides: Sequence[Divides], count: int) -> list[tuple[Columns, ..
     other patch, which each patch computes that reads them (MCUNetV2, arXiv 2110.15352; msf-CNN,
     arXiv 2505.11483).
     """
-    columns = [each.columns for each in divides if each.columns]
+    columns = of_columns(divides)
     if len(columns) < len(divides):
         return []
     found = []
@@ -139,12 +175,24 @@ def patches_of(divides: Sequence[Divides], count: int) -> list[tuple[Columns, ..
     return found if all(each.width > 0 for patch in found for each in patch) else []
 
 
+def of_columns(divides: Sequence[Divides]) -> list[Divides]:
+    """How the layers of a step read columns, in place of rows; fewer where one computes all."""
+    return [
+        replace(each.columns, source=each.source, added=each.added)
+        for each in divides
+        if each.columns
+    ]
+
+
 def _patch_widths(columns: Sequence[Divides], count: int) -> list[int]:
     """Columns of the last result by patch, so that all patches compute about as many of the first
     one: those at the borders, whose halo on one side is padding, have so many more."""
     stride, pad = 1, 0  # of all windows but the first, together
-    for each in reversed(columns[1:]):
+    number = len(columns) - 1
+    while 0 < columns[number].source <= number:
+        each = columns[number]
         stride, pad = stride * each.stride, pad * each.stride + each.pad
+        number -= each.source
     width = columns[-1].rows
     more = pad // stride if count > 2 else 0
     more = more if width - 2 * more >= count else 0
@@ -183,8 +231,9 @@ def calls(
     ``rings``: rows that memory holds of every result but the last.  In a round each layer in its
     turn computes what of its result the next one lacks, in pieces that do not pass the end of the
     ring; then the last one computes ``stream_rows`` rows, in the last round what remains.  With 1
-    the layers go row by row: always the last one for which there is what its next row reads, so
-    that rings need no more rows than one row of the next result reads.
+    the layers go row by row: the last one where there is what its next row reads, else one that
+    makes what is lacking, by the same rule.  So rings need no more rows than one row of the next
+    result reads, and those that a residual waits in as many as the other branch lags behind.
     """
     if stream_rows == ROW_BY_ROW:
         yield from _row_by_row(divides, share)
@@ -204,25 +253,32 @@ def calls(
 def _row_by_row(divides: Sequence[Divides], share: Share | None) -> Iterator[Rows]:
     begin, end = share[:2] if share else (0, divides[-1].rows)
     made = starts(divides, begin)
+    needed = [list(reads(divides, number)) for number in range(len(divides))]
     while made[-1] < end:
         number = len(divides) - 1
-        while number and made[number - 1] < _read_end(divides, number, made[number]):
-            number -= 1
+        while True:
+            row1 = made[number] + 1
+            lacking = (
+                maker
+                for maker, window in needed[number]
+                if made[maker] < min(divides[maker].rows, window.end_read(row1))
+            )
+            maker = next(lacking, None)
+            if maker is None:
+                break
+            number = maker
         made[number] += 1
         yield Rows(number, made[number] - 1, made[number])
 
 
-def _read_end(divides: Sequence[Divides], number: int, row: int) -> int:
-    """One behind the last row of the layer before that a ``row`` of layer ``number`` reads."""
-    return min(divides[number - 1].rows, divides[number].end_read(row + 1))
-
-
 def starts(divides: Sequence[Divides], row0: int) -> list[int]:
     """By layer: the first row that the rows of the last one from ``row0`` on need."""
-    found = [row0]
-    for reader in reversed(divides[1:]):
-        found.append(reader.first_read(found[-1]))
-    return found[::-1]
+    found = {len(divides) - 1: row0}
+    for number in reversed(range(len(divides))):
+        for maker, window in reads(divides, number):
+            first = window.first_read(found[number])
+            found[maker] = min(first, found.get(maker, first))
+    return [found[number] for number in range(len(divides))]
 
 
 def least_rings(
@@ -231,20 +287,50 @@ def least_rings(
     """The fewest rows of each result but the last that memory must hold for `calls`."""
     begin, end = share[:2] if share else (0, divides[-1].rows)
     if stream_rows == ROW_BY_ROW:
-        computed = zip(starts(divides, begin), _ends(divides, end), strict=True)
-        return tuple(
-            _rows_read(maker, reader, *rows)
-            for (maker, reader), rows in zip(pairwise(divides), [*computed][1:], strict=True)
-        )
+        return _as_added(divides, _rings_row_by_row(divides, begin, end))
     found = [1] * (len(divides) - 1)
     made = starts(divides, begin)
     for row0 in range(begin, end, stream_rows):
         ends = _ends(divides, min(row0 + stream_rows, end))
-        for number, reader in enumerate(divides[1:]):
-            if ends[number + 1] > made[number + 1]:
-                kept = ends[number] - reader.first_read(made[number + 1])
-                found[number] = max(found[number], kept)
+        for number in range(1, len(divides)):
+            if ends[number] > made[number]:
+                for maker, window in reads(divides, number):
+                    kept = ends[maker] - window.first_read(made[number])
+                    found[maker] = max(found[maker], kept)
         made = list(map(max, made, ends))
+    return _as_added(divides, found)
+
+
+def _as_added(divides: Sequence[Divides], rings: Sequence[int]) -> tuple[int, ...]:
+    """``rings`` with as many rows for a residual as for the result, where these must be equal."""
+    found, together = list(rings), list(range(len(rings)))  # the first of equal ones
+    for number in range(len(rings)):
+        own = divides[number]
+        if 0 < own.added <= number and not own.adds_apart:
+            first, own_first = together[number - own.added], together[number]
+            together = [first if each == own_first else each for each in together]
+    for number, first in enumerate(together):
+        found[first] = max(found[first], found[number])
+    return tuple(found[first] for first in together)
+
+
+def _rings_row_by_row(divides: Sequence[Divides], begin: int, end: int) -> tuple[int, ...]:
+    readers: list[list[int]] = [[] for _ in divides]
+    for number in range(len(divides)):
+        for maker, _ in reads(divides, number):
+            readers[maker].append(number)
+    first, last = starts(divides, begin), _ends(divides, end)
+    found = []
+    for maker, own in enumerate(readers[:-1]):
+        if len(own) == 1:
+            (window,) = (read.window for read in reads(divides, own[0]) if read.maker == maker)
+            found.append(_rows_read(divides[maker], window, first[own[0]], last[own[0]]))
+            continue
+        behind = maker  # all that reads it, and what lies between
+        for number in range(maker, len(divides)):
+            behind = max([behind, *readers[number]]) if number <= behind else behind
+        within = tuple(divides[maker : behind + 1])
+        found.append(_rows_kept(within, first[behind], last[behind]))
     return tuple(found)
 
 
@@ -256,6 +342,25 @@ def _rows_read(maker: Divides, reader: Divides, row0: int, row1: int) -> int:
         min(maker.rows, reader.end_read(y + 1)) - reader.first_read(y) for y in range(row0, row1)
     )
     return max((1, *read))
+
+
+@lru_cache(maxsize=4096)
+def _rows_kept(divides: tuple[Divides, ...], row0: int, row1: int) -> int:
+    """The most rows of the first result that memory must hold where the layers ``divides`` go row
+    by row, for the rows [row0, row1) of the last one."""
+    windows = [
+        (number, window)
+        for number in range(len(divides))
+        for maker, window in reads(divides, number)
+        if maker == 0
+    ]
+    done, most = starts(divides, row0), 1
+    for number, _, end in _row_by_row(divides, Share(row0, row1, 0, 1)):
+        if number == 0:
+            wanted = min(window.first_read(done[reader]) for reader, window in windows)
+            most = max(most, end - wanted)
+        done[number] = end
+    return most
 
 
 def overlap(
@@ -281,7 +386,10 @@ def overlap(
 
 def _ends(divides: Sequence[Divides], row1: int) -> list[int]:
     """By layer: the rows that must have been made for the last one to have made ``row1``."""
-    ends = [row1]
-    for maker, reader in reversed(list(pairwise(divides))):
-        ends.append(min(maker.rows, reader.end_read(ends[-1])))
-    return ends[::-1]
+    found = [0] * len(divides)
+    found[-1] = row1
+    for number in reversed(range(len(divides))):
+        for maker, window in reads(divides, number):
+            end = min(divides[maker].rows, window.end_read(found[number]))
+            found[maker] = max(found[maker], end)
+    return found

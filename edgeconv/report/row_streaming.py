@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from edgeconv.ir.choice import Choice
+from edgeconv.ir.choice import Choice, divides_of
 from edgeconv.ir.memory import MemoryMap
 from edgeconv.ir.step import Divides
 
@@ -17,17 +17,21 @@ def streamed_steps(choice: Choice, memory: MemoryMap) -> dict[str, Any]:
     of its result, how many of them memory holds (``ring``), and the rows of its first input that
     one reads: ``reach`` of them from y * ``stride`` - ``pad`` on.  With ``patches``, their number,
     the same of its columns: as many as ``rows``, of which memory holds ``ring``.  Of a layer that
-    ``accumulates`` they are rows and columns of its input.
+    ``accumulates`` they are rows and columns of its input.  ``source`` and ``added`` are there
+    where the first input is not what the layer before makes, or a residual is made in the step: how
+    many layers before it makes them, 0 for a tensor that lies in memory as a whole.
     """
     at = {index: position for position, index in enumerate(memory.order)}
     found = []
     for step in sorted(choice.steps, key=lambda step: at[step.layers[0]]):
-        each = []
-        for index in step.layers if step.stream_rows else ():
-            layer, own = choice.layers[index], choice.layers[index].divides
-            assert own  # the planner has refused others
+        each: list[dict[str, Any]] = []
+        divides = divides_of([choice.layers[index] for index in step.layers])
+        for index, own in zip(step.layers, divides if step.stream_rows else (), strict=False):
+            layer = choice.layers[index]
             held = choice.graph[layer.node.output].ring or own.rows
             of: dict[str, Any] = {"layer": at[index], **_window(own, held)}
+            if each and (own.source, own.added) != (1, 0):
+                of |= {"source": own.source, "added": own.added}
             if own.accumulates:
                 of["accumulates"] = True
             if step.patches > 1:

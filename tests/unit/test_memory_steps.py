@@ -271,7 +271,7 @@ def mistakes() -> dict[str, Choice]:
         "streams no rows": replace(choice, steps=(Step((0, 1)),)),
         "be a ring": replace(choice, steps=alone(2)),
         "all at once": replace(choice, layers=(first, replace(last, divides=None))),
-        "input of 'make_y' only": replace(choice, graph=extra),
+        "by rows in its step only": replace(choice, graph=extra),
         "is there when 'make_y.0' ends": replace(
             choice, layers=(replace(first, divides=replace(CONV, accumulates=True)), last)
         ),

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import chain as chain_of
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -29,12 +27,11 @@ from edgeconv.search.choose.storage import EVERY_RESULT
 from edgeconv.search.memory.step_check import check_steps
 from edgeconv.search.options import CompileOptions
 from edgeconv.target import board as boards
-from tests.quantised_models import Network
+from tests.int8_chains import Kinds, chain
 from tests.row_streaming import one_by_one, stream
 
 pytestmark = pytest.mark.usefixtures("compiled_lightly")
 
-Kinds = Sequence[Mapping[str, Any]]
 BOARD = "mps2-an500"
 TARGET = boards.load(BOARD).target
 THREE, DEPTHWISE = {"out": 7, "kernel": 3, "pad": 1}, {"kernel": 3, "pad": 1}
@@ -46,44 +43,6 @@ CHAINS: dict[str, Kinds] = {
     "dilated": (THREE, {**DEPTHWISE, "dilation": 2, "pad": 1}, POINT),
     "sums": ({**THREE, "stride": 2}, POINT, {"pool": "GlobalAveragePool"}),
 }
-
-
-def chain(kinds: Kinds, size: tuple[int, int], *, nhwc: bool = False) -> onnx.ModelProto:
-    """Convolutions ``l0``, ``l1``, ... of int8, of ``out`` channels, or depthwise where none are
-    given, and maybe a global ``pool``; ``image`` has three channels, last ones with ``nhwc``."""
-    net, channels, scale = Network(), 3, 0.03
-    y = net.dequantise("image", scale, 3)
-    if nhwc:
-        y = net.node("Transpose", [y], "channels_first", perm=[0, 3, 1, 2])
-    for i, kind in enumerate(kinds):
-        if "pool" in kind:
-            y = net.pair(net.node(kind["pool"], [y], f"l{i}"), scale, -3)
-            continue
-        out, kernel = kind.get("out", channels), kind["kernel"]
-        group = 1 if "out" in kind else channels
-        w = net.filters(f"w{i}", (out, channels // group, kernel, kernel))
-        bias = net.bias(f"b{i}", out, net.scales[f"w{i}"] * np.float32(scale))
-        window = {"pads": [kind.get("pad", 0)] * 4, "strides": [kind.get("stride", 1)] * 2}
-        window["dilations"] = [kind.get("dilation", 1)] * 2
-        y = net.pair(net.node("Conv", [y, w, bias], f"l{i}", group=group, **window), scale, -3)
-        channels = out
-    net.node("Identity", [net.quantise(y, scale, -3)], "y")
-    shape = (1, *size, 3) if nhwc else (1, 3, *size)
-    return net.model(
-        {"image": ("int8", shape)}, {"y": ("int8", (1, channels, *sizes_behind(kinds, size)))}
-    )
-
-
-def sizes_behind(kinds: Kinds, size: tuple[int, int]) -> list[int]:
-    """Rows and columns of the last result."""
-    found = [*size]
-    for kind in kinds:
-        if "pool" in kind:
-            return [1, 1]
-        reach = (kind["kernel"] - 1) * kind.get("dilation", 1) + 1
-        pads = 2 * kind.get("pad", 0)
-        found = [(each + pads - reach) // kind.get("stride", 1) + 1 for each in found]
-    return found
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from edgeconv.ir.step import ROW_BY_ROW, Divides, calls, least_rings
 from edgeconv.model import frontend, passes
 from edgeconv.search import choose, memory
 from edgeconv.search.choose.fused import StepPrices
-from edgeconv.search.choose.row_streaming import joins, stream_rows_of
+from edgeconv.search.choose.row_streaming import can_stream, readers, stream_rows_of
 from edgeconv.search.memory.streaming_cut import STREAM_ROWS, StreamingCuts
 from edgeconv.target import board as boards
 from edgeconv.target.price import machine_of
@@ -63,10 +63,11 @@ def every(choice: Choice, prices: StepPrices) -> list[Cut]:
 
 def paths(choice: Choice, prices: StepPrices) -> Iterator[Cut]:
     """All ways to cut the network into steps of one layer and steps that stream rows."""
-    joined = {first + 1 for first, _, _ in joins(choice)}
+    reads = readers(choice)
     for cut in compositions(len(choice.layers)):
         several = [(first, count) for first, count in cut if count > 1]
-        if not all({*range(first + 1, first + count)} <= joined for first, count in several):
+        steps = (choice.layers[first : first + count] for first, count in several)
+        if not all(can_stream(step, reads) for step in steps):
             continue
         alone = sum(prices.apart(first, 1) for first, count in cut if count == 1)
         for rows in product(STREAM_ROWS, repeat=len(several)):

@@ -79,7 +79,9 @@ class ConvProblem:
     filters, of the input and of the output.  ``finish``: the epilogue.  ``schedule``: the one
     asked of SConv, for comparisons.  ``in_ring`` and ``out_ring``: the rows that memory holds at a
     time (``Tensor.ring``), 0 for all.  ``in_pitch`` and ``out_pitch``: of a problem that is as wide
-    as a patch the columns from a row to the next in memory, 0 of others.  ``integers``: sums of
+    as a patch the columns from a row to the next in memory, 0 of others.  ``adds_apart``: rows of
+    the residual do not lie as those of the output do, which are computed one at a time then
+    (`Divides.adds_apart`).  ``integers``: sums of
     stored integers make the result (``sums.form_of``).  ``sum_facts``, ``two_fit``: `sums.facts_of`
     and `sums.two_fit`.
     ``winograd_forms``: the forms of Winograd that are accurate enough.  ``run_constants``: bytes
@@ -113,6 +115,7 @@ class ConvProblem:
     out_ring: int = 0
     in_pitch: int = 0
     out_pitch: int = 0
+    adds_apart: bool = False
     integers: bool = False
     whole_sums: bool = False
     sum_facts: Facts = NO_FACTS
@@ -316,6 +319,13 @@ def computed(problem: ConvProblem, node: Node, graph: Graph, *, whole: bool = Tr
     )
 
 
+def _adds_apart(node: Node, graph: Graph) -> bool:
+    """Whether residual or result is a ring, or a patch has columns of each."""
+    residual = node.epilogue.residual
+    rings = residual and (graph[residual].ring or graph[node.output].ring)
+    return bool(residual and (rings or node.request.patch))
+
+
 def problem_of(node: Node, graph: Graph) -> ConvProblem:
     """The problem of a Conv node whose tensors' layouts are decided."""
     x, w, y = graph[node.inputs[0]], graph[node.inputs[1]], graph[node.output]
@@ -336,6 +346,7 @@ def problem_of(node: Node, graph: Graph) -> ConvProblem:
         schedule=node.request.schedule,
         in_ring=x.ring,
         out_ring=y.ring,
+        adds_apart=_adds_apart(node, graph),
         winograd_forms=node.request.winograd_forms,
         run_constants=node.request.run_constants,
     )

@@ -199,7 +199,8 @@ def _calls(step: Mapping[str, Any]) -> Iterator[tuple[Sequence[Columns], Rows]]:
 
 def _divides(of: Mapping[str, Any]) -> Divides:
     columns = _divides(of["columns"]) if "columns" in of else None
-    return Divides(of["rows"], of["reach"], of["stride"], of["pad"], columns)
+    wired = {"source": of.get("source", 1), "added": of.get("added", 0)}
+    return Divides(of["rows"], of["reach"], of["stride"], of["pad"], columns, **wired)
 
 
 def _put_together(

@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, pairwise
 
-from edgeconv.ir.choice import Alias, Choice, Layer, tensor_bytes
+from edgeconv.ir.choice import Alias, Choice, Layer, divides_of, tensor_bytes
 from edgeconv.ir.graph import Graph
-from edgeconv.ir.step import Share, Step, columns_read, least_rings, overlap, patches_of
+from edgeconv.ir.step import (
+    Share,
+    Step,
+    columns_read,
+    is_path,
+    least_rings,
+    overlap,
+    patches_of,
+)
 from edgeconv.search.choose.select import lowered
 from edgeconv.target.targets import Target
 
@@ -52,6 +60,22 @@ def obstacle(maker: Layer, reader: Layer, reads: int) -> str:
     return ""
 
 
+def can_stream(layers: Sequence[Layer], reads: Mapping[str, int]) -> bool:
+    """Whether these layers, which follow each other, can be a step for RAM: nobody else reads what
+    lies between them, and they read it by rows.  ``reads``: how often each tensor is read."""
+    inside = {layer.node.output for layer in layers[:-1]}
+    by_rows: Counter[str] = Counter()
+    for layer in layers:
+        residual = layer.node.epilogue.residual
+        if not layer.divides or (layer.accumulates and layer is not layers[-1]):
+            return False
+        is_ring = layer is not layers[-1]
+        if residual and (residual in inside) != is_ring and not layer.divides.adds_apart:
+            return False
+        by_rows.update(name for name in (layer.node.inputs[0], residual) if name)
+    return all(by_rows[name] == reads[name] for name in inside)
+
+
 def one_by_one(choice: Choice, target: Target) -> Choice:
     """``choice`` with every layer a step of its own."""
     whole = {
@@ -87,14 +111,14 @@ def stream_rows_of(
     """``choice`` with ``count`` layers from ``first`` on as one step of ``stream_rows`` rows per
     round, its last rows shared by workers, or of so many ``patches``.
 
-    Each must read the one before (`joins`).  None where one of them computes all rows at once, or
-    a kernel for rings other sums, where workers would not be `apart`, and where there are no such
-    patches (`patches_of`).
+    They must be such as `joins` or `can_stream` finds.  None where one of them computes all rows
+    at once, or a kernel for rings other sums, where workers would not be `apart`, and where there
+    are no such patches (`patches_of`).
     """
     numbers = range(first, first + count)
     own = [choice.layers[i] for i in numbers]
-    divides = [layer.divides for layer in own if layer.divides]
-    if len(divides) < count:
+    divides = divides_of(own)
+    if len(divides) < count or (shares and not is_path(divides)):
         return None
     stream_rows = min(stream_rows, divides[-1].rows)
     each = (least_rings(divides, stream_rows, share) for share in (None, *shares))
@@ -141,14 +165,19 @@ def stream_rows_of(
 def most_columns(layers: Sequence[Layer], patches: int, graph: Graph) -> list[tuple[int, int]]:
     """By layer the most columns of its input, and of its result, that one of so many ``patches`` of
     a step has; none where there are no such patches."""
-    divides = [layer.divides for layer in layers if layer.divides]
+    divides = divides_of(layers)
     width = graph[layers[0].node.inputs[0]].shape[-1]
     each = patches_of(divides, patches) if width <= MOST_COLUMNS else []
     if not each:
         return []
-    made = [max(columns.width for columns in layer) for layer in zip(*each, strict=True)]
-    read = [columns_read(divides[0], patch[0], width).width for patch in each]
-    return [*pairwise((max(read), *made))] if min(read) > 0 else []
+    found = []
+    for number, (layer, made) in enumerate(zip(layers, zip(*each, strict=True), strict=True)):
+        width = graph[layer.node.inputs[0]].shape[-1]
+        read = [columns_read(divides[number], of, width).width for of in made]
+        if min(read) <= 0:
+            return []
+        found.append((max(read), max(of.width for of in made)))
+    return found
 
 
 def of_patch(layer: Layer, most: tuple[int, int], graph: Graph, target: Target) -> Layer:
@@ -164,7 +193,7 @@ def macs_computed(choice: Choice) -> int:
     total = sum(layer.macs for layer in choice.layers)
     for step in (step for step in choice.steps if step.patches > 1):
         layers = [choice.layers[i] for i in step.layers]
-        divides = [layer.divides for layer in layers if layer.divides]
+        divides = divides_of(layers)
         for layer, own, made in zip(
             layers, divides, zip(*patches_of(divides, step.patches), strict=True), strict=True
         ):
@@ -192,9 +221,10 @@ def aliases_of(
 def _overwritten(own: Sequence[Layer]) -> tuple[Alias, ...]:
     """What the last of the layers ``own`` of a step may overwrite of what the step reads.
 
-    What only that one reads, and not as its first input, is the residual: rows that it also writes.
-    All else a later round reads again.
+    What only that one reads, and not as its first input, is the residual: rows that it also writes,
+    where it is no ring.  All else a later round reads again.
     """
+    inside = {layer.node.output for layer in own}
     reads = Counter(chain.from_iterable(layer.node.reads() for layer in own))
     return tuple(
         alias
@@ -202,6 +232,7 @@ def _overwritten(own: Sequence[Layer]) -> tuple[Alias, ...]:
         if not (alias.exact or alias.overlaps)
         and reads[alias.input] == 1
         and alias.input != own[-1].node.inputs[0]
+        and alias.input not in inside
     )
 
 
@@ -218,7 +249,7 @@ def _overlapping(own: Sequence[Layer], stream_rows: int, graph: Graph) -> tuple[
     if not able or reads[source] > 1 + added:
         return ()
     rows = [tensor_bytes(graph[name]) // graph[name].shape[-2] for name in (source, result)]
-    divides = [layer.divides for layer in own if layer.divides]
+    divides = divides_of(own)
     apart = overlap(divides, stream_rows, *rows, added=added)
     return (Alias(source, source, result, apart),) if apart < tensor_bytes(graph[result]) else ()
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 
-from edgeconv.ir.choice import ArgKind, Choice, Layer, tensor_bytes
+from edgeconv.ir.choice import ArgKind, Choice, Layer, divides_of, tensor_bytes
 from edgeconv.ir.graph import Graph, Node, Tensor
 from edgeconv.ir.step import Divides, Share, calls, least_rings, patches_of
 from edgeconv.search.choose.select import lowered
@@ -119,7 +119,7 @@ def priced(
     all of which are taken to be as wide as they are on average, rounded up.  ``whole``: their
     operands as they are when the step begins."""
     layers = [choice.layers[i] for i in numbers]
-    divides = [layer.divides for layer in layers if layer.divides]
+    divides = divides_of(layers)
     count, total = _calls_and_rows(tuple(divides), stream_rows, share)
     widths = [
         sum(each.width for each in of) for of in zip(*patches_of(divides, patches), strict=True)
@@ -128,7 +128,7 @@ def priced(
     for i, (layer, own, operands) in enumerate(zip(layers, divides, whole, strict=True)):
         rows = -(-total[i] // max(1, count[i])) or 1  # none where a share reads padding alone
         columns = -(-widths[i] // patches) if patches > 1 else 0
-        rings = {"from_ring": i > 0, "to_ring": i < len(layers) - 1}
+        rings = {"from_ring": 0 < own.source <= i, "to_ring": i < len(layers) - 1}
         call, each = some_rows.of(layer, rows, **rings, columns=columns)
         read = (rows - 1) * own.stride + own.reach
         fresh = min(1.0, rows * own.stride / read)

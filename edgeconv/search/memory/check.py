@@ -10,10 +10,10 @@ from collections.abc import Iterable, Iterator, Mapping
 
 import numpy as np
 
-from edgeconv.ir.choice import Alias, Choice, Layer, element_align, tensor_bytes
+from edgeconv.ir.choice import Alias, Choice, Layer, divides_of, element_align, tensor_bytes
 from edgeconv.ir.graph import KEEP
 from edgeconv.ir.memory import MemoryMap, Place, Region
-from edgeconv.ir.step import Share, Step, calls, starts
+from edgeconv.ir.step import Share, Step, calls, reads, starts
 from edgeconv.search.memory.contents import Contents, Piece
 from edgeconv.search.memory.sizes_check import check_sizes, fail, require
 
@@ -221,20 +221,20 @@ def _check_rows(choice: Choice, step: Step) -> None:
 def _check_share(choice: Choice, step: Step, share: Share | None) -> None:
     """At every call of a worker each ring holds the rows that the call reads."""
     layers = [choice.layers[index] for index in step.layers]
-    divides = [layer.divides for layer in layers if layer.divides]
+    divides = divides_of(layers)
     rings = [choice.graph[layer.node.output].ring for layer in layers[:-1]]
     held: list[dict[int, int]] = [{} for _ in rings]  # place in the ring -> row
     begin, end = share[:2] if share else (0, divides[-1].rows)
     done = starts(divides, begin)
     for number, row0, row1 in calls(divides, rings, step.stream_rows, share):
-        name, own = layers[number].node.name, divides[number]
+        name = layers[number].node.name
         require(row0 == done[number], name, "leaves rows out")
         done[number] = row1
-        if number:
-            size, kept = rings[number - 1], held[number - 1]
-            for row in range(own.first_read(row0), own.end_read(row1)):
-                there = row >= divides[number - 1].rows or kept.get(row % size) == row
-                require(there, name, f"does not find row {row} of its input")
+        for maker, window in reads(divides, number):
+            size, kept = rings[maker], held[maker]
+            for row in range(window.first_read(row0), window.end_read(row1)):
+                there = row >= divides[maker].rows or kept.get(row % size) == row
+                require(there, name, f"does not find row {row} of {layers[maker].node.output!r}")
         if number < len(rings):
             held[number].update((row % rings[number], row) for row in range(row0, row1))
     require(done[-1] == end, layers[-1].node.name, "leaves rows out")
@@ -243,7 +243,7 @@ def _check_share(choice: Choice, step: Step, share: Share | None) -> None:
 def _check_overlap(choice: Choice, step: Step, alias: Alias) -> None:
     """No call of a step writes over rows of the step's input that a later one reads."""
     layers, graph = [choice.layers[index] for index in step.layers], choice.graph
-    divides = [layer.divides for layer in layers if layer.divides]
+    divides = divides_of(layers)
     rings = [graph[layer.node.output].ring for layer in layers[:-1]]
     in_rows = graph[alias.input].shape[-2]
     in_row, out_row = (

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from itertools import chain, pairwise
+from itertools import chain
 
 from edgeconv.ir.check import InvariantError
-from edgeconv.ir.choice import Choice
-from edgeconv.ir.step import Divides, Step, least_rings, patches_of
+from edgeconv.ir.choice import Choice, divides_of
+from edgeconv.ir.step import Divides, Step, is_path, least_rings, patches_of
 
 
 def check_steps(choice: Choice) -> None:
@@ -27,7 +27,7 @@ def check_steps(choice: Choice) -> None:
         if step.workers < 1 or bool(step.stream_rows) != (len(step.layers) > 1):
             raise InvariantError(f"memory: {step} streams no rows or has no workers")
         if step.stream_rows:
-            _check_chain(choice, step, reads)
+            _check_streaming(choice, step, reads)
 
 
 def _results(choice: Choice, step: Step) -> list[str]:
@@ -35,21 +35,27 @@ def _results(choice: Choice, step: Step) -> list[str]:
     return [name for i in step.layers[:-1] for name in choice.layers[i].node.outputs if name]
 
 
-def _check_chain(choice: Choice, step: Step, reads: Counter[str]) -> None:
+def _check_streaming(choice: Choice, step: Step, reads: Counter[str]) -> None:
     layers, graph = [choice.layers[i] for i in step.layers], choice.graph
-    for maker, reader in pairwise(layers):
+    by_rows = Counter(
+        name for layer in layers for name in (layer.node.inputs[0], layer.node.epilogue.residual)
+    )
+    inside = set(_results(choice, step))
+    for maker in layers[:-1]:
         name = maker.node.output
-        if reader.node.inputs[0] != name or reads[name] != 1:
-            raise InvariantError(f"memory: {name!r} must be the input of {reader.node.name!r} only")
+        if by_rows[name] != reads[name]:
+            raise InvariantError(f"memory: {name!r} must be read by rows in its step only")
         if maker.accumulates:
             raise InvariantError(f"memory: {name!r} is there when {maker.node.name!r} ends")
     if step.shares and layers[-1].accumulates:
         raise InvariantError(f"memory: workers of {step} would add up sums of their own")
     if step.shares and sum(bool(layer.workspace_bytes) for layer in layers) > 1:
         raise InvariantError(f"memory: {step} has workers whose workspaces may share bytes")
-    divides = [layer.divides for layer in layers if layer.divides]
+    divides = divides_of(layers)
     if len(divides) < len(layers):
         raise InvariantError(f"memory: {step} has a layer that computes all at once")
+    if step.shares and not is_path(divides):
+        raise InvariantError(f"memory: workers share {step}, which is no path")
     for share in (None, *step.shares):
         least = least_rings(divides, step.stream_rows, share)
         for name, rows in zip(_results(choice, step), least, strict=True):
@@ -59,10 +65,13 @@ def _check_chain(choice: Choice, step: Step, reads: Counter[str]) -> None:
     read = Counter(chain.from_iterable(layer.node.reads() for layer in layers))
     for layer in layers:
         last = layer is layers[-1]
-        if layer.node.epilogue.residual and not last:
-            raise InvariantError(f"memory: {layer.node.name!r} adds a residual to rows of a ring")
+        residual = layer.node.epilogue.residual
+        rings = {graph[name].ring for name in (residual, layer.node.output) if name}
+        if residual and len(rings) > 1 and not (layer.divides and layer.divides.adds_apart):
+            raise InvariantError(f"memory: {layer.node.name!r} adds a residual of another ring")
         for alias in layer.aliases:  # later rounds read again what is no ring, but for residuals
             alone = read[alias.input] == 1 and alias.input != layer.node.inputs[0]
+            alone = alone and alias.input not in inside
             follows = alias.overlaps and alias.input == layers[0].node.inputs[0]
             follows = follows and not step.shares and step.patches == 1
             if alias.exact or not (last and (alone or follows)):

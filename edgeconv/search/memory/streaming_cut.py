@@ -14,21 +14,29 @@ more than the limit, or clearly more time than without a limit.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
 from math import inf
 
-from edgeconv.ir.choice import Alias, Choice, Layer, tensor_bytes
+from edgeconv.ir.choice import Alias, Choice, Layer, divides_of, tensor_bytes
 from edgeconv.ir.graph import Graph
 from edgeconv.ir.step import ROW_BY_ROW, least_rings
 from edgeconv.kernels.algorithms.scaling import scaling_of
-from edgeconv.search.choose import joins, stream_rows_of
+from edgeconv.search.choose import stream_rows_of
 from edgeconv.search.choose.fused import StepPrices
-from edgeconv.search.choose.row_streaming import aliases_of, most_columns, of_patch, same_sums
+from edgeconv.search.choose.row_streaming import (
+    aliases_of,
+    can_stream,
+    most_columns,
+    of_patch,
+    readers,
+    same_sums,
+)
 from edgeconv.search.choose.select import lowered
 from edgeconv.search.memory.alias import share
+from edgeconv.search.memory.around import bytes_around
 from edgeconv.search.memory.lifetimes import Span, lifetimes
 from edgeconv.search.memory.program import of_choice
 
@@ -62,9 +70,9 @@ class StreamingCuts:
     def __init__(self, choice: Choice, prices: StepPrices) -> None:
         self._choice, self._prices = choice, prices
         self._program = of_choice(choice)
-        self._joined = {first + 1 for first, count, _ in joins(choice, for_ram=True) if count == 2}
-        self._some: dict[tuple[int, bool, bool], Layer] = {}
-        self._of_patches: dict[tuple[int, bool, bool, tuple[int, int]], Layer] = {}
+        self._reads = readers(choice)
+        self._some: dict[tuple[int, tuple[str, ...]], Layer] = {}
+        self._of_patches: dict[tuple[int, tuple[tuple[str, int], ...], tuple[int, int]], Layer] = {}
         self._known: dict[_Cut, float] = {}
         self._torn: set[_Cut] = set()
 
@@ -212,11 +220,11 @@ class StreamingCuts:
         aliases = tuple(alias for _, alias in self._program.offers(begin))
         alone = self._own([layers[begin]], begin + 1, aliases)
         yield _Cut(begin, begin + 1, 0, around + alone)
-        for end in range(begin + 2, min(begin + MOST_LAYERS, len(layers)) + 1):
+        for end in self._ends(begin, MOST_LAYERS):
             made = self._streaming(begin, end)
             if not made:
-                return
-            divides = [layer.divides for layer in made if layer.divides]
+                continue
+            divides = divides_of(made)
             for rows in STREAM_ROWS:
                 if rows >= divides[-1].rows and rows > 1:
                     break
@@ -227,18 +235,27 @@ class StreamingCuts:
 
     def _in_patches(self, begin: int) -> Iterator[_Cut]:
         """The steps in patches that begin with a layer."""
-        for end in range(
-            begin + 2, min(begin + MOST_LAYERS_IN_PATCHES, len(self._choice.layers)) + 1
-        ):
-            if not self._streaming(begin, end):
+        for end in self._ends(begin, MOST_LAYERS_IN_PATCHES):
+            if self._streaming(begin, end):
+                yield from self._by_patches(begin, end)
+
+    def _ends(self, begin: int, most: int) -> Iterator[int]:
+        """Where steps of several layers, at most so many, that begin with a layer may end."""
+        layers = self._choice.layers
+        for end in range(begin + 1, min(begin + most, len(layers)) + 1):
+            layer = layers[end - 1]
+            if not layer.divides:
                 return
-            yield from self._by_patches(begin, end)
+            if end > begin + 1:
+                yield end
+            if layer.accumulates:
+                return
 
     def _by_patches(self, begin: int, end: int) -> Iterator[_Cut]:
         """The steps that compute the layers [begin, end) in patches, the fewest first, as long as
         more of them need fewer bytes, workspaces aside."""
         layers, least = self._choice.layers[begin:end], inf
-        divides = [layer.divides for layer in layers if layer.divides]
+        divides = divides_of(layers)
         columns = divides[-1].columns
         result = self._around[begin] + sum(map(self._held, layers[-1].node.outputs))
         for patches in PATCHES:
@@ -259,8 +276,11 @@ class StreamingCuts:
         if cut not in self._known:
             layers = self._choice.layers[cut.begin : cut.end]
             most = most_columns(layers, cut.patches, self._choice.graph)
+            inside = {
+                layer.node.output: own for layer, (_, own) in zip(layers[:-1], most, strict=False)
+            }
             made = [
-                self._of_patch(i, i > cut.begin, i < cut.end - 1, own)
+                self._of_patch(i, inside, own)
                 for i, own in zip(range(cut.begin, cut.end), most, strict=True)
             ]
             workspace = self._workspace(made)
@@ -270,19 +290,27 @@ class StreamingCuts:
 
     def _streaming(self, begin: int, end: int) -> list[Layer]:
         """The layers [begin, end) as they are where they stream rows; none where they cannot."""
-        if end - 1 not in self._joined:
-            return []
-        made = [self._with_rings(i, i > begin, i < end - 1) for i in range(begin, end)]
         before = self._choice.layers[begin:end]
+        if not can_stream(before, self._reads):
+            return []
+        inside = {layer.node.output for layer in before[:-1]}
+        made = [self._with_rings(i, inside) for i in range(begin, end)]
         able = all(layer.divides for layer in made)
         return made if able and all(map(same_sums, made, before)) else []
 
-    def _with_rings(self, index: int, from_ring: bool, to_ring: bool) -> Layer:
-        """A layer whose input, or result, is a ring: of how many rows decides nothing of it."""
-        key = index, from_ring, to_ring
+    def _rings_of(self, index: int, inside: Collection[str]) -> tuple[str, ...]:
+        """What a layer reads and writes that lies ``inside`` a step."""
+        node = self._choice.layers[index].node
+        names = dict.fromkeys((node.inputs[0], node.epilogue.residual, node.output))
+        return tuple(name for name in names if name in inside)
+
+    def _with_rings(self, index: int, inside: Collection[str]) -> Layer:
+        """A layer of whose operands those ``inside`` its step are rings: of how many rows decides
+        nothing of it."""
+        rings = self._rings_of(index, inside)
+        key = index, rings
         if key not in self._some:
             layer, graph = self._choice.layers[index], self._around_of(index)
-            rings = [layer.node.inputs[0]] * from_ring + [layer.node.output] * to_ring
             held = {name: replace(graph[name], ring=graph[name].shape[-2]) for name in rings}
             made = lowered(layer.node, graph.with_tensors(held), self._prices.target)
             self._some[key] = made if rings else layer
@@ -296,16 +324,16 @@ class StreamingCuts:
         scaling = graph.scaling or scaling_of(graph)
         return replace(graph, nodes=(), tensors=tensors, inputs=(), outputs=(), scaling=scaling)
 
-    def _of_patch(self, index: int, from_ring: bool, to_ring: bool, most: tuple[int, int]) -> Layer:
-        """As `_with_rings`, of at most so many columns of its input and its result."""
-        key = index, from_ring, to_ring, most
+    def _of_patch(self, index: int, inside: Mapping[str, int], most: tuple[int, int]) -> Layer:
+        """As `_with_rings`, of at most so many columns of its input and its result; ``inside``: the
+        columns of what lies inside."""
+        rings = self._rings_of(index, inside)
+        key = index, tuple((name, inside[name]) for name in rings), most
         if key not in self._of_patches:
             layer, graph = self._choice.layers[index], self._around_of(index)
-            rings = [layer.node.inputs[0]] * from_ring + [layer.node.output] * to_ring
-            widths = [most[0]] * from_ring + [most[1]] * to_ring
             held = {
-                name: replace(graph[name], ring=graph[name].shape[-2], ring_columns=width)
-                for name, width in zip(rings, widths, strict=True)
+                name: replace(graph[name], ring=graph[name].shape[-2], ring_columns=inside[name])
+                for name in rings
             }
             target = self._prices.target
             self._of_patches[key] = of_patch(layer, most, graph.with_tensors(held), target)
@@ -368,26 +396,5 @@ class StreamingCuts:
 
     @cached_property
     def _around(self) -> list[int]:
-        """By layer: bytes of what was made before it and is still read, by it or later."""
-        program, spans, count = self._program, self._spans, len(self._choice.layers)
-        found = [0] * count
-        for block in self._blocks:
-            if self._callers & block.keys():
-                continue
-            for index in range(count):
-                live = [
-                    (offset, offset + program.sizes[name])
-                    for name, offset in block.items()
-                    if spans[name].first < index <= spans[name].last
-                ]
-                found[index] += self._rounded(_covered(live))
-        return found
-
-
-def _covered(ranges: list[tuple[int, int]]) -> int:
-    """Bytes that the union of ``ranges`` covers."""
-    covered, end = 0, 0
-    for low, high in sorted(ranges):
-        covered += max(0, high - max(low, end))
-        end = max(end, high)
-    return covered
+        inner = [each for each in self._blocks if not self._callers & each.keys()]
+        return bytes_around(self._program, self._spans, inner)

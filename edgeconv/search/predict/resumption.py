@@ -6,10 +6,10 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from edgeconv.ir.choice import Choice, Layer
+from edgeconv.ir.choice import Choice, Layer, divides_of
 from edgeconv.ir.memory import MemoryMap
 from edgeconv.ir.resumable import Division, PieceCost, Resumption
-from edgeconv.ir.step import WHOLE, Axis, Divides, Share, Splits, Step, calls, patches_of
+from edgeconv.ir.step import WHOLE, Axis, Share, Splits, Step, calls, patches_of
 from edgeconv.kernels.lowering.splits import pieces_of, splits_of
 from edgeconv.search.choose.streaming_prices import SomeRows
 from edgeconv.search.predict.model import Prediction
@@ -49,7 +49,7 @@ def _calls(choice: Choice, step: Step) -> Iterator[tuple[int, int]]:
         return
     layers = [choice.layers[i] for i in step.layers]
     rings = [choice.graph[layer.node.output].ring for layer in layers[:-1]]
-    divides = [layer.divides for layer in layers if layer.divides]
+    divides = divides_of(layers)
     for _ in range(step.patches):
         for number, row0, row1 in calls(divides, rings, step.stream_rows):
             yield number, row1 - row0
@@ -75,7 +75,7 @@ class _Pricing:
             assert layer.divides
             pieces = Division(Axis(layer.divides.rows), rows=True)
         if layer.divides and pieces.rows and pieces.axis.count == layer.divides.rows:
-            found = self._by_rows(step, number, layer.divides, pieces)
+            found = self._by_rows(step, number, pieces)
         elif pieces.kind:
             found = self._by_shares(layer, pieces)
         else:
@@ -85,14 +85,17 @@ class _Pricing:
         call, each, odd = (math.ceil(more * of) for of in (found.call, found.each, found.odd))
         return replace(found, call=call, each=each, odd=odd)
 
-    def _by_rows(self, step: Step, number: int, divides: Divides, pieces: Division) -> PieceCost:
+    def _by_rows(self, step: Step, number: int, pieces: Division) -> PieceCost:
         """What rows of a layer take that can compute some alone, from calls for a few."""
-        layer = self._choice.layers[step.layers[number]]
-        streams = bool(step.stream_rows)
-        rings = {"from_ring": number > 0, "to_ring": streams and number < len(step.layers) - 1}
+        layers = [self._choice.layers[index] for index in step.layers]
+        layer, of_step = layers[number], divides_of(layers)
+        divides, streams = of_step[number], bool(step.stream_rows)
+        rings = {
+            "from_ring": 0 < divides.source <= number,
+            "to_ring": streams and number < len(layers) - 1,
+        }
         columns = 0
         if step.patches > 1:
-            of_step = [own for i in step.layers if (own := self._choice.layers[i].divides)]
             columns = max(patch[number].width for patch in patches_of(of_step, step.patches))
 
         def cycles(count: int) -> float:

@@ -225,6 +225,11 @@ def _helium_depthwise(problem: ConvProblem) -> ConvCandidate[IntegerPlan]:
     return _found_depthwise(problem, kernel, (cycles, constants, 8.0 * taps * windows))
 
 
+def rows_added(problem: ConvProblem) -> int:
+    """How many rows wait for a residual."""
+    return 1 if problem.adds_apart else min(ROWS, problem.out_size[1])
+
+
 def _dense(problem: ConvProblem, target: Target, *, apart: bool) -> ConvCandidate[IntegerPlan]:
     """``apart``: between the channels of two pixels lie others."""
     facts = problem.sum_facts
@@ -246,7 +251,7 @@ def _dense(problem: ConvProblem, target: Target, *, apart: bool) -> ConvCandidat
         IntegerPlan(kernel.with_residual(added=added)),
         {
             "panel": k_blocks * _PANEL_BYTES + PANEL_BYTES_BEYOND * kernel.reads_beyond,
-            "rows": min(ROWS, problem.out_size[1]) * row if added else 0,
+            "rows": rows_added(problem) * row if added else 0,
         },
         (cycles, float(passes), 3.0 * pixels * window),
     )

@@ -16,7 +16,7 @@ from edgeconv.ir.requantisation import Form
 from edgeconv.ir.requantisation.scalings import right_of
 from edgeconv.ir.step import Divides
 from edgeconv.kernels.algorithms.candidate import ConvCandidate
-from edgeconv.kernels.algorithms.integer.candidate import ROWS, IntegerPlan, rows_of
+from edgeconv.kernels.algorithms.integer.candidate import IntegerPlan, rows_added, rows_of
 from edgeconv.kernels.algorithms.integer.depthwise_2x2 import Depthwise2x2
 from edgeconv.kernels.algorithms.integer.joined import (
     FILTERS_BEYOND,
@@ -87,7 +87,8 @@ def lower(candidate: ConvCandidate[IntegerPlan], node: Node, graph: Graph, targe
         "has_filters": len(blobs) > 1,
         "sums_of_inputs": sums_behind(problem),
         "added": _added(node, graph),
-        "residual_rows": min(ROWS, problem.out_size[1]),
+        "residual_rows": rows_added(problem),
+        "residual_at": _residual_at(problem, node, graph),
         "padding": graph[node.inputs[0]].storage.zero[0],
     }
     aliases = (*residual_overwritten(node, graph), *overlapping(candidate, node))
@@ -101,9 +102,20 @@ def _divides(problem: ConvProblem, node: Node) -> Divides | None:
     """How a convolution reads its input.  Columns may be computed apart too, but those to which a
     residual is added: sums of whole rows wait for that."""
     divides = problem.divides if node.op == "Conv" else None
-    if divides is None or node.epilogue.residual:
-        return divides
+    if divides is None:
+        return None
+    if node.epilogue.residual:
+        return replace(divides, adds_apart=True)
     return replace(divides, columns=problem.columns)
+
+
+def _residual_at(problem: ConvProblem, node: Node, graph: Graph) -> tuple[int, ...]:
+    """The ring that a residual lies in, and elements from a row of it to the next, where these are
+    not those of the output; else nothing."""
+    if not problem.adds_apart:
+        return ()
+    residual = graph[node.epilogue.residual]
+    return residual.ring, problem.out_c * residual.held[-1]
 
 
 def _lower_rows(candidate: ConvCandidate[IntegerPlan], node: Node, graph: Graph) -> Layer:

@@ -1,0 +1,34 @@
+"""What lies in memory around each layer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from edgeconv.search.memory.lifetimes import Span
+from edgeconv.search.memory.program import Program
+
+
+def bytes_around(
+    program: Program, spans: Mapping[str, Span], blocks: Iterable[Mapping[str, int]]
+) -> list[int]:
+    """By layer: bytes of the ``blocks`` (`alias.Sharing`) that were written before it and are still
+    read, by it or later, where the layers run in the model's order, as ``spans`` are."""
+    found = [0] * len(program.writes)
+    for block in blocks:
+        for index in range(len(found)):
+            live = [
+                (offset, offset + program.sizes[name])
+                for name, offset in block.items()
+                if spans[name].first < index <= spans[name].last
+            ]
+            found[index] += program.round_up(_covered(live))
+    return found
+
+
+def _covered(ranges: list[tuple[int, int]]) -> int:
+    """Bytes that the union of ``ranges`` covers."""
+    covered, end = 0, 0
+    for low, high in sorted(ranges):
+        covered += max(0, high - max(low, end))
+        end = max(end, high)
+    return covered
