@@ -156,6 +156,20 @@ def test_a_window_is_not_quantised_by_truncation(tmp_path: Path) -> None:
         compile_model(options, tmp_path / "made")
 
 
+def test_a_window_that_cannot_slide_is_refused_before_it_is_quantised(tmp_path: Path) -> None:
+    """No sample is read, of which there are none."""
+    options = CompileOptions(
+        save(network(), tmp_path / "frames.onnx"),
+        "host",
+        streams={"x": (2, 3)},
+        calibration=tmp_path / "samples.npz",
+        int8=True,
+        storage=ALL_INT8,
+    )
+    with pytest.raises(EdgeconvError, match="none is where one was before; k times 2 would do"):
+        compile_model(options, tmp_path / "made")
+
+
 def test_formats_are_not_chosen_by_whole_windows(tmp_path: Path) -> None:
     model = save(network(), tmp_path / "frames.onnx")
     options = CompileOptions(

@@ -87,6 +87,7 @@ class Decider(Closing):
         graph = passes.optimise(with_integer_states(graph))
         if options.streams:
             if options.int8:
+                stream_model.slid(graph, options)  # or a refusal would come after the long part
                 self._window = Int8Window(graph, options, progress)
                 graph = self._window.model.graph
             progress("sliding the window")

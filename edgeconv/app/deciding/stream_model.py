@@ -14,7 +14,7 @@ from edgeconv.ir.graph import Graph
 from edgeconv.kernels.ops import operators
 from edgeconv.model import passes
 from edgeconv.model.frontend.saving import model_of
-from edgeconv.model.sliding import Slide, slide
+from edgeconv.model.sliding import Slid, Slide, slide
 from edgeconv.report.document import Report
 from edgeconv.search.choose.storage import OUTPUT
 from edgeconv.search.options import CompileOptions
@@ -93,9 +93,9 @@ def require_plain(options: CompileOptions) -> None:
         )
 
 
-def make(graph: Graph, options: CompileOptions) -> StreamModel:
-    """The network of new rows that ``options`` ask for of ``graph``, a simplified one.  Raises
-    EdgeconvError as `slide`."""
+def slid(graph: Graph, options: CompileOptions) -> Slid:
+    """``graph``, a simplified one, with its windows sliding as ``options`` ask.  Raises
+    EdgeconvError as `slide`, and where sizes of outputs are data-dependent."""
     if graph.data_dependent:
         raise UsageError(
             "--stream",
@@ -103,24 +103,30 @@ def make(graph: Graph, options: CompileOptions) -> StreamModel:
             rule="its size is data-dependent: no row of it is where one was before",
         )
     slides = {name: Slide(axis, rows) for name, (axis, rows) in options.streams.items()}
-    made = slide(graph, slides, endless=options.stream_borders == OF_STREAM)
-    slid = passes.optimise(made.graph)
+    return slide(graph, slides, endless=options.stream_borders == OF_STREAM)
+
+
+def make(graph: Graph, options: CompileOptions) -> StreamModel:
+    """The network of new rows that ``options`` ask for of ``graph``.  Raises EdgeconvError as
+    `slid`."""
+    made = slid(graph, options)
+    simple = passes.optimise(made.graph)
     about = {
         "borders": options.stream_borders,
         "inputs": [
             {
                 "name": name,
-                "axis": each.axis % len(graph[name].shape),
-                "rows": each.hop,
+                "axis": axis % len(graph[name].shape),
+                "rows": rows,
                 "window": made.windows[name],
-                "whole": graph[name].shape[each.axis],
+                "whole": graph[name].shape[axis],
             }
-            for name, each in slides.items()
+            for name, (axis, rows) in options.streams.items()
         ],
         "carried": list(made.carried),
         "window_macs": sum(operators()[node.op].macs(node, graph) for node in graph.nodes),
     }
-    data = model_of(slid).SerializeToString(deterministic=True)
-    present = {node.name for node in slid.nodes}
+    data = model_of(simple).SerializeToString(deterministic=True)
+    present = {node.name for node in simple.nodes}
     copies = {copy: name for copy, name in made.copies.items() if copy in present}
-    return StreamModel(slid, data, about, copies)
+    return StreamModel(simple, data, about, copies)
