@@ -11,8 +11,7 @@ import pytest
 
 from edgeconv.app.pipeline import CompileOptions, compile_model, verify_project
 from edgeconv.run.build.project import Project
-from edgeconv.run.verify.program import run_sets
-from tests import state_models, tflite_streams
+from tests import state_models, state_steps, tflite_streams
 from tests.compilers import sanitized
 from tests.state_models import Stateful
 from tests.tflite_files import saved
@@ -87,7 +86,7 @@ def test_every_step_is_that_of_onnx_runtime(name: str, board: str, tmp_path: Pat
     assert result.passed
     assert result.steps == STEPS
     assert not result.unwritten
-    assert max(each.relative for each in result.carried) < 1e-5
+    assert max(each.relative for each in result.carried) < state_steps.MOST
     assert {each.name for each in result.outputs} == {"y", *(out for out, _ in network.states)}
     # What main.c compares with is every step's.
     program = sanitized(project, tmp_path / "sanitized")
@@ -98,10 +97,7 @@ def test_every_step_is_that_of_onnx_runtime(name: str, board: str, tmp_path: Pat
     assert "equal" in done.stdout
 
 
-BOOTED = ("mps2-an386", "mps2-an500", "generic-riscv32")
-
-
-@pytest.mark.parametrize("board", booting(BOOTED))
+@pytest.mark.parametrize("board", booting(state_steps.BOOTED))
 def test_steps_on_microcontrollers(board: str, tmp_path: Path) -> None:
     available(board)
     network = state_models.enhancer(4, 8)
@@ -109,20 +105,18 @@ def test_steps_on_microcontrollers(board: str, tmp_path: Path) -> None:
     result = verify_project(project.directory, model=tmp_path / "net.onnx", steps=5)
     assert result.passed
     assert result.steps == 5
-    assert max(each.relative for each in result.carried) < 1e-5
+    assert max(each.relative for each in result.carried) < state_steps.MOST
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("board", BOOTED)
-@pytest.mark.parametrize("name", sorted({*state_models.NETWORKS} - {"crossing"}))
-def test_200_steps_on_microcontrollers(name: str, board: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("board", state_steps.BOARDS)
+@pytest.mark.parametrize("name", sorted(state_models.NETWORKS))
+def test_200_steps(name: str, board: str, tmp_path: Path) -> None:
     """From the program's own states, and again from a reset, of which the bits are the same."""
     available(board)
-    project = compiled(state_models.NETWORKS[name](), tmp_path, board)
-    result = verify_project(project.directory, model=tmp_path / "net.onnx", steps=STEPS)
-    assert result.passed
-    assert (result.steps, result.unwritten) == (STEPS, ())
-    assert max(each.relative for each in result.carried) < 1e-5
+    made = state_steps.beside_onnxruntime(name, board, tmp_path)
+    assert made.within(state_steps.MOST)
+    assert made.steps == STEPS
 
 
 def test_each_model_has_states_of_its_own(tmp_path: Path) -> None:
@@ -132,43 +126,29 @@ def test_each_model_has_states_of_its_own(tmp_path: Path) -> None:
     assert subprocess.run([str(program.path)], check=False).returncode == 0
 
 
-def _as_by_litert(name: str, project: Project) -> None:
-    """Bit for bit what LiteRT's reference kernels compute, at every step and after a reset."""
-    sequence = tflite_streams.inputs(tflite_streams.STREAMS[name]())
-    steps, binary = len(sequence), project.build(run_here=True)
-    assert steps == STEPS
-    project.run_file.write_bytes(sequence.tobytes() * 2)
-    found, _ = run_sets(project, binary, 2 * steps, steps=steps, inputs=project.run_file)
-    with np.load(tflite_streams.EXPECTED) as expected:
-        wanted = expected[name].reshape(-1).tolist()
-    assert len(set(wanted)) > 20
-    assert [int(each["probability"].item()) for each in found] == wanted * 2
-
-
 @pytest.mark.parametrize("name", sorted(tflite_streams.STREAMS))
 def test_variables_of_tensorflow_lite_are_states(name: str, tmp_path: Path) -> None:
-    model = saved(tflite_streams.STREAMS[name]().bytes(), tmp_path)
-    options = CompileOptions(model, "generic-c", requantise="tflite")
-    project, notes = compile_model(options, tmp_path / "out")
-    assert not any("subgraph" in note for note in notes)
+    """Bit for bit what LiteRT's reference kernels compute, at every step and after a reset."""
+    assert state_steps.beside_litert(name, "generic-c", tmp_path).within(0.0)
+    model = tmp_path / "net.tflite"
+    project = Project.open(tmp_path / "out")
     assert [state.given.dtype for state in project.states] == ["int8"] * 4
-    _as_by_litert(name, project)
     assert verify_project(project.directory, model=model, steps=3).passed
 
 
 @pytest.mark.parametrize(
     ("name", "board"),
     [
-        pytest.param(name, board, marks=[] if (name, board) == ("one", BOOTED[0]) else SLOW)
+        pytest.param(name, board, marks=[] if (name, board) == ("one", "mps2-an386") else SLOW)
         for name in sorted(tflite_streams.STREAMS)
-        for board in BOOTED
+        for board in state_steps.BOOTED
     ],
 )
 def test_variables_on_microcontrollers(name: str, board: str, tmp_path: Path) -> None:
     available(board)
-    model = saved(tflite_streams.STREAMS[name]().bytes(), tmp_path)
-    options = CompileOptions(model, board, requantise="tflite")
-    _as_by_litert(name, compile_model(options, tmp_path / "out")[0])
+    made = state_steps.beside_litert(name, board, tmp_path)
+    assert made.within(0.0)
+    assert made.steps == STEPS
 
 
 def test_a_state_between_equal_grids_is_of_integers(tmp_path: Path) -> None:
