@@ -1,11 +1,13 @@
 """What TensorFlow Lite's own kernels make of one-operator models, kept in two files.
 
 ``python -m tests.tflite_engines`` writes them anew, of LiteRT's reference kernels where
-``ai-edge-litert`` is installed, and of TensorFlow Lite Micro where ``tflite-micro`` is.
+``ai-edge-litert`` is installed, and of TensorFlow Lite Micro where ``tflite-micro`` is; with
+``--new`` what is in them stays, and models that neither has are added.
 """
 
 from __future__ import annotations
 
+import argparse
 import sys
 import tempfile
 from collections.abc import Callable, Mapping
@@ -83,10 +85,15 @@ def _apart(engine: Callable[[Case], Outputs], case: Case) -> Outputs:
         return process.submit(engine, case).result()
 
 
-def _found(engine: Callable[[Case], Outputs], unstable: tuple[str, ...]) -> Mapping[str, Values]:
-    """By case and output, but for cases that begin with ``unstable``; what is refused is told."""
+def _found(
+    engine: Callable[[Case], Outputs], unstable: tuple[str, ...], known: frozenset[str]
+) -> Mapping[str, Values]:
+    """By case and output, but for cases that begin with ``unstable`` or are ``known``; what is
+    refused is told."""
     found: Outputs = {}
-    for case in (each for each in ALL_CASES if not each.name.startswith(unstable)):
+    for case in ALL_CASES:
+        if case.name.startswith(unstable) or case.name in known:
+            continue
         try:
             outputs = _apart(engine, case)
         except (RuntimeError, ValueError) as error:
@@ -98,11 +105,20 @@ def _found(engine: Callable[[Case], Outputs], unstable: tuple[str, ...]) -> Mapp
 
 def main() -> int:
     """Write what the engines make."""
+    parser = argparse.ArgumentParser(prog="python -m tests.tflite_engines", description=__doc__)
+    parser.add_argument("--new", action="store_true", help="models that neither file has")
+    kept: dict[Path, Outputs] = {EXPECTED: {}, MICRO: {}}
+    if parser.parse_args().new:
+        for path in kept:
+            with np.load(path) as file:
+                kept[path] = dict(file)
+    names = {name.rpartition(":")[0] for outputs in kept.values() for name in outputs}
     for path, engine, unstable in (
         (EXPECTED, litert, tuple(UNSTABLE)),
         (MICRO, micro, _UNSTABLE_IN_MICRO),
     ):
-        np.savez_compressed(path, allow_pickle=False, **_found(engine, unstable))
+        found = {**kept[path], **_found(engine, unstable, frozenset(names))}
+        np.savez_compressed(path, allow_pickle=False, **found)
     return 0
 
 

@@ -6,6 +6,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from tests.tflite_cases import Case, numbers, whole
 
 _SHORT = (1 / 4096, 1 / 2048)  # scales of int16
@@ -42,6 +44,23 @@ def _of_two() -> list[Case]:
     return found
 
 
+def _slopes_and_squares() -> list[Case]:
+    """PRELU and SQUARED_DIFFERENCE."""
+    x, found = (1, 4, 3, 6), []
+    slopes = {"by channel": numbers(6), "alike": np.full(1, 0.25, np.float32), "each": x}
+    for label, slope in slopes.items():
+        more: dict[str, Any] = {"scales": (0.0371, 0.0213), "label": label}
+        found.append(Case("PRELU", [x, slope], [x], {}, "int8", **more))
+    more = {"scales": _SHORT, "label": "by channel"}
+    found.append(Case("PRELU", [x, numbers(6)], [x], {}, "int16", 0, **more))
+    for label, scale in (("far", 0.9), ("near", 0.0071)):
+        more = {"scales": (0.0371, scale), "label": label}
+        found.append(Case("SQUARED_DIFFERENCE", [x, x], [x], {}, "int8", **more))
+    more = {"label": "and constants by channel"}
+    found.append(Case("SQUARED_DIFFERENCE", [x, numbers(6)], [x], {}, "int8", **more))
+    return found
+
+
 def _of_one() -> list[Case]:
     found = []
     x: list[Sequence[int]] = [(1, 4, 9)]
@@ -57,9 +76,11 @@ def _of_one() -> list[Case]:
         zero: dict[str, Any] = {"zero": -128, "offset": -128} if positive else {}
         found.append(Case(kind, x, x, own, "int8", **zero))
     found.append(Case("LEAKY_RELU", x, x, {"alpha": 0.3}, "int16", 0, _SHORT))
+    more: dict[str, Any] = {"scales": (1 / 3000, 1 / 9000), "label": "steep"}
+    found.append(Case("LEAKY_RELU", x, x, {"alpha": 0.07}, "int16", 0, **more))
     for beta in (2.0, 0.7):
         scales, options = (0.1, 1 / 256), {"beta": beta}
-        more: dict[str, Any] = {"scales": scales, "offset": -128, "label": f"beta {beta}"}
+        more = {"scales": scales, "offset": -128, "label": f"beta {beta}"}
         found.append(Case("SOFTMAX", x, x, options, "int8", **more))
     found.append(Case("SOFTMAX", x, x, {"beta": 1.0}, "int16", 0, (1 / 4096, 1 / 32768)))
     found.append(Case("LOG_SOFTMAX", x, x, {}, "int8", scales=(0.1, 16 / 256), offset=127))
@@ -81,6 +102,12 @@ def _windows() -> list[Case]:
         options |= {"stride_w": side, "stride_h": side}
         apart: dict[str, Any] = {"scales": (1 / 1024,) * 2, "same": True, "label": f"{side}x{side}"}
         shapes = [(1, 6, 6, 4)], [(1, 6 // side, 6 // side, 4)]
+        found.append(Case("AVERAGE_POOL_2D", *shapes, options, "int16", 0, **apart))
+    for height, width, activation in ((3, 2, "NONE"), (4, 3, "RELU"), (1, 6, "NONE")):
+        options = {"padding": "SAME", "stride_w": 2, "stride_h": 1, "activation": activation}
+        options |= {"kernel_w": width, "kernel_h": height}
+        apart = {"scales": (1 / 1024,) * 2, "same": True, "label": f"{height}x{width} SAME"}
+        shapes = [(1, 5, 6, 4)], [(1, 5, 3, 4)]
         found.append(Case("AVERAGE_POOL_2D", *shapes, options, "int16", 0, **apart))
     for kind in ("MEAN", "SUM", "REDUCE_MAX", "REDUCE_MIN"):
         for dtype, scales in (("int16", _SHORT), ("uint8", (0.03, 0.04))):
@@ -134,4 +161,4 @@ def _moves() -> list[Case]:
     return found
 
 
-INTEGER_CASES = [*_of_two(), *_of_one(), *_windows(), *_moves()]
+INTEGER_CASES = [*_of_two(), *_slopes_and_squares(), *_of_one(), *_windows(), *_moves()]

@@ -11,6 +11,7 @@ enum ec_binary_kind {
     EC_BINARY_MIN,
     EC_BINARY_MAX,
     EC_BINARY_PRELU,      /* a < 0 ? a b : a */
+    EC_BINARY_SQUARED_DIFFERENCE,
     EC_BINARY_POW,        /* a^b; the others take a constant b apart: */
     EC_BINARY_SQUARE,     /* a^2 */
     EC_BINARY_CUBE,       /* a^3 */
@@ -44,6 +45,7 @@ EC_INLINE ec_vec ec_binary_apply(int kind, ec_vec a, ec_vec b)
     case EC_BINARY_MIN: return ec_minimum(a, b);
     case EC_BINARY_MAX: return ec_maximum(a, b);
     case EC_BINARY_PRELU: return ec_select_lt(a, ec_set1(0.0f), ec_mul(a, b), a);
+    case EC_BINARY_SQUARED_DIFFERENCE: return ec_mul(ec_sub(a, b), ec_sub(a, b));
 #ifdef EC_POW_H
     case EC_BINARY_POW: return ec_pow(a, b);
 #endif

@@ -1,7 +1,7 @@
 /* Functions of one integer of 16 bits or eight, or of two, rounded once to such an integer (ec_int16_scaling.h).
    An operand of the result's size and bytes may be the result.  Whoever chooses the numbers proves that nothing
-   overflows and that results are what the model says.  Needs ec_int16_scaling.h, ec_int16_doubled.h and
-   ec_nest.h. */
+   overflows and that results are what the model says.  Needs ec_int16_scaling.h, ec_int16_doubled.h, of
+   the kinds from EC_INT16_DOUBLED_PRELU on ec_int16_doubled_pairs.h, and ec_nest.h. */
 #ifndef EC_INT16_FUNCTION_H
 #define EC_INT16_FUNCTION_H
 
@@ -16,7 +16,10 @@ enum ec_int16_kind {
     EC_INT16_TANH,    /* ec_short_tanh likewise */
     EC_INT16_DOUBLED, /* a - zero_a, by words 0 and 1 (ec_int16_doubled) */
     EC_INT16_DOUBLED_PRODUCT, /* (a - zero_a) (b - zero_b), by words 0 and 1 */
-    EC_INT16_DOUBLED_SUM /* (a - zero_a) 2^15 by words 0 and 1, b likewise by 2 and 3 and times word 6; by 4 and 5 */
+    EC_INT16_DOUBLED_SUM, /* (a - zero_a) 2^15 by words 0 and 1, b likewise by 2 and 3 and times word 6; by 4 and 5 */
+    EC_INT16_DOUBLED_PRELU,  /* ec_int16_prelu of what lies above the zero points */
+    EC_INT16_DOUBLED_SIDES,  /* likewise, of a and 1 */
+    EC_INT16_DOUBLED_SQUARES /* ec_int16_squared_difference likewise */
 };
 
 /* words: of ec_int16_of_sum.  cut: of products that may not fit 32 bits.  width, bits: of a curve. */
@@ -43,6 +46,14 @@ EC_INLINE int32_t ec_int16_of_curve(const int32_t *lines, int width, int bits, i
 EC_INLINE int32_t ec_int16_of_doubled(const ec_int16_function *by, int32_t a, int32_t b)
 {
     const int32_t *const words = by->words, from_a = a - by->zero_a, from_b = b - by->zero_b;
+#ifdef EC_INT16_DOUBLED_PAIRS_H
+    if (by->kind >= EC_INT16_DOUBLED_PRELU) {
+        const int32_t found = by->kind == EC_INT16_DOUBLED_SQUARES ? ec_int16_squared_difference(words, from_a, from_b)
+                              : by->kind == EC_INT16_DOUBLED_PRELU ? ec_int16_prelu(words, from_a, from_b)
+                                                                   : ec_int16_prelu(words, from_a, 1);
+        return ec_min_i(ec_max_i(by->result.zero + found, by->result.low), by->result.high);
+    }
+#endif
     int32_t q = from_a;
     if (by->kind == EC_INT16_DOUBLED_PRODUCT)
         q = from_a * from_b;
@@ -80,7 +91,7 @@ EC_INLINE int32_t ec_int16_of_sigmoid(const ec_int16_function *by, const uint16_
 
 EC_INLINE int32_t ec_int16_of_one(const ec_int16_function *by, const void *table, int32_t a)
 {
-    if (by->kind == EC_INT16_DOUBLED)
+    if (by->kind >= EC_INT16_DOUBLED)
         return ec_int16_of_doubled(by, a, 0);
     if (by->kind == EC_INT16_CURVE)
         return ec_int16_of_curve(table, by->width, by->bits, a);

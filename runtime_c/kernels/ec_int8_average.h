@@ -20,7 +20,8 @@ enum ec_int8_scaling {
                        even result: they differ at ties alone */
     EC_INT8_AWAY,   /* sum, rounded to the nearest, halves away from 0 */
     EC_INT8_DOUBLED, /* upper word of twice the rounded (sum + start) * factor, that rounded so, + offset */
-    EC_INT8_WIDE    /* of int16: ec_int16_of_sum of four words */
+    EC_INT8_WIDE,   /* of int16: ec_int16_of_sum of four words */
+    EC_INT8_WIDE_AWAY /* of int16: the same of twice the sum, less 1 where that is negative */
 };
 
 typedef struct ec_int8_average {

@@ -31,10 +31,13 @@ EC_INLINE void ec_integer_average_put(const ec_int8_average by, ec_ivec *sums, c
 #ifdef EC_INT16_SCALING_H
     if (by.wide.bytes) {
         int32_t each[4 * EC_VL];
-        const int of_sum = by.scaling == EC_INT8_WIDE;
+        const int of_sum = by.scaling >= EC_INT8_WIDE;
         for (int j = 0; j < vectors; j++)
             ec_istore(each + j * EC_VL,
                       of_sum ? sums[j] : ec_ibetween(ec_int8_of_window(by, sums[j], words), by.low, by.high));
+        if (by.scaling == EC_INT8_WIDE_AWAY)
+            for (int i = 0; i < (vectors - 1) * EC_VL + n; i++)
+                each[i] = 2 * each[i] - (each[i] < 0);
         for (int i = 0; i < (vectors - 1) * EC_VL + n; i++)
             ec_int16_put(out, by.wide.bytes, at + i, of_sum ? ec_int16_of_sum(by.wide, each[i], words, 1) : each[i]);
         return;
@@ -84,7 +87,7 @@ EC_INLINE void ec_integer_average_pixel(const ec_pool *spec, const ec_int8_avera
 EC_INLINE void ec_integer_pool_average(const ec_pool spec, const ec_int8_average by, const int32_t *words,
                                        const void *in, void *out, int row0, int row1)
 {
-    const int bytes = ec_int8_average_bytes(by), apart = by.scaling == EC_INT8_WIDE ? 4 : 2;
+    const int bytes = ec_int8_average_bytes(by), apart = by.scaling >= EC_INT8_WIDE ? 4 : 2;
     for (int i = 0; i < ec_integer_lines(&spec, row0, row1); i++) {
         const ec_integer_line line = ec_integer_line_of(&spec, row0, row1, i);
         const int counted = by.vary ? ec_pool_count_rows(spec, line.met) : 0;

@@ -16,6 +16,7 @@ import pytest
 
 from edgeconv.app.pipeline import compile_model, verify_project
 from edgeconv.base.errors import EdgeconvError
+from edgeconv.ir.encoding import int8
 from edgeconv.ir.requantisation import TFLITE, Sums
 from edgeconv.ir.requantisation.double_rounding import (
     Twice,
@@ -25,6 +26,12 @@ from edgeconv.ir.requantisation.double_rounding import (
 )
 from edgeconv.ir.requantisation.pair import Affine
 from edgeconv.ir.requantisation.tflite_averages import interpolated, mean, places
+from edgeconv.ir.requantisation.tflite_pairs import (
+    Operand,
+    doubled_leaky,
+    doubled_prelu,
+    doubled_squares,
+)
 from edgeconv.ir.requantisation.tflite_short import doubled_product
 from edgeconv.ir.requantisation.tflite_wide import tflite_wide
 from edgeconv.kernels.headers import include_flags
@@ -33,6 +40,7 @@ from edgeconv.run.build.project import Project
 from edgeconv.run.verify.exact import expected
 from edgeconv.search.options import CompileOptions
 from tests.tflite_cases import CASES, EXPECTED, Case
+from tests.tflite_engines import MICRO
 from tests.tflite_integer_cases import INTEGER_CASES
 from tests.tflite_models import Sketch
 
@@ -45,10 +53,14 @@ FOLLOWED = {
     *("ADD", "SUB", "MUL", "AVERAGE_POOL_2D", "CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED"),
     *("LEAKY_RELU", "LOGISTIC", "TANH", "QUANTIZE", "RELU", "RELU6", "SOFTMAX"),
     *("BATCH_MATMUL", "HARD_SWISH", "MEAN", "SUM", "RESIZE_BILINEAR", "ABS", "ELU", "EXP", "GELU"),
+    *("PRELU", "SQUARED_DIFFERENCE"),
 }
 # Results on another grid than the kernels', and a factor that is no float32.
 NOT_FOLLOWED = {"TANH int8 other grid", "SOFTMAX int8 beta 0.7"}
-FOLLOWED_IN_16_BITS = {"CONV_2D", "DEPTHWISE_CONV_2D"}
+FOLLOWED_IN_16_BITS = {
+    *("CONV_2D", "DEPTHWISE_CONV_2D", "AVERAGE_POOL_2D", "LEAKY_RELU", "PRELU"),
+    "SQUARED_DIFFERENCE",
+}
 _LEAST, _MOST = -(2**31), 2**31 - 1
 
 
@@ -249,8 +261,9 @@ def test_the_definition_is_what_its_runtime_computes(case: Case, tmp_path: Path)
     path = tmp_path / "case.tflite"
     path.write_bytes(case.write())
     names = [f"output_{i}" for i in range(len(case.shapes))]
-    with np.load(EXPECTED) as file:
-        outputs = {name: file[f"{case.name}:{name}"] for name in names}
+    with np.load(EXPECTED) as litert, np.load(MICRO) as micro:
+        engine = litert if f"{case.name}:output_0" in litert else micro
+        outputs = {name: engine[f"{case.name}:{name}"] for name in names}
     graph = replace(load(path), requantise=TFLITE)
     found = expected(graph, {**case.inputs(), **outputs})
     for name, wanted in outputs.items():
@@ -258,8 +271,9 @@ def test_the_definition_is_what_its_runtime_computes(case: Case, tmp_path: Path)
 
 
 def _mixed() -> bytes:
-    """A depthwise convolution, one with a residual, a product, averages of four, a dense
-    layer, a softmax; float32 at both ends, as TensorFlow's converter leaves it."""
+    """A depthwise convolution, one with a residual, slopes, squared differences, a product,
+    averages of four, a dense layer, a softmax; float32 at both ends, as TensorFlow's converter
+    leaves it."""
     rng, sketch = np.random.default_rng(3), Sketch()
     grid: dict[str, Any] = {"scale": [0.05], "zero": [5]}
     given = sketch.tensor("given", (1, 6, 5, 8), "float32")
@@ -282,7 +296,12 @@ def _mixed() -> bytes:
     added = sketch.tensor("added", (1, 6, 5, 8), "int8", **grid)
     sketch.operator("ADD", [conv, x], [added], activation="NONE")
     product = sketch.tensor("product", (1, 6, 5, 8), "int8", **grid)
-    sketch.operator("MUL", [added, x], [product], activation="NONE")
+    slopes = sketch.constant("slopes", rng.integers(-90, 91, 8), "int8", scale=[0.01], zero=[0])
+    sloped = sketch.tensor("sloped", (1, 6, 5, 8), "int8", scale=[0.045], zero=[-7])
+    sketch.operator("PRELU", [added, slopes], [sloped])
+    squares = sketch.tensor("squares", (1, 6, 5, 8), "int8", scale=[0.06], zero=[-120])
+    sketch.operator("SQUARED_DIFFERENCE", [sloped, x], [squares])
+    sketch.operator("MUL", [squares, x], [product], activation="NONE")
     swished = sketch.tensor("swished", (1, 6, 5, 8), "int8", scale=[0.03], zero=[-20])
     sketch.operator("HARD_SWISH", [product], [swished])
     requantised = sketch.tensor("requantised", (1, 6, 5, 8), "int8", scale=[0.03], zero=[-20])
@@ -405,6 +424,15 @@ def test_what_is_not_followed_is_refused(kind: str, tmp_path: Path) -> None:
     with pytest.raises(EdgeconvError, match=r"--requantise tflite: y: .*--output"):
         compile_model(CompileOptions(model, "host", requantise=TFLITE), tmp_path / "net")
     assert not (tmp_path / "net").exists()
+
+
+@pytest.mark.parametrize(("y", "fits"), [(1e-3, True), (1e-9, False)])
+def test_shifted_products_fit_32_bits(y: float, fits: bool) -> None:
+    """Factors that are 1 or more shift what they multiply."""
+    operand, result = Operand.of(int8(0.02, 3)), Affine(y, 0)
+    for made in (doubled_prelu, doubled_squares):
+        assert (made(operand, operand, result, -128, 127) is not None) == fits
+    assert (doubled_leaky(operand, 0.3, result, -128, 127) is not None) == fits
 
 
 @pytest.mark.parametrize(

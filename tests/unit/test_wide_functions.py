@@ -10,7 +10,7 @@ import numpy.typing as npt
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from edgeconv.ir.encoding import INT8, INT16, Encoding
+from edgeconv.ir.encoding import INT8, INT16, Encoding, int16
 from edgeconv.ir.requantisation import Sums
 from edgeconv.ir.requantisation.curve import ARGUMENTS, curve
 from edgeconv.ir.requantisation.wide import Wide, wide
@@ -87,6 +87,23 @@ def test_averages(x: Encoding, y: Encoding, counts: list[int]) -> None:
         sums = np.random.default_rng(count).integers(x.low * count, x.high * count + 1, 40)
         unit = Fraction(x.scale[0]) / count
         wanted = [stored((int(total) - count * x.zero[0]) * unit, y) for total in sums]
+        assert of(form, sums, channel).tolist() == wanted
+
+
+@given(st.lists(st.integers(1, 49), min_size=1, max_size=4, unique=True), st.integers(0, 99))
+def test_averages_with_halves_away_from_0(counts: list[int], seed: int) -> None:
+    """Halves of even counts, and what lies beside them."""
+    grid = int16(2.0**-10, 0)
+    form = wide_averages(tuple(counts), grid, grid, grid.low, grid.high, away=True)
+    assert form is not None
+    for channel, count in enumerate(counts):
+        whole = np.random.default_rng(seed).integers(grid.low, grid.high, 40)
+        sums = np.concatenate([whole * count + count // 2 + by for by in (-1, 0, 1)])
+        halves = (abs(int(total)) + count // 2 for total in sums)
+        wanted = [
+            (1 if total > 0 else -1) * (half // count)
+            for total, half in zip(sums, halves, strict=True)
+        ]
         assert of(form, sums, channel).tolist() == wanted
 
 

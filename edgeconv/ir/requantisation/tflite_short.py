@@ -14,6 +14,7 @@ points that lie above the curve by as much as chords would lie below it.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -47,6 +48,11 @@ class Doubled:
     low: int
     high: int
 
+    @staticmethod
+    def of_words(kind: str, words: Sequence[int], y: Affine, low: int, high: int) -> Doubled:
+        """A function of ``words``, to which zeros are added."""
+        return Doubled(kind, (*words, *(0,) * (_WORDS - len(words))), y.zero, low, high)
+
 
 def doubled_sum(a: Affine, b: Affine, y: Affine, low: int, high: int) -> Doubled | None:
     """ADD and, of a negative scale of ``b``, SUB."""
@@ -56,7 +62,7 @@ def doubled_sum(a: Affine, b: Affine, y: Affine, low: int, high: int) -> Doubled
     if pairs[-1][1] < 0:
         return None
     words = [number for pair in pairs for number in pair]
-    return _padded("doubled_sum", [*words, 1 if b.scale > 0 else -1], y, low, high)
+    return Doubled.of_words("doubled_sum", [*words, 1 if b.scale > 0 else -1], y, low, high)
 
 
 def doubled_product(a: Affine, b: Affine, y: Affine, low: int, high: int) -> Doubled | None:
@@ -64,17 +70,17 @@ def doubled_product(a: Affine, b: Affine, y: Affine, low: int, high: int) -> Dou
     if math.prod(max(_HIGH - each.zero, each.zero - _LOW) for each in (a, b)) >= 1 << 31:
         return None
     multiplier, right = quantised_multiplier(tflite.product_factor(a, b, y))
-    return _padded("doubled_product", [multiplier, right], y, low, high) if right >= 0 else None
+    return (
+        Doubled.of_words("doubled_product", [multiplier, right], y, low, high)
+        if right >= 0
+        else None
+    )
 
 
 def doubled_one(x: Affine, y: Affine, low: int, high: int) -> Doubled | None:
     """QUANTIZE of integers."""
     multiplier, right = quantised_multiplier(x.scale / y.scale)
-    return _padded("doubled", [multiplier, right], y, low, high) if right >= 0 else None
-
-
-def _padded(kind: str, words: list[int], y: Affine, low: int, high: int) -> Doubled:
-    return Doubled(kind, (*words, *(0,) * (_WORDS - len(words))), y.zero, low, high)
+    return Doubled.of_words("doubled", [multiplier, right], y, low, high) if right >= 0 else None
 
 
 def short_sum(a: Integers, b: Integers, scales: tuple[float, float], y: float) -> Integers | None:
@@ -91,7 +97,7 @@ def short_function(kind: str, x: Encoding, y: Encoding, low: int, high: int) -> 
     multiplier, right = _argument_factor(x.scale[0], 1 if kind == "tanh" else 0)
     if -_LOW * multiplier + ((1 << right) >> 1) >= 1 << 31:
         return None
-    return _padded(kind, [multiplier, right], Affine.of(y), low, high)
+    return Doubled.of_words(kind, [multiplier, right], Affine.of(y), low, high)
 
 
 def of_argument(function: Doubled, argument: Integers) -> Integers:

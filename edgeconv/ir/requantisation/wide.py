@@ -43,6 +43,9 @@ class Wide:
     no sum is in the middle between two steps.  `ec_int16_of_sum` of
     runtime_c/kernels/ec_int16_scaling.h.
 
+    With ``away`` it is of twice the sum, less 1 where that is negative: what goes up in the middle
+    between two steps goes away from 0 then, of a ``zero`` of 0.
+
     Sums are brought between ``least`` and ``most`` first; where these have more than 32 bits
     (`long`) it is `ec_int16_of_long` of ec_int16_product.h.
     """
@@ -56,6 +59,7 @@ class Wide:
     high: int
     least: int = LEAST
     most: int = MOST
+    away: bool = False
 
     @property
     def words(self) -> tuple[Words, Words, Words, Words]:
@@ -68,6 +72,8 @@ class Wide:
     def of(self, sums: Integers) -> Integers:
         """The results for sums of shape (channels, any number), as kernels compute them."""
         low, high, _, _ = (word.astype(np.int64)[:, None] for word in self.words)
+        if self.away:
+            sums = 2 * sums - (sums < 0)
         brought = np.clip(sums, self.least, self.most)
         if self.least < LEAST or self.most > MOST:  # products beyond 64 bits
             brought, low, high = (each.astype(object) for each in (brought, low, high))

@@ -58,19 +58,22 @@ def products_of(a: Encoding, b: Encoding) -> tuple[int, int]:
 
 @lru_cache(maxsize=4096)
 def wide_averages(
-    counts: tuple[int, ...], x: Encoding, y: Encoding, low: int, high: int
+    counts: tuple[int, ...], x: Encoding, y: Encoding, low: int, high: int, *, away: bool = False
 ) -> Wide | None:
     """The form of sums of so many integers of ``x``, a channel for each count; None where a sum may
-    not fit 32 bits, or the common multiple of all counts is beyond what float64 has."""
-    common = math.lcm(*counts)
-    if common > _EXACT or max(counts) * -x.low > 2**31 - 1:
+    not fit 32 bits, or the common multiple of all counts is beyond what float64 has.  ``away``:
+    ties go away from 0, which is the zero point then."""
+    common, times = math.lcm(*counts), 2 if away else 1
+    if common > _EXACT or max(counts) * -x.low * times > 2**31 - 1 - away:
         return None
     count = np.array(counts, np.int64)
     unit = x.scale[0] * (common // count).astype(np.float64)  # in the common one of the scale
     zero, spacing = x.zero[0], y.scale[0] * common
-    least, most = (x.low - zero) * count, (x.high - zero) * count
+    least, most = (x.low - zero) * count * times - away, (x.high - zero) * count * times
+    unit = unit / times
     sums = Sums(unit, np.zeros(len(count)), least, most, spacing, y.zero[0], low, high)
-    return wide(sums, -zero * count)
+    found = wide(sums, -zero * count, ties_up=away)
+    return replace(found, away=away) if found else None
 
 
 def _wide(

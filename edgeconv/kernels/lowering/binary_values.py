@@ -18,5 +18,6 @@ BINARY: Mapping[str, Callable[[Values, Values], Values]] = {
     "min": np.minimum,
     "max": np.maximum,
     "pow": np.power,
+    "squared_difference": lambda a, b: (a - b) * (a - b),
     "prelu": lambda a, b: np.where(a < 0, a * b, a),
 }

@@ -17,7 +17,7 @@ from edgeconv.kernels.lowering.nest import Nest, collapse, dense_strides, requir
 from edgeconv.kernels.lowering.operands import operand, operand_layouts
 from edgeconv.kernels.lowering.options import LayoutOption, Stored
 from edgeconv.kernels.lowering.work import Call
-from edgeconv.kernels.ops import int8_binary, int8_channels, int16_function
+from edgeconv.kernels.ops import int8_binary, int8_channels, int16_function, tflite_functions
 from edgeconv.kernels.ops.base import ImportContext, Importer, Operator, Source
 from edgeconv.kernels.ops.formula import Term, spelled_out
 from edgeconv.kernels.ops.importing import broadcast, make_node
@@ -57,7 +57,7 @@ def _import_prelu(source: Source, ctx: ImportContext) -> Sequence[Node]:
     if broadcast(source, ctx, x, slope) != x:
         got = f"slope {list(slope)}, data {list(x)}"
         raise ctx.reject(source, got, "the slope must broadcast to the data's shape")
-    return [make_node(source, "Binary", kind="prelu")]
+    return _pairwise("prelu")(source, ctx)
 
 
 def _import_pow(source: Source, ctx: ImportContext) -> Sequence[Node]:
@@ -139,7 +139,7 @@ def lower(node: Node, graph: Graph, target: Target) -> Layer:
     if doubled:
         for pointer, tensor in tensors.items():
             if tensor.is_constant:
-                whole = int16_function.whole_constant(tensor.name, node, graph)
+                whole = tflite_functions.whole_constant(tensor.name, node, graph)
                 assert whole is not None, node.name
                 tensors[pointer] = whole
     read = {pointer: operand(pointer, tensor, out) for pointer, tensor in tensors.items()}

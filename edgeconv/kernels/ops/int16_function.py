@@ -16,22 +16,15 @@ from types import MappingProxyType
 import numpy as np
 
 from edgeconv.ir.activation import LARGEST, NONE, Activation
+from edgeconv.ir.candidate import INTEGERS
 from edgeconv.ir.choice import Blob, Layer, Param
 from edgeconv.ir.encoding import INT16, Encoding
-from edgeconv.ir.graph import Epilogue, Graph, Node, Tensor
-from edgeconv.ir.quantisation import OF_SCALE
+from edgeconv.ir.graph import Epilogue, Graph, Node
 from edgeconv.ir.requantisation import TFLITE
 from edgeconv.ir.requantisation.curve import Curve, curve
 from edgeconv.ir.requantisation.exact_reals import in_units, numbers, rounded
 from edgeconv.ir.requantisation.pair import Affine
-from edgeconv.ir.requantisation.tflite_short import (
-    Doubled,
-    doubled_one,
-    doubled_product,
-    doubled_sum,
-    points,
-    short_function,
-)
+from edgeconv.ir.requantisation.tflite_short import Doubled, points
 from edgeconv.ir.requantisation.wide import LEAST, MOST, WORDS, Wide
 from edgeconv.ir.requantisation.wide_pair import WidePair, wide_pair
 from edgeconv.ir.work import Work
@@ -44,18 +37,25 @@ from edgeconv.kernels.algorithms.wide_functions import (
 )
 from edgeconv.kernels.lowering.activations import evaluate
 from edgeconv.kernels.lowering.calls import element_bytes, in_place, kernel_layer
-from edgeconv.kernels.lowering.integers import in_int16, with_int16
+from edgeconv.kernels.lowering.integers import computing, in_int16, with_int16
 from edgeconv.kernels.lowering.loops import PerCore
 from edgeconv.kernels.lowering.work import Call
+from edgeconv.kernels.ops import tflite_functions
 from edgeconv.target.targets import Target
 
 _KINDS = frozenset({"add", "sub", "mul"})
 _SHORT = frozenset({"sigmoid", "tanh"})
 _WIDTH = 2  # bytes of a constant operand
 _HEADERS = ("ec_nest.h", "ec_int16_scaling.h", "ec_int16_doubled.h")
+_OF_PAIRS = ("ec_int16_doubled_pairs.h",)
+_MORE_HEADERS = {
+    **dict.fromkeys(_SHORT, ("ec_short_sigmoid.h",)),
+    **dict.fromkeys(("doubled_prelu", "doubled_sides", "doubled_squares"), _OF_PAIRS),
+}
 # Instructions of an element on a Cortex-M4, counted, the loop's among them, and slots of vectors.
 _SLOTS = {"sum": 24.0, "product": 18.0, "line": 22.0, "sides": 25.0, "moved": 7.0, "curve": 23.0}
 _SLOTS |= {"doubled_sum": 46.0, "doubled_product": 24.0, "doubled": 22.0}
+_SLOTS |= {"doubled_prelu": 30.0, "doubled_sides": 28.0, "doubled_squares": 52.0}
 _SLOTS |= dict.fromkeys(_SHORT, 28.0)
 # Cycles on a core without vectors, as `PerCore` has them.
 _CYCLES: Mapping[str, PerCore] = MappingProxyType(
@@ -69,6 +69,9 @@ _CYCLES: Mapping[str, PerCore] = MappingProxyType(
         "doubled_sum": PerCore(420, 60, 56),
         "doubled_product": PerCore(195, 30, 28),
         "doubled": PerCore(190, 28, 26),
+        "doubled_prelu": PerCore(210, 36, 34),
+        "doubled_sides": PerCore(195, 34, 32),
+        "doubled_squares": PerCore(440, 66, 62),
         **dict.fromkeys(_SHORT, PerCore(75, 33, 30)),
     }
 )
@@ -96,7 +99,7 @@ def of_pair(node: Node, graph: Graph) -> Function | None:
     or not proven."""
     kind = str(node.attrs["kind"])
     if graph.requantise == TFLITE:
-        return _doubled_pair(kind, node, graph)
+        return _doubled(tflite_functions.of_pair(node, graph))
     if any(graph[name].is_constant for name in node.inputs):
         return _with_number(kind, node, graph)
     if kind not in _KINDS:
@@ -106,43 +109,6 @@ def of_pair(node: Node, graph: Graph) -> Function | None:
     y, rounding = graph[node.output].storage, node.epilogue.before
     a, b = (graph[name].storage for name in node.inputs)
     return _pair(kind, a, b, y, *bounds_in(rounding, y))
-
-
-def _doubled_pair(kind: str, node: Node, graph: Graph) -> Function | None:
-    """The function of two tensors, or of one and a constant, in TensorFlow Lite's arithmetic."""
-    rounding, y = node.epilogue.before, graph[node.output].storage
-    if kind not in _KINDS or not node.epilogue.is_only_before or not _rounds(rounding, node, graph):
-        return None
-    operands = [_affine(name, node, graph) for name in node.inputs]
-    if None in operands or not any(graph[name].element_bytes == _WIDTH for name in node.inputs):
-        return None
-    a, b = (each for each in operands if each is not None)
-    of_y, bounds = Affine.of(y), bounds_in(rounding, y)
-    if kind == "mul":
-        form = doubled_product(a, b, of_y, *bounds)
-    else:
-        b = replace(b, scale=-b.scale) if kind == "sub" else b
-        form = doubled_sum(a, b, of_y, *bounds)
-    return Function(form.kind, form) if form else None
-
-
-def _affine(name: str, node: Node, graph: Graph) -> Affine | None:
-    """What the integers of an operand stand for; None of a constant of no such ones."""
-    if not graph[name].is_constant:
-        return Affine.of(graph[name].storage)
-    whole = whole_constant(name, node, graph)
-    return None if whole is None else Affine(node.attrs[OF_SCALE], 0)
-
-
-def whole_constant(name: str, node: Node, graph: Graph) -> Tensor | None:
-    """A constant as the int16 that it stands for; None of others."""
-    scale, tensor = node.attrs.get(OF_SCALE), graph[name]
-    if scale is None:
-        return None
-    whole = np.rint(tensor.constant().astype(np.float64) / scale)
-    if np.abs(whole).max(initial=0) > INT16.high:
-        return None
-    return replace(tensor, dtype="int16", data=whole.astype(np.int16))
 
 
 def _with_number(kind: str, node: Node, graph: Graph) -> Function | None:
@@ -232,19 +198,16 @@ def _one_and_number(
     return Function("line", form) if form else None
 
 
-@lru_cache(maxsize=1024)
 def _doubled_one(
     function: Activation, x: Encoding, y: Encoding, low: int, high: int
 ) -> Function | None:
     """What TensorFlow Lite makes of one tensor."""
-    if function == NONE:
-        if x.scale == y.scale:
-            return _one(function, x, y, low, high)
-        form = doubled_one(Affine.of(x), Affine.of(y), low, high)
-        return Function(form.kind, form) if form else None
-    if function.kind in ("relu", "clip") and x.scale == y.scale:
+    if function.kind in ("none", "relu", "clip") and x.scale == y.scale:
         return _one(function, x, y, low, high)
-    found = short_function(function.kind, x, y, low, high) if function.kind in _SHORT else None
+    return _doubled(tflite_functions.of_one(function, x, y, low, high))
+
+
+def _doubled(found: Doubled | None) -> Function | None:
     return Function(found.kind, found) if found else None
 
 
@@ -328,7 +291,7 @@ def _layer(
     names = node.inputs if loops else tensors
     zeros = [0 if graph[name].is_constant else graph[name].storage.zero[0] for name in names]
     sizes = [_WIDTH if graph[name].is_constant else element_bytes(graph, name) for name in names]
-    scalar, short = target.is_scalar, found.kind in _SHORT
+    scalar = target.is_scalar
     each = _CYCLES[found.kind].on(target, reals=False) if scalar else _SLOTS[found.kind]
     cycles = each * graph[node.output].elements
     moved = call.in_bytes + call.out_bytes
@@ -351,12 +314,13 @@ def _layer(
             **loops,
             **_members(found.form, element_bytes(graph, node.output)),
         },
-        headers=(*_HEADERS, *("ec_short_sigmoid.h",) * short, "ec_int16_function.h"),
+        headers=(*_HEADERS, *_MORE_HEADERS.get(found.kind, ()), "ec_int16_function.h"),
         work=Work(0.0 if alone else cycles, cycles if alone else 0.0, 0.0, moved),
         aliases=in_place(node, graph, tensors),
         epilogue=False,
     )
-    return in_int16(replace(layer, plan={"function": found.kind}))
+    planned = replace(layer, plan={"function": found.kind})
+    return in_int16(planned) if with_int16(node, graph) else computing(planned, INTEGERS)
 
 
 def _is_cut(a: Encoding, b: Encoding) -> bool:

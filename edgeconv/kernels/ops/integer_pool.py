@@ -114,7 +114,8 @@ def _of_int16(node: Node, graph: Graph, counts: tuple[int, ...]) -> Average | Wi
         return None  # the kernel knows one grid
     if all(count % 2 for count in counts):  # of which there are no halves
         return wide_averages(counts, x, y, low, high)
-    return tflite_averages.short_pool(counts, low, high)
+    shifted = tflite_averages.short_pool(counts, low, high)
+    return shifted or wide_averages(counts, x, y, low, high, away=True)
 
 
 def lower(
@@ -187,7 +188,7 @@ def _sums_bytes(channels: int, target: Target) -> int:
 def numbers_of(form: Average | Wide) -> dict[str, Param]:
     """The members of ec_int8_average but for `vary`."""
     if isinstance(form, Wide):
-        return {"scaling": "wide", **dict.fromkeys(_NUMBERS, 0)}
+        return {"scaling": "wide_away" if form.away else "wide", **dict.fromkeys(_NUMBERS, 0)}
     return {"scaling": form.scaling, **{name: getattr(form, name) for name in _NUMBERS}}
 
 

@@ -158,7 +158,12 @@ _REDUCED = MappingProxyType(
 
 
 def _binary(written: Written, node: Node, inputs: tuple[str, ...], y: str) -> None:
-    written.node(BINARY[str(node.attrs["kind"])], inputs, y)
+    kind = str(node.attrs["kind"])
+    if kind == "squared_difference":
+        difference = f"{y}/difference"
+        written.node("Sub", inputs, difference)
+        kind, inputs = "mul", (difference, difference)
+    written.node(BINARY[kind], inputs, y)
 
 
 def _reduce(written: Written, node: Node, inputs: tuple[str, ...], y: str) -> None:

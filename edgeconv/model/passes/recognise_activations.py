@@ -15,6 +15,8 @@ import numpy as np
 from edgeconv.ir.activation import Activation, bounds, clamp
 from edgeconv.ir.edit import Editor
 from edgeconv.ir.graph import Epilogue, Node
+from edgeconv.ir.quantisation import OF_SCALE
+from edgeconv.ir.requantisation import TFLITE
 from edgeconv.model.passes.base import Pass, at_each
 from edgeconv.model.passes.clamp import compose
 from edgeconv.model.passes.polynomial import close, linear_root, plain_binary, polynomial
@@ -132,6 +134,8 @@ def _extremum(node: Node, editor: Editor) -> Match | None:
 
 def _prelu(node: Node, editor: Editor) -> Match | None:
     """PReLU with one slope for all channels."""
+    if OF_SCALE in node.attrs and editor.graph.requantise == TFLITE:
+        return None  # whose kernel has other factors than that of LEAKY_RELU
     slope = editor.constant(node.inputs[1])
     if slope is None or slope.size == 0 or np.any(slope != slope.flat[0]):
         return None

@@ -7,7 +7,7 @@ the integers in front of them by what their kernels are defined to do.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,7 @@ from edgeconv.ir.filters import WEIGHTED
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.pointwise import Applied, Pointwise
 from edgeconv.ir.quantisation import OF_SCALE, integers_of, rounding_to
-from edgeconv.ir.requantisation import tflite, tflite_averages, tflite_short
+from edgeconv.ir.requantisation import tflite, tflite_averages, tflite_pairs, tflite_short
 from edgeconv.ir.requantisation.double_rounding import multiplied, quantised_multiplier
 from edgeconv.ir.requantisation.exact_reals import Integers, Reals, in_units, multiples
 from edgeconv.ir.requantisation.pair import Affine
@@ -35,6 +35,7 @@ from edgeconv.run.verify.exact.windows import counted, taps
 
 _LOW, _HIGH = -128, 127
 _OF_SEVERAL = frozenset({"Binary", "Concat", "MatMul"})
+_ALSO_SHORT = ("Binary", "Pool", "Reduce")  # of 16 bits too
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,8 +107,9 @@ def _computed(
         bias, node = graph[node.inputs[1]].constant(), writers[node.inputs[0]]
     elif node.op in ("Conv", "Dense") and len(node.inputs) > 2 and node.inputs[2]:
         bias = graph[node.inputs[2]].constant()
+    node = _difference_behind(node, writers) or node
     rule = _RULES.get(node.op)
-    if rule is None or (y.bits > 8 and node.op not in (*WEIGHTED, "Binary", "Reduce")):
+    if rule is None or (y.bits > 8 and node.op not in (*WEIGHTED, *_ALSO_SHORT)):
         raise NoExactValueError
     names = node.inputs if node.op in _OF_SEVERAL else node.inputs[:1]
     operands = [
@@ -115,6 +117,16 @@ def _computed(
         for name in names
     ]
     return rule(_Call(node, graph, operands, bias, y))
+
+
+def _difference_behind(node: Node, writers: Mapping[str, Node]) -> Node | None:
+    """The difference that ``node`` squares, which is one operator there."""
+    if node.op != "Binary" or node.attrs["kind"] != "mul" or node.inputs[0] != node.inputs[1]:
+        return None
+    writer = writers.get(node.inputs[0])
+    if writer is None or writer.op != "Binary" or writer.attrs["kind"] != "sub":
+        return None
+    return replace(writer, attrs={**writer.attrs, "kind": "squared_difference"})
 
 
 def _constant(node: Node, graph: Graph, name: str) -> _Operand:
@@ -174,6 +186,9 @@ def _short(x: _Operand, functions: list[Activation], y: Encoding) -> Integers:
         if found is None:
             raise NoExactValueError
         return tflite_short.of_argument(found, x.whole) - y.zero[0]
+    if kinds == ["leaky_relu"]:
+        above, below = tflite_pairs.leaky_factors(x.scale, functions[0].alpha, y.scale[0])
+        return np.where(x.whole >= 0, multiplied(x.whole, *above), multiplied(x.whole, *below))
     if x.scale != y.scale[0]:
         if functions:
             raise NoExactValueError
@@ -222,6 +237,15 @@ def _binary(call: _Call) -> Integers:
     if kind == "mul":
         factor = tflite.product_factor(Affine(a.scale, 0), Affine(b.scale, 0), result)
         return multiplied(of_a * of_b, *quantised_multiplier(factor))
+    if kind == "prelu":
+        above, below = tflite_pairs.prelu_factors(a.scale, b.scale, result.scale)
+        return np.where(of_a >= 0, multiplied(of_a, *above), multiplied(of_a * of_b, *below))
+    if kind == "squared_difference":
+        left, by_a, by_b, of_result = tflite_pairs.square_factors(
+            a.scale, b.scale, result.scale, call.y.bits
+        )
+        difference = multiplied(of_a << left, *by_a) - multiplied(of_b << left, *by_b)
+        return multiplied(difference * difference, *of_result)
     if kind not in ("add", "sub"):
         raise NoExactValueError
     sign = 1.0 if kind == "add" else -1.0
