@@ -13,6 +13,7 @@ from edgeconv.app.pipeline import CompileOptions, compile_model
 from edgeconv.run.build.project import Project
 from tests import onnx_models
 from tests.quantised_models import Network
+from tests.tflite_cases import Case
 
 pytestmark = pytest.mark.usefixtures("unoptimised")
 
@@ -106,3 +107,18 @@ def test_filters_with_zero_points_go_together_whatever_sums_become(tmp_path: Pat
     layers = Project.open(tmp_path / "p").report["layers"]
     convolutions = [layer for layer in layers if layer["op"] == "Conv"]
     assert [layer["compute"] for layer in convolutions] == ["int8", "int8 to float32"]
+
+
+@pytest.mark.parametrize("kind", ["ADD", "MUL"])
+def test_vectors_of_other_ranks_take_no_constants(kind: str, tmp_path: Path) -> None:
+    """As the gates of a recurrent layer that is written out step by step: a number for each, no
+    number for many, of which there would be a table."""
+    options, scales = {"activation": "NONE"}, (0.0371, 0.0913)
+    case = Case(kind, [(1, 1, 32), (1, 32)], [(1, 1, 32)], options, "int8", scales=scales)
+    path = tmp_path / "gates.tflite"
+    path.write_bytes(case.write())
+    project, _ = compile_model(CompileOptions(path, "mps2-an386"), tmp_path / "gates")
+    (layer,) = [each for each in project.report["layers"] if each["op"] == "Binary"]
+    assert layer["algorithm"] == "int8_binary"
+    assert layer["weight_bytes"] == 0
+    assert pipeline.verify_project(project.directory, model=path).passed

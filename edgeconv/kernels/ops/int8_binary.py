@@ -75,12 +75,18 @@ def operands_of(node: Node, graph: Graph) -> Operands | None:
     first, second = node.inputs
     for a, b, swapped in ((first, second, False), (second, first, True)):
         if graph[a].shape == shape:
-            if graph[b].shape == shape:
+            if _same_order(graph[b].shape, shape):
                 return Operands(a, b, None, swapped)
             axis = _axis_of(graph[b].shape, shape)
             if axis is not None:
                 return Operands(a, b, axis, swapped)
     return None
+
+
+def _same_order(b: Shape, out: Shape) -> bool:
+    """Elements of ``b`` lie as those of a result of this shape: there are as many, in a dimension
+    that no other stands beside where shapes differ."""
+    return b == out or (math.prod(b) == math.prod(out) == max(out, default=1))
 
 
 def _with_constant(node: Node, graph: Graph) -> Operands | None:
@@ -124,9 +130,26 @@ def _axis_of(b: Shape, out: Shape) -> int | None:
 
 def form_of(node: Node, graph: Graph) -> Form | None:
     """What the kernel computes, proven; None where it has none."""
+    found = _kernel_of(node, graph)
+    return found[1] if found else None
+
+
+def _kernel_of(node: Node, graph: Graph) -> tuple[Operands, Form] | None:
+    """The operands as the kernel takes them, and what it computes."""
     operands = operands_of(node, graph)
     if operands is None or not all_int8(node, graph) or not node.epilogue.is_only_before:
         return None
+    form = _form(operands, node, graph)
+    if form is None and operands.axis is None:  # by number, of which there is a table
+        axis = _axis_of(graph[operands.b].shape, graph[node.output].shape)
+        if graph[operands.b].is_constant or axis is None:
+            return None
+        operands = replace(operands, axis=axis)
+        form = _form(operands, node, graph)
+    return (operands, form) if form else None
+
+
+def _form(operands: Operands, node: Node, graph: Graph) -> Form | None:
     y = graph[node.output].storage
     if not rounds_to(node.epilogue.before, y):
         return None
@@ -145,15 +168,18 @@ def form_of(node: Node, graph: Graph) -> Form | None:
 
 def suits(node: Node, graph: Graph, layout: Layout) -> bool:
     """Whether the kernel takes tensors so."""
-    operands = operands_of(node, graph)
-    if operands is None or not operands.by_channel:
-        return operands is not None
+    found = _kernel_of(node, graph)
+    if found is None:
+        return False
+    operands, form = found
+    if not operands.by_channel:
+        alike = graph[operands.a].shape == graph[operands.b].shape
+        return alike or graph[operands.b].is_constant or layout.order is not Order.BLOCKED
     if layout.order is Order.BLOCKED or (
         layout.order is not Order.ROW_MAJOR and operands.axis != 1
     ):
         return False
-    linear = isinstance(form_of(node, graph), ByValue)
-    return linear or _inner(operands, graph[node.output].shape, layout) == 1
+    return isinstance(form, ByValue) or _inner(operands, graph[node.output].shape, layout) == 1
 
 
 def _inner(operands: Operands, shape: Shape, layout: Layout) -> int:
@@ -165,9 +191,9 @@ def _inner(operands: Operands, shape: Shape, layout: Layout) -> int:
 
 def lower(node: Node, graph: Graph, target: Target) -> Layer:
     """The kernel call of a node that has a form."""
-    operands, form, call = operands_of(node, graph), form_of(node, graph), Call(node, graph, target)
-    assert operands is not None
-    assert form is not None
+    found, call = _kernel_of(node, graph), Call(node, graph, target)
+    assert found is not None
+    operands, form = found
     shape, layout = graph[node.output].shape, graph[node.output].layout
     lanes = target.lanes
     linear = isinstance(form, ByValue)
