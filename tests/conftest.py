@@ -15,9 +15,10 @@ from edgeconv.app.pipeline import CompileOptions, compile_model
 from edgeconv.run.build import compile as compiling
 from edgeconv.target import board as boards
 from edgeconv.target.board import own_rates
-from tests import compilers, cpu_times, onnx_models
+from tests import compilers, cpu_times, onnx_models, onnx_node_cases
 from tests.command import BOARD, Command
 from tests.kernels import builds, once
+from tests.onnx_suite import programs
 from tests.shared_objects import SharedObjects
 
 # How long an example takes depends on what else the machine does; what may hang has limits of its
@@ -94,7 +95,7 @@ def private_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 @pytest.fixture(autouse=True, scope="session")
 def shared_objects(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """What several tests compile is compiled once, by whichever worker comes first."""
+    """What several tests compile or compute is made once, by whichever worker comes first."""
     base = tmp_path_factory.getbasetemp()
     base = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
     store = base / "objects"
@@ -102,6 +103,8 @@ def shared_objects(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(compiling, "_call", SharedObjects(compiling._call, store))
         patch.setattr(once, "STORE", base / "kernels")
+        patch.setattr(programs, "STORE", store)
+        patch.setenv(onnx_node_cases.STORE, str(store))
         yield
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import random
-import warnings
 from collections.abc import Sequence
 from functools import cache
 from typing import Any
@@ -15,6 +14,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from edgeconv.kernels.ops import importers
 from tests.onnx_models import Values, convolution, model, residual
+from tests.onnx_node_cases import node_cases
 
 _MOST_BYTES = 20_000
 
@@ -53,13 +53,8 @@ def chosen(source: random.Random) -> onnx.ModelProto:
 def _backend_cases() -> tuple[bytes, ...]:
     """The cases that ONNX ships for its operators, also with the inputs behind the first as
     constants, which many of our importers demand."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        from onnx.backend.test.loader import load_model_tests  # noqa: PLC0415 - takes seconds
-
-        found: Any = load_model_tests(kind="node")
     made = []
-    for case in sorted(found, key=lambda case: str(case.name)):
+    for case in sorted(node_cases(), key=lambda case: str(case.name)):
         if case.model.ByteSize() > _MOST_BYTES:
             continue
         made.append(case.model.SerializeToString())

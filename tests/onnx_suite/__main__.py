@@ -82,10 +82,11 @@ def main() -> int:
     parser.add_argument("--reasons", type=int, default=60, help="of refusals, to be shown")
     parser.add_argument("--write", type=Path, help="the names of those that pass")
     asked = parser.parse_args()
-    flags = tuple(asked.flags.split())
+    flags = programs.OPTIMISED
     if asked.sanitize:
         under_sanitizers("tests.onnx_suite", sys.argv[1:])
-        flags = (*SANITIZERS, *flags)
+        flags = SANITIZERS
+    flags = (*flags, *asked.flags.split())
     names = [name for name in cases() if re.search(asked.only, name)][:: asked.every]
     found = run(names, asked.board, flags, asked.jobs)
     passed = sorted(outcome.name for outcome in found if outcome.kind == PASS)

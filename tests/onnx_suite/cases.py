@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -17,6 +16,7 @@ from onnx import numpy_helper
 from edgeconv.base.arguments import NOTHING
 from edgeconv.model.frontend import Cut
 from edgeconv.search.options import CompileOptions
+from tests.onnx_node_cases import node_cases
 
 Array = npt.NDArray[Any]
 _FOLDERS = ("simple", "pytorch-converted", "pytorch-operator")
@@ -106,11 +106,7 @@ def _named(values: Iterable[onnx.ValueInfoProto], given: Sequence[Value]) -> dic
 @cache
 def cases() -> dict[str, Case]:
     """All of them, by name."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        from onnx.backend.test.loader import load_model_tests  # noqa: PLC0415 - takes seconds
-
-        found = [_of_node(case) for case in load_model_tests(kind="node")]
+    found = [_of_node(case) for case in node_cases()]
     data = Path(onnx.__file__).parent / "backend/test/data"
     for folder in _FOLDERS:
         found += [_of_folder(path) for path in sorted((data / folder).glob("*/"))]

@@ -1,6 +1,6 @@
 """Cases as programs: many compiled to C, built into one library, each run in a process of its own.
 
-What is built is what is emitted, but with -O1: the kernels' own tests know the optimiser.
+What is built is what is emitted, but with -O0: the kernels' own tests know the optimiser.
 """
 
 from __future__ import annotations
@@ -30,8 +30,11 @@ from edgeconv.target import board as boards
 from tests.onnx_suite.cases import Array, Case
 from tests.onnx_suite.outcomes import CRASH, PASS, WRONG, Outcome, differences, not_compiled
 from tests.onnx_suite.stored import as_read
+from tests.shared_objects import intrinsics
 
-_FLAGS = ("-std=c11", "-O1", "-ffp-contract=fast", "-fPIC", "-I.")
+STORE: Path | None = None  # where headers of intrinsics are kept; None: beside the programs
+_FLAGS = ("-std=c11", "-O0", "-ffp-contract=fast", "-fPIC", "-I.")
+OPTIMISED = ("-O1",)  # flags with which GCC sees more to warn of, in twice the time
 _SECONDS = 20  # of one run
 _GUARD = 64  # bytes around what is written
 _ALIGN = 64
@@ -91,20 +94,21 @@ def _compiled(case: Case, folder: Path, prefix: str, board: str) -> _Program | O
 
 def _built(program: _Program, folder: Path, board: str, flags: Sequence[str]) -> bool:
     """Whether its C compiles."""
-    warned = ("-Wall", "-Wextra", "-Werror", "-include", "known.h")
-    known = folder / "known.h"
-    if not known.exists():  # what takes longest to read, once
-        intrinsics = "#if defined(__AVX2__)\n#include <immintrin.h>\n#endif\n"
-        known.write_text(f"#include <stddef.h>\n#include <stdint.h>\n{intrinsics}")
-        header = (*_FLAGS, *flags, "-xc-header", "known.h", "-o", "known.h.gch")
-        _run_compiler(board, header, folder, "header")
-    words = (*_FLAGS, *flags, *warned, "-c", f"{program.prefix}.c", "-o", f"{program.prefix}.o")
-    return _run_compiler(board, words, folder, program.prefix)
+    prefix = program.prefix
+    text = "".join((folder / name).read_text() for name in (f"{prefix}.c", f"{prefix}_runtime.h"))
+    read = intrinsics(_command(board, (*_FLAGS, *flags)), text, STORE or folder)
+    warned = ("-Wall", "-Wextra", "-Werror")
+    words = (*_FLAGS, *flags, *read, *warned, "-c", f"{prefix}.c", "-o", f"{prefix}.o")
+    return _run_compiler(board, words, folder, prefix)
+
+
+def _command(board: str, words: Sequence[str]) -> list[str]:
+    machine = boards.load(board)
+    return [*find_compiler(machine).command, *machine.flags, *words]
 
 
 def _run_compiler(board: str, words: Sequence[str], folder: Path, log: str) -> bool:
-    machine = boards.load(board)
-    command = [*find_compiler(machine).command, *machine.flags, *words]
+    command = _command(board, words)
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     (folder / f"{log}.log").write_text(done.stderr)
     return done.returncode == 0

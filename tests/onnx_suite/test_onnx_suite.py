@@ -15,6 +15,7 @@ from tests.onnx_suite.cases import cases
 from tests.onnx_suite.outcomes import CRASH, PASS, WRONG, Outcome
 from tests.onnx_suite.outcomes import REFUSED as REFUSED_KIND
 from tests.onnx_suite.passing import INEXACT, PASSING, REFUSED, reason
+from tests.onnx_suite.programs import OPTIMISED
 from tests.tools import available
 
 _SAMPLE = 45  # every so many of those that pass
@@ -45,7 +46,7 @@ def test_every_case_passes_or_has_a_reason() -> None:
 
 @pytest.mark.slow
 def test_every_case() -> None:
-    found = run(cases(), "host")
+    found = run(cases(), "host", OPTIMISED)
     print("\n".join(summary(found, most=0)))
     assert not [o for o in found if o.kind in (WRONG, CRASH) and o.name not in INEXACT]
     assert not set(PASSING) - {o.name for o in found if o.kind == PASS}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections import defaultdict
 from functools import cache
 from pathlib import Path
@@ -17,6 +16,7 @@ from edgeconv.base.errors import EdgeconvError
 from edgeconv.kernels.ops import importers
 from edgeconv.model.frontend import load
 from tests.ir_interpreter import computed, evaluate
+from tests.onnx_node_cases import node_cases
 from tests.onnx_suite.passing import INEXACT
 
 # Operators without an importer that their ONNX definition brings in.
@@ -46,14 +46,8 @@ NOT_COVERED = {
 @cache
 def cases() -> dict[str, list[Any]]:
     """Operator -> its cases of one node whose data is float32 before and after."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        from onnx.backend.test.loader import load_model_tests  # noqa: PLC0415 - takes seconds
-
-        found = load_model_tests(kind="node")
     by_operator: dict[str, list[Any]] = defaultdict(list)
-    case: Any
-    for case in found:
+    for case in node_cases():
         nodes = case.model.graph.node
         inputs, outputs = case.data_sets[0]
         arrays = [*inputs, *outputs]
