@@ -11,7 +11,6 @@ crashes: then give it the networks one by one.
 
 from __future__ import annotations
 
-import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -21,7 +20,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 from converter_networks import NETWORKS
-from converter_runs import SAMPLES, answers, examples, interpreter
+from converter_runs import SAMPLES, answers, examples, interpreter, main, refused
 
 Kinds = Mapping[str, Callable[[Any, Callable[[], Iterator[Any]]], None]]
 
@@ -118,18 +117,8 @@ def write(folder: Path, name: str) -> None:
                 target.write_bytes(content)
                 print(target.name, len(content), flush=True)
             except Exception as error:  # whatever the converter or the interpreter raises
-                text = " ".join(str(error).split())[:300]
-                with (folder / "refused.txt").open("a") as out:
-                    out.write(f"{target.stem}: {text}\n")
-                print(target.name, "refused:", text[:150], flush=True)
-
-
-def main() -> None:
-    folder, *names = sys.argv[1:]
-    Path(folder).mkdir(parents=True, exist_ok=True)
-    for name in names or NETWORKS:
-        write(Path(folder), name)
+                refused(target, error)
 
 
 if __name__ == "__main__":
-    main()
+    main(write, NETWORKS)

@@ -1,10 +1,14 @@
-"""What LiteRT makes of a file of TensorFlow Lite on seeded inputs, for `bench/converters.py`.
+"""What LiteRT makes of a file of TensorFlow Lite on seeded inputs, for `bench/converters.py`, and
+how programs end that write such files: what is refused, the command line.
 
 Needs numpy, and no edgeconv: it runs where converters are installed.
 """
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -55,3 +59,21 @@ def answers(made: Any) -> dict[str, Any]:
         for each in made.get_output_details():
             found[f"{run}/out/{each['name']}"] = made.get_tensor(each["index"])
     return found
+
+
+def refused(target: Path, error: Exception) -> None:
+    """Note in refused.txt beside ``target`` why a converter, a quantiser or an interpreter did not
+    make it."""
+    text = " ".join(str(error).split())[:300]
+    with target.with_name("refused.txt").open("a") as out:
+        out.write(f"{target.stem}: {type(error).__name__} {text}\n")
+    print(target.name, "refused:", text[:150], flush=True)
+
+
+def main(write: Callable[[Path, str], None], networks: Iterable[str]) -> None:
+    """Call ``write`` with the folder that the command line names, which is made, and each network
+    behind it; all ``networks`` where it names none."""
+    folder, *names = sys.argv[1:]
+    Path(folder).mkdir(parents=True, exist_ok=True)
+    for name in names or networks:
+        write(Path(folder), name)

@@ -12,7 +12,6 @@ make of them, run by run; and what is refused to FOLDER/refused.txt.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -22,7 +21,7 @@ import numpy as np
 import torch
 from ai_edge_litert.interpreter import Interpreter, OpResolverType
 from ai_edge_quantizer import quantizer, recipe
-from converter_runs import SAMPLES, answers, examples, interpreter
+from converter_runs import SAMPLES, answers, examples, interpreter, main, refused
 from torch_networks import NETWORKS
 
 RECIPES: dict[str, Callable[[], Any]] = {
@@ -76,18 +75,8 @@ def write(folder: Path, name: str) -> None:
             print(target.name, len(made[kind]), flush=True)
         except Exception as error:  # whatever the converter, quantiser or interpreter raises
             target.unlink(missing_ok=True)
-            text = " ".join(str(error).split())[:300]
-            with (folder / "refused.txt").open("a") as out:
-                out.write(f"{target.stem}: {type(error).__name__} {text}\n")
-            print(target.name, "refused:", text[:150], flush=True)
-
-
-def main() -> None:
-    folder, *names = sys.argv[1:]
-    Path(folder).mkdir(parents=True, exist_ok=True)
-    for name in names or NETWORKS:
-        write(Path(folder), name)
+            refused(target, error)
 
 
 if __name__ == "__main__":
-    main()
+    main(write, NETWORKS)
