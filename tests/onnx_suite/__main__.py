@@ -82,7 +82,7 @@ def main() -> int:
     parser.add_argument("--reasons", type=int, default=60, help="of refusals, to be shown")
     parser.add_argument("--write", type=Path, help="the names of those that pass")
     asked = parser.parse_args()
-    flags = programs.OPTIMISED
+    flags: tuple[str, ...] = programs.OPTIMISED
     if asked.sanitize:
         under_sanitizers("tests.onnx_suite", sys.argv[1:])
         flags = SANITIZERS
