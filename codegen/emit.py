@@ -176,7 +176,9 @@ class _Emitter:
             of_patch, number = "columns", step.layers.index(index)
             if self.options.resumption:
                 of_patch = f"{self.name}_patches_{position - number}[place->patch]"
-            columns = (f"{of_patch} + {number}",)
+            before = (self.choice.layers[i].node.epilogue for i in step.layers[:number])
+            at = number + sum(bool(epilogue.residual) for epilogue in before)
+            columns = (f"{of_patch} + {at}",)
         if not (layer.free_if_aliased and not any(copied)):
             items: tuple[str, ...] = ()
             table: Sequence[tuple[int, ...]] = ()

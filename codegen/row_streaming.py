@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from textwrap import wrap
 from typing import Generic, TypeVar
@@ -57,10 +57,10 @@ class StepCalls(Generic[Call]):
     Where there are several, ``stream_rows`` of the ``rows`` of the last result are made at a time,
     and ``between`` are the results of all others.  ``shares``: by worker that shares them the rows
     of the last result, [from, to), then of each other the first row that he needs; behind those of
-    all the same of a worker for everything.  ``patches``: by patch and layer the members of
-    ec_columns; none where all columns are computed at once.  ``lacks``: by layer, of layers that go
-    row by row and are no path, what its next row may lack, in the order to ask.  ``first``:
-    position of the first layer.
+    all the same of a worker for everything.  ``patches``: by patch the members of the ec_columns of
+    its layers (`patch_columns`); none where all columns are computed at once.  ``lacks``: by layer,
+    of layers that go row by row and are no path, what its next row may lack, in the order to ask.
+    ``first``: position of the first layer.
     """
 
     calls: tuple[Call, ...]
@@ -139,9 +139,10 @@ def step_calls_of(
     shares = tuple((*share[:2], *starts(divides, share.row0)[:-1]) for share in step.shares)
     if shares:
         shares = (*shares, (0, divides[-1].rows, *starts(divides, 0)[:-1]))
-    width = choice.graph[layers[0].node.inputs[0]].shape[-1]
+    widths = [choice.graph[layer.node.inputs[0]].shape[-1] for layer in layers]
+    adding = {i for i, layer in enumerate(layers) if layer.node.epilogue.residual}
     patches = () if step.patches == 1 else patches_of(divides, step.patches)
-    columns = tuple(tuple(patch_columns(divides, patch, width)) for patch in patches)
+    columns = tuple(tuple(patch_columns(divides, patch, widths, adding)) for patch in patches)
     rows = divides[-1].rows
     return StepCalls(
         tuple(calls), step.stream_rows, rows, between, shares, columns, lacks, position
@@ -169,18 +170,27 @@ def _lacks(divides: Sequence[Divides], made: Sequence[str]) -> Iterator[tuple[La
 
 
 def patch_columns(
-    divides: Sequence[Divides], patch: Sequence[Columns], width: int
+    divides: Sequence[Divides],
+    patch: Sequence[Columns],
+    widths: Sequence[int],
+    adding: Collection[int] = (),
 ) -> Iterator[tuple[int, ...]]:
-    """By layer of a patch the members of its ec_columns, where the first one's input is so wide:
-    what lies between two layers has the columns of the patch, the first one's input and the last
-    one's result all of the image."""
-    read = columns_read(divides[0], patch[0], width)
+    """By layer of a patch the members of its ec_columns, where its first input is so wide, and
+    behind those of the layers that are ``adding`` a residual the same of how they read that: what
+    lies between two layers has the columns of the patch, all else those of the image."""
+
+    def begins(number: int, distance: int) -> int:
+        """The first column of what a layer reads, made so many layers before it, in memory."""
+        return patch[number - distance].begin if 0 < distance <= number else 0
+
     for number, (layer, made) in enumerate(zip(divides, patch, strict=True)):
         assert layer.columns
+        read = columns_read(layer, made, widths[number])
         pad = layer.columns.pad + read.begin - made.begin * layer.columns.stride
         out = made.begin if number == len(divides) - 1 else 0
-        yield (0 if number else read.begin, read.width, out, made.width, pad)
-        read = made
+        yield read.begin - begins(number, layer.source), read.width, out, made.width, pad
+        if number in adding:
+            yield made.begin - begins(number, layer.added), made.width, out, made.width, 0
 
 
 def _read(reader: Divides, rows: str, beyond: int | None = None) -> str:

@@ -108,7 +108,8 @@ def test_patches_have_all_that_their_windows_read(
         whole = summed(whole, window.rows, window, window.pad)
     last, found = columns[-1].rows, np.zeros(columns[-1].rows, np.int64)
     for patch in patches_of(layers, count):
-        numbers = [*patch_columns(layers, patch, width)]
+        widths = [width, *(window.rows for window in columns[:-1])]
+        numbers = [*patch_columns(layers, patch, widths)]
         row = image[numbers[0][0] : numbers[0][0] + numbers[0][1]]
         for window, (_, in_w, _, out_w, pad) in zip(columns, numbers, strict=True):
             assert len(row) == in_w

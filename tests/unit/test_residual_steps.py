@@ -127,7 +127,14 @@ def results(folder: Path, flags: tuple[str, ...] = ()) -> bytes:
     return np.ascontiguousarray(found).tobytes()
 
 
-def both(model: onnx.ModelProto, count: int, tmp_path: Path, stream_rows: int, **own: Any) -> None:
+def both(
+    model: onnx.ModelProto,
+    count: int,
+    tmp_path: Path,
+    stream_rows: int,
+    patches: int = 1,
+    **own: Any,
+) -> None:
     """Layer by layer and streaming rows, ``count`` layers from ``l0`` on compute the same bytes."""
     path = onnx_models.save(model, tmp_path / "net.onnx")
     options = CompileOptions(path, "generic-c", name="net", **own)
@@ -135,7 +142,7 @@ def both(model: onnx.ModelProto, count: int, tmp_path: Path, stream_rows: int, *
         one_by_one(patch)
         patch.setattr("edgeconv.app.deciding.formats.with_faster", lambda _, __, decided: decided)
         compile_model(options, tmp_path / "whole")
-        stream(patch, {first_of(model): count}, stream_rows)
+        stream(patch, {first_of(model): count}, stream_rows, patches=patches)
         compile_model(options, tmp_path / "rows")
     (step,) = Project.open(tmp_path / "rows").report["steps"]
     assert any(layer.get("added") for layer in step["layers"])
@@ -148,12 +155,14 @@ def first_of(model: onnx.ModelProto) -> str:
 
 
 @pytest.mark.parametrize(
-    ("name", "stream_rows"), [("twice", 1), ("projected", 1), ("depthwise", 1), ("projected", 3)]
+    ("name", "stream_rows", "patches"),
+    [("twice", 1, 1), ("depthwise", 1, 2), ("projected", 3, 1), ("projected", 1, 3)],
 )
-def test_the_same_bytes_of_int8(name: str, stream_rows: int, tmp_path: Path) -> None:
+def test_the_same_bytes_of_int8(name: str, stream_rows: int, patches: int, tmp_path: Path) -> None:
     kinds = NETWORKS[name]
     integer = {"*": "integer"}
-    both(chain(kinds, (17, 13)), len(kinds), tmp_path, stream_rows, algorithms=integer)
+    model = chain(kinds, (17, 13))
+    both(model, len(kinds), tmp_path, stream_rows, patches, algorithms=integer)
 
 
 @pytest.mark.parametrize("stream_rows", [1, 3])
@@ -165,15 +174,15 @@ def test_the_same_bytes_of_float32(stream_rows: int, tmp_path: Path) -> None:
     both(model, len(kinds), tmp_path, stream_rows, algorithms=direct)
 
 
-@pytest.mark.parametrize("board", ["mps2-an386", "mps3-an547"])
-def test_layers_are_those_of_exact_arithmetic(board: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("board", "patches"), [("mps2-an386", 1), ("mps3-an547", 2)])
+def test_layers_are_those_of_exact_arithmetic(board: str, patches: int, tmp_path: Path) -> None:
     """In an emulator, where DSP and vector instructions add what lies in rings of other rows; what
     `verify --layers` sees of each is put together from its rows."""
     kinds = NETWORKS["inverted"]
     path = onnx_models.save(chain(kinds, (17, 13)), tmp_path / "net.onnx")
     with pytest.MonkeyPatch.context() as patch:
         one_by_one(patch)
-        stream(patch, {"l0_node": len(kinds)}, 1)
+        stream(patch, {"l0_node": len(kinds)}, 1, patches=patches)
         options = CompileOptions(path, board, name="net", algorithms={"*": "integer"})
         compile_model(options, tmp_path / "rows")
     verified = verify_project(tmp_path / "rows", layers=True)
@@ -204,11 +213,16 @@ def blocks() -> st.SearchStrategy[list[dict[str, Any]]]:
 
 
 @settings(max_examples=2, deadline=None)
-@given(kinds=blocks(), size=st.tuples(st.integers(13, 24), st.integers(9, 20)))
+@given(
+    kinds=blocks(),
+    size=st.tuples(st.integers(13, 24), st.integers(16, 30)),
+    patches=st.integers(1, 2),
+)
 def test_random_residual_chains(
     kinds: list[dict[str, Any]],
     size: tuple[int, int],
+    patches: int,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
     folder = tmp_path_factory.mktemp("random")
-    both(chain(kinds, size), len(kinds), folder, 1, algorithms={"*": "integer"})
+    both(chain(kinds, size), len(kinds), folder, 1, patches, algorithms={"*": "integer"})

@@ -94,7 +94,10 @@ def _of_columns(
     own = divides.columns
     assert own
     read = max(1, (columns - 1) * own.stride + own.reach - own.pad)
-    for name, width in ((node.inputs[0], read), (node.output, columns)):
+    widths = {node.inputs[0]: read, node.output: columns}
+    if residual := node.epilogue.residual:
+        widths[residual] = columns
+    for name, width in widths.items():
         held = tensors[name]
         tensors[name] = replace(held, shape=(*held.shape[:-1], width), ring_columns=0)
     if "pads" in node.attrs:

@@ -88,7 +88,7 @@ def lower(candidate: ConvCandidate[IntegerPlan], node: Node, graph: Graph, targe
         "sums_of_inputs": sums_behind(problem),
         "added": _added(node, graph),
         "residual_rows": rows_added(problem),
-        "residual_at": _residual_at(problem, node, graph),
+        **_residual_at(problem, node, graph),
         "padding": graph[node.inputs[0]].storage.zero[0],
     }
     aliases = (*residual_overwritten(node, graph), *overlapping(candidate, node))
@@ -99,23 +99,20 @@ def lower(candidate: ConvCandidate[IntegerPlan], node: Node, graph: Graph, targe
 
 
 def _divides(problem: ConvProblem, node: Node) -> Divides | None:
-    """How a convolution reads its input.  Columns may be computed apart too, but those to which a
-    residual is added: sums of whole rows wait for that."""
+    """How a convolution reads its input.  Columns may be computed apart too."""
     divides = problem.divides if node.op == "Conv" else None
     if divides is None:
         return None
-    if node.epilogue.residual:
-        return replace(divides, adds_apart=True)
-    return replace(divides, columns=problem.columns)
+    return replace(divides, columns=problem.columns, adds_apart=bool(node.epilogue.residual))
 
 
-def _residual_at(problem: ConvProblem, node: Node, graph: Graph) -> tuple[int, ...]:
+def _residual_at(problem: ConvProblem, node: Node, graph: Graph) -> dict[str, Param]:
     """The ring that a residual lies in, and elements from a row of it to the next, where these are
     not those of the output; else nothing."""
     if not problem.adds_apart:
-        return ()
+        return {}
     residual = graph[node.epilogue.residual]
-    return residual.ring, problem.out_c * residual.held[-1]
+    return {"residual_at": (residual.ring, problem.out_c * residual.held[-1])}
 
 
 def _lower_rows(candidate: ConvCandidate[IntegerPlan], node: Node, graph: Graph) -> Layer:
