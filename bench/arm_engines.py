@@ -12,7 +12,7 @@ engine with the fewest:
 
     float32   beside ONNX Runtime and ncnn in float32
     float16   beside ncnn in float16, on boards whose core has that
-    int8      of quantised models, beside ONNX Runtime
+    int8      of quantised models, beside ONNX Runtime and ncnn in int8
 
 All with one thread; the difference of three inferences and one, halved.
 """
@@ -31,6 +31,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import onnx
+from counting.ncnn_int8 import quantise, without_rounding
 from counting.program import HERE, build_plugin, executed
 from telling import errors_told
 
@@ -48,7 +49,7 @@ QUANTISED = frozenset({"QuantizeLinear", "QLinearConv", "QLinearMatMul"})
 ENGINES: Mapping[str, tuple[str, ...]] = {
     "float32": ("onnxruntime", "ncnn"),
     "float16": ("ncnn16",),
-    "int8": ("onnxruntime",),
+    "int8": ("onnxruntime", "ncnn8"),
 }
 
 
@@ -109,13 +110,19 @@ class Engines:
         converted = self._folder / model.stem
         if not converted.with_name(f"{model.stem}.ncnn.param").exists():
             self._convert(model, sizes, converted)
+        if engine == "ncnn8":
+            floats, converted = converted, converted.with_name(f"{model.stem}_int8")
+            quantise(floats, converted)
         return str(converted), ",".join(map(str, sizes[1:]))
 
     def _convert(self, model: Path, sizes: Sequence[int], converted: Path) -> None:
         if self._pnnx is None:
             raise EdgeconvError("no pnnx to convert models for ncnn", code=Exit.MISSING_TOOL)
         copy = converted.with_suffix(".onnx")  # pnnx writes beside it
-        shutil.copyfile(model, copy)
+        if is_quantised(model):
+            onnx.save(without_rounding(model), copy)
+        else:
+            shutil.copyfile(model, copy)
         shape = "[" + ",".join(map(str, sizes)) + "]"
         command = [self._pnnx, copy.name, f"inputshape={shape}"]
         subprocess.run(command, cwd=self._folder, capture_output=True, check=False)

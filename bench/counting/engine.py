@@ -1,10 +1,11 @@
 """One model on an inference engine, so many times: what `arm_engines.py` runs in an AArch64 Python.
 
     engine.py onnxruntime MODEL.onnx RUNS
-    engine.py ncnn|ncnn16 MODEL RUNS 3,224,224    # of MODEL.ncnn.param and MODEL.ncnn.bin
+    engine.py ncnn|ncnn16|ncnn8 MODEL RUNS 3,224,224    # of MODEL.ncnn.param and MODEL.ncnn.bin
 
 One thread.  ``ncnn16``: storage and arithmetic of float16 where the core has them, as ncnn does by
-itself; ``ncnn``: float32.  Prints the sum of the first output.
+itself; ``ncnn8`` as well, of layers that have no filters in int8; ``ncnn``: float32.  Prints the
+sum of the first output.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ def main() -> int:
     if engine == "onnxruntime":
         print(run_onnxruntime(model, int(runs)))
     else:
-        print(run_ncnn(model, int(runs), shape[0], half=engine == "ncnn16"))
+        print(run_ncnn(model, int(runs), shape[0], half=engine != "ncnn"))
     return 0
 
 
