@@ -15,11 +15,13 @@ class Tile:
     """A register tile: ``rows`` that are broadcast by ``vectors`` of the target's lanes.
 
     Where pixels are strided rows, vectors are of filters; in the outer product of SConv rows are
-    filters (N_f) and vectors are of output pixels (N_win).
+    filters (N_f) and vectors are of output pixels (N_win).  ``beside``: slots of a step in which it
+    multiplies nothing, as where it leaves too few registers to load ahead.
     """
 
     rows: int
     vectors: int
+    beside: float = 0.0
 
 
 class Lies(Enum):
@@ -66,6 +68,8 @@ class MicroKernel:
     must start without.  ``largest_pair``: what two neighbouring filters of the same sign may be
     together in magnitude, or the sum of their products does not fit; 0: whatever there is.
     ``pack``: slots to bring as many int8 of a pixel to the panel as a vector has floats.
+    ``apart``: slots that a vector of sums takes longer to bytes where the tile's vectors are no
+    multiple of four, which are stored together.
     ``two_fit``: any two products are added in 16 bits, for which -128 must not stand twice in a
     filter.  ``interleaves``: of steps that follow each other as many as fit the first are
     interleaved so, then the next; others are words of one filter after the other.
@@ -98,6 +102,7 @@ class MicroKernel:
     unsigned: bool = False
     largest_pair: int = 0
     pack: float = 0.0
+    apart: float = 0.0
     two_fit: bool = False
     interleaves: tuple[Interleave, ...] = ()
     header: str = ""
@@ -116,6 +121,11 @@ class MicroKernel:
     permission: bool = False
     at_once: int = 1
     even_rows: bool = False
+
+    def beside(self, rows: int, vectors: int) -> float:
+        """Slots of a step of so many in which nothing is multiplied."""
+        same = (t.beside for t in self.tiles if (t.rows, t.vectors) == (rows, vectors))
+        return next(same, 0.0)
 
     @property
     def name(self) -> str:
@@ -171,6 +181,7 @@ def int8_row(
     unsigned: bool = False,
     largest_pair: int = 0,
     pack: float = 1.0,
+    apart: float = 0.0,
     two_fit: bool = False,
     interleaves: tuple[Interleave, ...] = (),
     header: str = "",
@@ -199,6 +210,7 @@ def int8_row(
         unsigned=unsigned,
         largest_pair=largest_pair,
         pack=pack,
+        apart=apart,
         two_fit=two_fit,
         interleaves=interleaves,
         header=f"ec_int8_{header or isa}.h",

@@ -262,6 +262,7 @@ class Target:
         vector one half is computed."""
         groups, computed = -(-rows // kernel.row_multiple), vectors - halved / 2
         products = groups * kernel.row_multiple * computed / kernel.rate
+        products += kernel.beside(rows, vectors)
         loads = groups / (kernel.groups_per_load if together else 1) + vectors
         if self.lone_load_slots:
             return max(products + decoding + loads * self.lone_load_slots, kernel.latency)

@@ -20,6 +20,7 @@ WORD_BYTES = 4
 # The share of L2 that packed input rows may take: the filters of a tile stay beside them.
 PANEL_OF_L2 = 3 / 8
 SLACK = 16  # words that a tile may read beyond the last column
+STORED_TOGETHER = 4  # vectors of sums: their bytes are one vector
 _ROW_SLOTS = 2.0  # of a window's row that is copied, beside its loads and stores: places
 # Groups of channels in a block of the panel, at most: a line of each pixel; of a step's neighbours.
 BLOCK = {Lies.STRIDED: 16, Lies.PACKED: 64}
@@ -253,7 +254,8 @@ def _strip_cost(rows: int, vectors: int, depth: int, plan: RowsPlan, target: Tar
     step = target.tile_slots(kernel, rows, vectors)
     far = WORD_BYTES * plan.waiting.lines * plan.waiting.line > kernel.waiting
     through = kernel.through + (kernel.through_far if far else 0.0)
-    return depth * step + (2 + through) * rows * vectors + STRIP_OVERHEAD
+    apart = kernel.apart if vectors % STORED_TOGETHER else 0.0
+    return depth * step + (2 + through + apart) * rows * vectors + STRIP_OVERHEAD
 
 
 def _packing_cost(problem: ConvProblem, plan: RowsPlan, target: Target, slots: float) -> float:

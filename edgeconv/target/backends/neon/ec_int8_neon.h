@@ -21,18 +21,19 @@ EC_INLINE void ec_s8_pack_planes(void *to, const int8_t *in, ptrdiff_t apart, in
 }
 
 /* In place, group number n of the pixels: GCC moves the sums of vdotq_laneq_s32. */
+#define EC_S8_ADD(SUM, FILTERS, PIXELS, N)                                                             \
+    switch (N) {                                                                                       \
+    case 0: __asm__("sdot %0.4s, %1.16b, %2.4b[0]" : "+w"(SUM) : "w"(FILTERS), "w"(PIXELS)); break;    \
+    case 1: __asm__("sdot %0.4s, %1.16b, %2.4b[1]" : "+w"(SUM) : "w"(FILTERS), "w"(PIXELS)); break;    \
+    case 2: __asm__("sdot %0.4s, %1.16b, %2.4b[2]" : "+w"(SUM) : "w"(FILTERS), "w"(PIXELS)); break;    \
+    default: __asm__("sdot %0.4s, %1.16b, %2.4b[3]" : "+w"(SUM) : "w"(FILTERS), "w"(PIXELS)); break;   \
+    }
 EC_INLINE void ec_s8_add(ec_ivec *sum, int8x16_t filters, int8x16_t pixels, int n)
 {
-    switch (n) {
-    case 0: __asm__("sdot %0.4s, %1.16b, %2.4b[0]" : "+w"(*sum) : "w"(filters), "w"(pixels)); break;
-    case 1: __asm__("sdot %0.4s, %1.16b, %2.4b[1]" : "+w"(*sum) : "w"(filters), "w"(pixels)); break;
-    case 2: __asm__("sdot %0.4s, %1.16b, %2.4b[2]" : "+w"(*sum) : "w"(filters), "w"(pixels)); break;
-    default: __asm__("sdot %0.4s, %1.16b, %2.4b[3]" : "+w"(*sum) : "w"(filters), "w"(pixels)); break;
-    }
+    EC_S8_ADD(*sum, filters, pixels, n)
 }
 
-/* The next vectors; p moves on.  Two by one load fill the last registers of a tile of 24 sums and six rows:
-   Clang would keep some of these in memory. */
+/* The next vectors; p moves on.  Clang would keep some of two by one load in memory. */
 #if defined(__clang__)
 #define EC_S8_AT_ONCE 1
 EC_INLINE void ec_s8_next(const int8_t **p, int8x16_t *next)
@@ -48,12 +49,49 @@ EC_INLINE void ec_s8_next(const int8_t **p, int8x16_t *next)
 }
 #endif
 
+/* Whether sums, rows and four vectors of filters fit 32 registers.  Clang 14 keeps sums in memory where registers have
+   names. */
+#if defined(__clang__) && __clang_major__ < 19
+#define EC_S8_FOUR_FIT(MR, NV) 0
+#else
+#define EC_S8_FOUR_FIT(MR, NV) ((MR) * (NV) + (MR) + 4 <= 32)
+#endif
+
+/* All sums of four vectors of filters, number `first` and those behind it, by one load. */
+EC_INLINE void ec_s8_four(ec_s8_sums *tile, const int8x16_t *x, const int8_t **filters, int first, int mr, int nv)
+{
+    register int8x16_t f0 __asm__("v28");
+    register int8x16_t f1 __asm__("v29");
+    register int8x16_t f2 __asm__("v30");
+    register int8x16_t f3 __asm__("v31");
+    __asm__ volatile("ld1 {v28.16b-v31.16b}, [%4], #64"
+                     : "=w"(f0), "=w"(f1), "=w"(f2), "=w"(f3), "+r"(*filters)::"memory");
+    EC_UNROLL
+    for (int p = 0; p < mr; p++)
+        EC_S8_ADD(tile->acc[p * nv + first % nv], f0, x[p], first / nv)
+    EC_UNROLL
+    for (int p = 0; p < mr; p++)
+        EC_S8_ADD(tile->acc[p * nv + (first + 1) % nv], f1, x[p], (first + 1) / nv)
+    EC_UNROLL
+    for (int p = 0; p < mr; p++)
+        EC_S8_ADD(tile->acc[p * nv + (first + 2) % nv], f2, x[p], (first + 2) / nv)
+    EC_UNROLL
+    for (int p = 0; p < mr; p++)
+        EC_S8_ADD(tile->acc[p * nv + (first + 3) % nv], f3, x[p], (first + 3) / nv)
+    EC_IN_ORDER();
+}
+
 /* All sums of `groups` groups of every row, which are loaded: x[p] has those of row p. */
 EC_INLINE void ec_s8_products(ec_s8_sums *tile, const int8x16_t *x, const int8_t **filters, int groups, int mr, int nv)
 {
+    /* As many as are loaded to registers by name. */
+    const int named = EC_S8_FOUR_FIT(mr, nv) ? groups * nv / 4 * 4 : 0;
     int8x16_t f[EC_S8_AT_ONCE];
     EC_UNROLL
-    for (int i = 0; i + EC_S8_AT_ONCE <= groups * nv; i += EC_S8_AT_ONCE) {
+    for (int i = 0; i < named; i += 4)
+        ec_s8_four(tile, x, filters, i, mr, nv);
+    EC_UNROLL
+    for (int i = named; i + EC_S8_AT_ONCE <= groups * nv; i += EC_S8_AT_ONCE) {
         ec_s8_next(filters, f);
         EC_UNROLL
         for (int j = i; j < i + EC_S8_AT_ONCE; j++)
@@ -132,19 +170,21 @@ EC_INLINE void ec_s8_mac(ec_s8_sums *tile, const void *a, ptrdiff_t a_row, ptrdi
             return;
     }
     EC_NO_UNROLL
-    for (; k < depth; k++, x_at += a_k, w += nv * 16) {
-        int8x16_t f[EC_TILE_VECS];
-        EC_UNROLL
-        for (int j = 0; j < nv; j++)
-            f[j] = vld1q_s8(w + j * 16);
+    for (; k < depth; k++, x_at += a_k) {
+        int8x16_t x[EC_TILE_VECS];
         EC_UNROLL
         for (int p = 0; p < mr; p++) {
             int32_t group;
             memcpy(&group, x_at + p * a_row, 4);
-            const int8x16_t x = vreinterpretq_s8_s32(vdupq_n_s32(group));
+            x[p] = vreinterpretq_s8_s32(vdupq_n_s32(group));
+        }
+        EC_UNROLL
+        for (int j = 0; j < nv; j++, w += 16) {
+            const int8x16_t f = vld1q_s8(w);
             EC_UNROLL
-            for (int j = 0; j < nv; j++)
-                ec_s8_add(&tile->acc[p * nv + j], f[j], x, 0);
+            for (int p = 0; p < mr; p++)
+                ec_s8_add(&tile->acc[p * nv + j], f, x[p], 0);
+            EC_IN_ORDER();
         }
     }
 }
