@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 
 from edgeconv.search.memory.lifetimes import Span
@@ -15,13 +16,12 @@ def bytes_around(
     read, by it or later, where the layers run in the model's order, as ``spans`` are."""
     found = [0] * len(program.writes)
     for block in blocks:
-        for index in range(len(found)):
-            live = [
-                (offset, offset + program.sizes[name])
-                for name, offset in block.items()
-                if spans[name].first < index <= spans[name].last
-            ]
-            found[index] += program.round_up(_covered(live))
+        live: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
+        for name, offset in block.items():
+            for index in range(spans[name].first + 1, min(spans[name].last + 1, len(found))):
+                live[index].append((offset, offset + program.sizes[name]))
+        for index, ranges in live.items():
+            found[index] += program.round_up(_covered(ranges))
     return found
 
 
