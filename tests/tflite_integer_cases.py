@@ -83,6 +83,9 @@ def _of_one() -> list[Case]:
         more = {"scales": scales, "offset": -128, "label": f"beta {beta}"}
         found.append(Case("SOFTMAX", x, x, options, "int8", **more))
     found.append(Case("SOFTMAX", x, x, {"beta": 1.0}, "int16", 0, (1 / 4096, 1 / 32768)))
+    for shape, scale in (((40, 7), 0.0011), ((2, 150), 0.00009)):
+        more = {"scales": (scale, 1 / 32768), "label": f"{scale}"}
+        found.append(Case("SOFTMAX", [shape], [shape], {"beta": 1.0}, "int16", 0, **more))
     found.append(Case("LOG_SOFTMAX", x, x, {}, "int8", scales=(0.1, 16 / 256), offset=127))
     found.append(Case("L2_NORMALIZATION", x, x, {}, "int8", scales=(0.1, 1 / 128), offset=0))
     found.append(Case("CAST", x, x, {}, "int8", same=True))

@@ -17,6 +17,7 @@ SAMPLE = (
     *("UNIDIRECTIONAL_SEQUENCE_LSTM float32 float32 clipped", "FLOOR_MOD float32 int32"),
     *("UNIDIRECTIONAL_SEQUENCE_LSTM float32 int8", "TANH int16", "DIV int8"),
     *("PRELU int8 alike", "SQUARED_DIFFERENCE int16 of two", "LEAKY_RELU int16 steep"),
+    "SOFTMAX int16",
     "AVERAGE_POOL_2D int16 4x3 SAME",
 )
 TABLE = Path(__file__).parents[2] / "docs" / "tflite-operators.md"

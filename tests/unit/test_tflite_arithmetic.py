@@ -59,7 +59,7 @@ FOLLOWED = {
 NOT_FOLLOWED = {"TANH int8 other grid", "SOFTMAX int8 beta 0.7"}
 FOLLOWED_IN_16_BITS = {
     *("CONV_2D", "DEPTHWISE_CONV_2D", "AVERAGE_POOL_2D", "LEAKY_RELU", "PRELU"),
-    "SQUARED_DIFFERENCE",
+    *("SQUARED_DIFFERENCE", "SOFTMAX"),
 }
 _LEAST, _MOST = -(2**31), 2**31 - 1
 
@@ -333,7 +333,7 @@ def _mixed() -> bytes:
 
 
 def _in_16_bits() -> bytes:
-    """A convolution, and a depthwise one, of int16 with filters of int8."""
+    """A convolution, and a depthwise one, of int16 with filters of int8, and a softmax."""
     rng, sketch = np.random.default_rng(4), Sketch()
     x = sketch.tensor("input", (1, 5, 4, 6), "int16", scale=[0.0003], zero=[0])
     for name, kind, shape in (
@@ -351,7 +351,9 @@ def _in_16_bits() -> bytes:
             kind, [x, w, b], [y], padding="SAME", stride_w=1, stride_h=1, activation="RELU"
         )
         x = y
-    return sketch.bytes([0], [x])
+    y = sketch.tensor("chances", (1, 5, 4, 6), "int16", scale=[2.0**-15], zero=[0])
+    sketch.operator("SOFTMAX", [x], [y], beta=1.0)
+    return sketch.bytes([0], [y])
 
 
 @pytest.mark.parametrize("board", ["host", "mps2-an500", "mps3-an547"])

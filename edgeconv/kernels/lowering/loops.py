@@ -151,7 +151,7 @@ LOOPS: Mapping[str, Loop] = MappingProxyType(
         **dict.fromkeys(
             (
                 *("int8_pool", "int16_pool", "table", "int8_binary", "int8_resize"),
-                *("int8_softmax", "short_lstm"),
+                *("int8_softmax", "int16_softmax", "short_lstm"),
             ),
             _AS_STATED,
         ),

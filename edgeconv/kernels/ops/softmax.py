@@ -11,7 +11,7 @@ from edgeconv.kernels.lowering.calls import in_place, kernel_layer
 from edgeconv.kernels.lowering.integers import with_integers
 from edgeconv.kernels.lowering.options import LayoutOption, Stored, row_major_only
 from edgeconv.kernels.lowering.work import Call
-from edgeconv.kernels.ops import int8_softmax
+from edgeconv.kernels.ops import int8_softmax, int16_softmax
 from edgeconv.kernels.ops.base import ImportContext, Importer, Operator, Source
 from edgeconv.kernels.ops.formula import Formula
 from edgeconv.kernels.ops.importing import axis_of, make_node
@@ -41,14 +41,15 @@ def _importer(log: bool) -> Importer:
 
 
 def layouts(node: Node, graph: Graph, target: Target) -> Sequence[LayoutOption]:
-    """Row-major; those of the kernel of int8 too."""
-    return with_integers(
-        node, row_major_only(node, graph, target), int8_softmax.layouts(node, graph)
-    )
+    """Row-major; those of the kernels of int8 and int16 too."""
+    whole = (*int8_softmax.layouts(node, graph), *int16_softmax.layouts(node, graph))
+    return with_integers(node, row_major_only(node, graph, target), whole)
 
 
 def lower(node: Node, graph: Graph, target: Target) -> Layer:
     """Vectors along the axis where it is innermost, across it elsewhere."""
+    if node.request.integers and (short := int16_softmax.form_of(node, graph)):
+        return int16_softmax.lower(short, node, graph, target)
     if node.request.integers:
         return int8_softmax.lower(node, graph, target)
     shape, axis = graph[node.output].shape, int(node.attrs["axis"])

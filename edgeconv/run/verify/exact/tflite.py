@@ -23,7 +23,8 @@ from edgeconv.ir.requantisation import tflite, tflite_averages, tflite_pairs, tf
 from edgeconv.ir.requantisation.double_rounding import multiplied, quantised_multiplier
 from edgeconv.ir.requantisation.exact_reals import Integers, Reals, in_units, multiples
 from edgeconv.ir.requantisation.pair import Affine
-from edgeconv.ir.requantisation.tflite_softmax import tflite_softmax
+from edgeconv.ir.requantisation.tflite_short_softmax import ShortSoftmax, short_softmax
+from edgeconv.ir.requantisation.tflite_softmax import TfliteSoftmax, tflite_softmax
 from edgeconv.ir.requantisation.tflite_wide import short_multiplier, shortly_multiplied
 from edgeconv.kernels.lowering.tflite_tables import tflite_table
 from edgeconv.kernels.ops.interpolation import PLACES
@@ -35,7 +36,7 @@ from edgeconv.run.verify.exact.windows import counted, taps
 
 _LOW, _HIGH = -128, 127
 _OF_SEVERAL = frozenset({"Binary", "Concat", "MatMul"})
-_ALSO_SHORT = ("Binary", "Pool", "Reduce")  # of 16 bits too
+_ALSO_SHORT = ("Binary", "Pool", "Reduce", "Softmax")  # of 16 bits too
 
 
 @dataclass(frozen=True, slots=True)
@@ -322,7 +323,11 @@ def _concat(call: _Call) -> Integers:
 
 def _softmax(call: _Call) -> Integers:
     (x,), y = call.operands, Affine.of(call.y)
-    form = tflite_softmax(Affine(x.scale, 0), y, call.y.low, call.y.high)
+    form: TfliteSoftmax | ShortSoftmax | None
+    if call.y.bits > 8:
+        form = short_softmax(int16(x.scale, 0), call.y, call.y.low, call.y.high)
+    else:
+        form = tflite_softmax(Affine(x.scale, 0), y, call.y.low, call.y.high)
     if form is None or call.node.attrs.get("log"):
         raise NoExactValueError
     axis = call.node.attrs["axis"]
