@@ -41,6 +41,9 @@ def _of_two() -> list[Case]:
     for scales in ((0.0123, 0.0456), (0.5, 0.00390625), (0.2, 0.3)):
         found.append(Case("ADD", pair, pair[:1], {}, "int8", scales=scales, label=f"{scales[0]}"))
     found.append(Case("BATCH_MATMUL", [(2, 5, 4), (2, 4, 6)], [(2, 5, 6)], {}, "int16", 0, _SHORT))
+    deep: dict[str, Any] = {"scales": (0.00021, 0.0009), "label": "deep"}
+    matrices = [(2, 3, 24), (2, 5, 24)]
+    found.append(Case("BATCH_MATMUL", matrices, [(2, 3, 5)], {"adj_y": True}, "int16", 0, **deep))
     return found
 
 

@@ -1,4 +1,4 @@
-"""Sums of int16 activations and int8 filters as TensorFlow Lite's kernels requantise them.
+"""Sums of int16 and int8, or of two int16, as TensorFlow Lite's kernels requantise them.
 
 Sums have 64 bits, and a factor 15 in place of 31 (`quantised_multiplier`), with one rounding:
 
@@ -13,9 +13,10 @@ from dataclasses import replace
 
 import numpy as np
 
+from edgeconv.ir.encoding import Encoding
 from edgeconv.ir.requantisation.double_rounding import quantised_multiplier
 from edgeconv.ir.requantisation.exact import Integers, Sums
-from edgeconv.ir.requantisation.wide import Wide, wide
+from edgeconv.ir.requantisation.wide import Wide, long, wide
 
 _BITS, _DROPPED = 15, 16
 _LARGEST = 2**_BITS - 1
@@ -34,6 +35,18 @@ def shortly_multiplied(x: Integers, multiplier: Integers | int, right: Integers 
     half = np.int64(1) << (np.asarray(right, np.int64) - 1)
     found: Integers = (x * multiplier + half) >> right
     return found
+
+
+def tflite_long(
+    unit: float, y: Encoding, bounds: tuple[int, int], reach: tuple[int, int]
+) -> Wide | None:
+    """As `long`, of such a factor, of sums of two int16 that count in ``unit``, between grids
+    without zero points.  None likewise."""
+    multiplier, right = short_multiplier(unit / y.scale[0])
+    factor, largest = float(np.ldexp(float(multiplier), -right)), max(map(abs, reach))
+    if y.zero[0] or not multiplier or largest >= _SUM or largest * factor >= _RESULT:
+        return None
+    return long(factor, 1.0, 0, bounds, reach, ties_up=True)
 
 
 def tflite_wide(sums: Sums, whole: Integers) -> Wide | None:

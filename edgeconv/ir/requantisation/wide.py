@@ -85,10 +85,17 @@ class Wide:
 
 
 def long(
-    unit: float, spacing: float, zero: int, bounds: tuple[int, int], reach: tuple[int, int]
+    unit: float,
+    spacing: float,
+    zero: int,
+    bounds: tuple[int, int],
+    reach: tuple[int, int],
+    *,
+    ties_up: bool = False,
 ) -> Wide | None:
     """The form, of one channel, of sums that are whole numbers of units within ``reach``, of 64
-    bits; None where there is none.  ``unit``: exact in float64; ``bounds``: of results."""
+    bits; None where there is none.  ``unit``: exact in float64; ``bounds``: of results;
+    ``ties_up``: ties go up instead of to the even number."""
     least, most = (np.array([end], np.int64) for end in reach)
     sums = Sums(np.array([unit]), np.zeros(1), least, most, spacing, zero, *bounds)
     line = _line(sums, 0, 0)
@@ -99,7 +106,7 @@ def long(
         products = [abs(end * multiplier >> _WORD) for end in ends]
         if max(*map(abs, offsets), *products) < _WIDEST:
             made = (_one(multiplier, each, shift, zero, bounds, ends) for each in offsets)
-            found = (_proven(form, [line], [ends], ties_up=False) for form in made)
+            found = (_proven(form, [line], [ends], ties_up=ties_up) for form in made)
             return next((form for form in found if form is not None), None)
     return None
 

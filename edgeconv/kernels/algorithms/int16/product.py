@@ -16,7 +16,8 @@ from edgeconv.ir.candidate import Candidate
 from edgeconv.ir.choice import Arg, ArgKind, Layer
 from edgeconv.ir.encoding import INT8, INT16, Encoding
 from edgeconv.ir.graph import Graph, Node
-from edgeconv.ir.requantisation import EXACT
+from edgeconv.ir.requantisation import EXACT, tflite
+from edgeconv.ir.requantisation.tflite_wide import tflite_long
 from edgeconv.ir.requantisation.wide import Wide, long
 from edgeconv.ir.work import Work
 from edgeconv.kernels.algorithms.integer.packing import padded
@@ -60,7 +61,7 @@ def wide_product_of(node: Node, graph: Graph) -> Wide | None:
     """How the sums of a MatMul node become its result; None where none of its operands and result
     has 16 bits, one of them is not stored in integers of one scale, or no form is proven."""
     tensors = [graph[name] for name in (*node.inputs, node.output)]
-    if graph.requantise != EXACT or not all(_is_kept(each.storage) for each in tensors):
+    if not all(_is_kept(each.storage) for each in tensors):
         return None
     if any(each.is_constant for each in tensors) or not node.epilogue.is_only_before:
         return None
@@ -69,7 +70,8 @@ def wide_product_of(node: Node, graph: Graph) -> Wide | None:
         return None
     depth = depth_of(node, graph)
     bounds = bounds_in(node.epilogue.before, y)
-    return _form(a, b, y, depth, *bounds) if 0 < depth <= _MOST else None
+    form = _form if graph.requantise == EXACT else _tflite_form
+    return form(a, b, y, depth, *bounds) if 0 < depth <= _MOST else None
 
 
 def _is_kept(stored: Encoding) -> bool:
@@ -78,11 +80,27 @@ def _is_kept(stored: Encoding) -> bool:
     return stored.is_per_tensor and stored.element in kinds and are_scales(stored.scale)
 
 
-@lru_cache(maxsize=1024)
-def _form(a: Encoding, b: Encoding, y: Encoding, depth: int, low: int, high: int) -> Wide | None:
+def _reach(a: Encoding, b: Encoding, depth: int) -> tuple[int, int]:
+    """Between which sums of so many products lie."""
     ends = [[bound - each.zero[0] for bound in (each.low, each.high)] for each in (a, b)]
     corners = np.outer(*np.array(ends, np.int64)) * depth
-    reach = int(corners.min()), int(corners.max())
+    return int(corners.min()), int(corners.max())
+
+
+@lru_cache(maxsize=1024)
+def _tflite_form(
+    a: Encoding, b: Encoding, y: Encoding, depth: int, low: int, high: int
+) -> Wide | None:
+    """BATCH_MATMUL, whose kernel knows int16 alone, without zero points."""
+    if any(each.element != INT16 or each.zero[0] for each in (a, b, y)):
+        return None
+    (unit,) = tflite.units(a.scale[0], np.array(b.scale), dense=True)
+    return tflite_long(float(unit), y, (low, high), _reach(a, b, depth))
+
+
+@lru_cache(maxsize=1024)
+def _form(a: Encoding, b: Encoding, y: Encoding, depth: int, low: int, high: int) -> Wide | None:
+    reach = _reach(a, b, depth)
     unit = a.scale[0] * b.scale[0]  # two float32: exact
     return long(unit, y.scale[0], y.zero[0], (low, high), reach)
 

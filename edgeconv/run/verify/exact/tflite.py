@@ -36,7 +36,7 @@ from edgeconv.run.verify.exact.windows import counted, taps
 
 _LOW, _HIGH = -128, 127
 _OF_SEVERAL = frozenset({"Binary", "Concat", "MatMul"})
-_ALSO_SHORT = ("Binary", "Pool", "Reduce", "Softmax")  # of 16 bits too
+_ALSO_SHORT = ("Binary", "MatMul", "Pool", "Reduce", "Softmax")  # of 16 bits too
 
 
 @dataclass(frozen=True, slots=True)
