@@ -20,10 +20,11 @@ from edgeconv.run.verify.inputs import ensure
 from edgeconv.search.options import CompileOptions
 from tests import data_dependent_models, onnx_models
 from tests.compilers import SANITIZERS
+from tests.int8_chains import chain
 from tests.models.test_row_streaming import CHAINS
 from tests.row_streaming import convolutions, one_by_one, stream
 from tests.tools import available
-from tests.unit import test_patches
+from tests.unit import test_residual_steps
 
 pytest.importorskip("onnxruntime", reason="random networks are made with it")
 from tests.models import random_quantised
@@ -167,7 +168,11 @@ def whole_calls(report: Report) -> Iterator[Piece]:
             continue
         step = steps[position]
         windows = [
-            Divides(*(each[k] for k in ("rows", "reach", "stride", "pad")))
+            Divides(
+                *(each[k] for k in ("rows", "reach", "stride", "pad")),
+                source=each.get("source", 1),
+                added=each.get("added", 0),
+            )
             for each in step["layers"]
         ]
         rings = [each["ring"] for each in step["layers"][:-1]]
@@ -267,13 +272,14 @@ def test_layers_that_stream_rows(
 
 
 def test_layers_in_patches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Past a residual, of which a layer of its own makes what is added."""
     one_by_one(monkeypatch)
-    kinds = test_patches.CHAINS["mobile"]
+    kinds = test_residual_steps.NETWORKS["projected"]
     stream(monkeypatch, {"l0_node": len(kinds)}, 1, patches=3)
     monkeypatch.setattr(
         "edgeconv.app.deciding.formats.with_faster", lambda planner, graph, decided: decided
     )
-    onnx.save(test_patches.chain(kinds, (15, 19)), tmp_path / "net.onnx")
+    onnx.save(chain(kinds, (15, 19)), tmp_path / "net.onnx")
     options = CompileOptions(
         tmp_path / "net.onnx", BOARD, name="net", resumable=True, algorithms={"*": "integer"}
     )
