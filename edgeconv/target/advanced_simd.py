@@ -30,7 +30,9 @@ _SWAPPED = Interleave(
 BY_CHANNEL = Interleave(1, tuple((lane, element) for element in range(2) for lane in range(4)))
 
 
-def pairs(isa: str, largest: tuple[Tile, ...], rate: float) -> MicroKernel:
+def pairs(
+    isa: str, largest: tuple[Tile, ...], rate: float, *, whole_windows: bool = False
+) -> MicroKernel:
     """The row of int8 without dot products: three instructions (SMULL, SMLAL, SADALP) multiply the
     word of a pixel by those of four filters."""
     return int8_row(
@@ -40,4 +42,5 @@ def pairs(isa: str, largest: tuple[Tile, ...], rate: float) -> MicroKernel:
         two_fit=True,
         interleaves=(_ROTATED, _SWAPPED),
         header="neon_pairs",
+        whole_windows=whole_windows,
     )

@@ -42,12 +42,13 @@ Window = dict[str, Any]
 SMALL = (Cache(1, 4096, 64), Cache(2, 16384, 64))  # of which several panels are made
 
 
-def able(name: str, *, matrices: bool = False) -> Build:
-    """Runs what multiplies int8 on an ISA, by products of matrices or by others, compiled for all
-    sizes; skips, by name, where nothing here does."""
+def able(name: str, *, matrices: bool = False, plain_core: bool = False) -> Build:
+    """Runs what multiplies int8 on an ISA, by products of matrices or by others, or on a core
+    without either, compiled for all sizes; skips, by name, where nothing here does."""
     plain = TARGETS[name]
     rows = [row for row in TARGETS[name].kernels if row.sums == "int32"]
     rows = [row for row in rows if (row.feature == MATRICES) == matrices]
+    rows = [row for row in rows if not (plain_core and row.feature)]
     if builds.is_native(plain):  # those of features that this CPU has
         rows = [row for row in rows if host.running().has(row.cpu_flags)] or rows
     target = replace(plain, features=frozenset(row.feature for row in rows if row.feature))
@@ -137,27 +138,35 @@ def panel_of(case: Case) -> tuple[int, ...]:
     return tuple(int(member) for member in members)
 
 
-def test_pixels_loaded_once_and_whole_windows(folder: Path) -> None:
-    """With NEON's dot products: the columns of a window in one run, two to five of them, and whole
-    windows of few channels with borders, strides and several panels."""
+WHOLE: tuple[tuple[Shape, Shape, Window], ...] = (
+    ((2, 3, 11, 9), (24, 3, 7, 7), {"pads": (3, 3, 3, 3), "strides": (2, 2)}),
+    ((1, 1, 5, 8), (25, 1, 3, 3), {"pads": (1, 1, 1, 1)}),
+)
+
+
+@pytest.mark.parametrize("plain_core", [False, True], ids=["dot products", "none"])
+def test_whole_windows(plain_core: bool, folder: Path) -> None:
+    """Of few channels, on NEON: borders, strides and several panels."""
+    build = able("neon", plain_core=plain_core)
+    few = replace(build, target=replace(build.target, caches=SMALL))
+    windows = [case for shape in WHOLE for case in packed(layer(*shape), build)]
+    windows += packed(layer(*WHOLE[0]), few)
+    assert all(panel_of(case)[-1] for case in windows)
+    check(build, windows, folder)
+
+
+def test_pixels_loaded_once(folder: Path) -> None:
+    """With NEON's dot products: the columns of a window in one run, two to five of them."""
     build = able("neon")
     lanes, same = build.target.lanes, {"pads": (1, 1, 1, 1)}
-    few = replace(build, target=replace(build.target, caches=SMALL))
     runs: list[tuple[Shape, Shape, Window]] = [
         ((1, 32, 4, 13), (lanes + 1, 32, 3, 3), same),
         ((1, 16, 3, 7), (2 * lanes, 16, 2, 5), {"pads": (0, 2, 1, 2)}),
         ((1, 16, 3, 5), (5 * lanes, 16, 1, 2), {}),
     ]
-    whole: list[tuple[Shape, Shape, Window]] = [
-        ((2, 3, 11, 9), (6 * lanes, 3, 7, 7), {"pads": (3, 3, 3, 3), "strides": (2, 2)}),
-        ((1, 1, 5, 8), (6 * lanes + 1, 1, 3, 3), same),
-    ]
     found = [case for shape in runs for case in packed(layer(*shape), build)]
     assert all(panel_of(case)[-2:] == (1, 0) for case in found)
-    windows = [case for shape in whole for case in packed(layer(*shape), build)]
-    windows += packed(layer(*whole[0]), few)
-    assert all(panel_of(case)[-1] for case in windows)
-    check(build, [*found, *windows], folder)
+    check(build, found, folder)
 
 
 def test_whole_windows_are_of_a_plane() -> None:

@@ -83,7 +83,7 @@ _KERNELS = (
     ),
     # rows * vectors accumulators + rows pixels + two vectors of filters + four of products <= 32
     # llvm-mca 19, Cortex-A57 and -A72: two cycles of their one multiplier, where float32 has one
-    pairs(_NAME, tiles((5, 4), (6, 3), (8, 2), (12, 1)), rate=1 / 2),
+    pairs(_NAME, tiles((5, 4), (6, 3), (8, 2), (12, 1)), rate=1 / 2, whole_windows=True),
 )
 
 # Of float16, in words of two bytes: a vector has eight lanes, and so many channels are a block.
