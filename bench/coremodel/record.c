@@ -3,12 +3,15 @@
    A mark is a call of `getpriority` or, with `at`, of the function there: what lies between the first two marks is
    counted, the same again between the second and the third is sampled.  So many windows of so many instructions, as far from each
    other as the count has it, are written to a file: blocks, and of each line of memory that they access how far it
-   was.  In between the caches alone are kept up to date (Wunderlich et al., SMARTS, ISCA 2003). */
+   was.  In between the caches alone are kept up to date (Wunderlich et al., SMARTS, ISCA 2003).
+   Functions may be told apart: their instructions are counted by the one that was entered last, and the file has a record of no
+   accesses where a window begins in one or enters it, of a block that is MOST_BLOCKS and the number of the function. */
 #include "../counting/emulator.h"
 
 #include <string.h>
 
 #include "caches.h"
+#include "functions.h"
 
 enum { MARK = 141 /* getpriority of AArch64 Linux */, MOST_ACCESSES = 4096, INDEX_BITS = 10 };
 
@@ -31,6 +34,9 @@ static unsigned access_count;
 static const struct block *current;
 static uint32_t blocks;
 static int marks, recording;
+/* The first: what is executed before any other is entered. */
+static uint64_t functions[MOST_FUNCTIONS + 1], function_executed[MOST_FUNCTIONS + 1];
+static unsigned function_count, entered_last, entered_told;
 
 static void put64(uint64_t value) { fwrite(&value, sizeof value, 1, file); }
 
@@ -54,6 +60,10 @@ static void executes(unsigned int cpu, void *data)
     recording = place % period < window;
     if (recording && !before)
         put64(UINT64_MAX); /* a window begins */
+    if (recording && function_count && (!before || entered_told != entered_last))
+        put64(MOST_BLOCKS + entered_last);
+    entered_told = entered_last;
+    function_executed[entered_last] += block->count;
     current = recording ? block : NULL;
     access_count = 0;
     place += block->count;
@@ -87,6 +97,11 @@ static void entered(unsigned int cpu, void *data)
     if (!cpu)
         mark(own);
 }
+static void enters(unsigned int cpu, void *data)
+{
+    if (!cpu)
+        entered_last = (unsigned)(uintptr_t)data;
+}
 static void counted(plugin_id id, struct qemu_plugin_tb *code)
 {
     (void)id;
@@ -110,6 +125,9 @@ static void translated(plugin_id id, struct qemu_plugin_tb *code)
     }
     if (function && block->address == function)
         qemu_plugin_register_vcpu_tb_exec_cb(code, entered, NO_REGISTERS, NULL);
+    for (unsigned n = 1; n <= function_count; n++)
+        if (block->address == functions[n])
+            qemu_plugin_register_vcpu_tb_exec_cb(code, enters, NO_REGISTERS, (void *)(uintptr_t)n);
     if (marks < 3) { /* its definition: a record that begins with all ones but the last */
         if (recording)
             flush();
@@ -139,6 +157,7 @@ static void mark(plugin_id id)
     if (marks == 1)
         executed = 0;
     if (marks == 2) {
+        entered_last = 0;
         period = executed / wanted | 1;
         window = window > period ? period : window;
         qemu_plugin_reset(id, sampling); /* all code is translated anew */
@@ -152,11 +171,15 @@ static void mark(plugin_id id)
         for (int i = 0; i < level_count; i++)
             fprintf(stderr, " %" PRIu64, caches_missed[i]);
         fprintf(stderr, " %" PRIu64 "\n", caches_written);
+        if (function_count)
+            fprintf(stderr, "functions");
+        for (unsigned n = 0; function_count && n <= function_count; n++)
+            fprintf(stderr, " %" PRIu64 "%s", function_executed[n], n == function_count ? "\n" : "");
     }
 }
 
 /* Arguments: trace=, windows=, window= instructions of each, caches=size:ways of each level behind
-   colons, nearest first; at=, hexadecimal. */
+   colons, nearest first; at=, hexadecimal; functions=, addresses alike behind colons. */
 EXPORTED int qemu_plugin_install(plugin_id id, const void *info, int argc, char **argv)
 {
     (void)info;
@@ -170,6 +193,12 @@ EXPORTED int qemu_plugin_install(plugin_id id, const void *info, int argc, char 
             file = fopen(value, "wb");
         if (!strcmp(argv[i], "at"))
             function = strtoull(value, NULL, 16);
+        if (!strcmp(argv[i], "functions"))
+            for (char *part = strtok(value, ":"); part; part = strtok(NULL, ":")) {
+                if (function_count == MOST_FUNCTIONS)
+                    return 1;
+                functions[++function_count] = strtoull(part, NULL, 16);
+            }
         if (!strcmp(argv[i], "windows"))
             wanted = strtoull(value, NULL, 10);
         if (!strcmp(argv[i], "window"))

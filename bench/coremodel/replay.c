@@ -5,11 +5,12 @@
    TABLE: rows of instruction words (table.py).  See pipeline.h for the core and memory.h for its memory.  The first quarter of a
    window is not counted: pipes are empty there and streams unknown.  Prints instructions that are counted, their cycles, the sum of the
    squares of the windows' cycles per instruction, windows, and wrong predictions; with a fifth argument a line
-   for each window before. */
+   for each window before.  Of functions that the trace tells apart a line each, their number, instructions and cycles. */
+#include "functions.h"
 #include "memory.h"
 #include "pipeline.h"
 
-enum { INDEX_BITS = 10, MOST_BLOCKS = 1 << 20, MOST_EVENTS = 1 << 20 };
+enum { INDEX_BITS = 10, MOST_EVENTS = 1 << 20 };
 
 struct block {
     uint64_t address;
@@ -18,7 +19,8 @@ struct block {
 };
 static struct row *table, unknown = {.latency = 1, .uops = 1, .accumulates = -1, .chained = 1, .base = -1};
 static size_t table_rows;
-static struct block blocks[MOST_BLOCKS];
+static struct block blocks[MOST_BLOCKS + MOST_FUNCTIONS + 1]; /* those behind MOST_BLOCKS are empty: functions */
+static struct { uint64_t instructions, cycles; } of_function[MOST_FUNCTIONS + 1];
 static uint64_t *events; /* of one window: records of blocks and accesses as in the trace */
 static size_t event_count;
 static FILE *trace;
@@ -51,7 +53,7 @@ static void define(void)
         block->rows[i] = found ? found : &unknown;
     }
 }
-/* Where instruction `i`, a prefetch, points: QEMU does not tell, but a later access of the same base does. */
+/* Where instruction `i`, a prefetch and no load in its place, points: QEMU does not tell, but a later access of the same base does. */
 static int prefetched(const struct block *block, uint32_t i, const uint64_t *at, const uint64_t *end, uint64_t *line)
 {
     const struct row *row = block->rows[i];
@@ -69,7 +71,8 @@ static uint64_t run_block(const struct block *block, const uint64_t *at, const u
     for (uint32_t i = 0; i < block->count; i++) {
         struct line_access lines[MOST_LINES];
         int count = 0;
-        if (block->rows[i]->kind == PREFETCH && prefetched(block, i, at, end, &lines[0].line)) {
+        const int seen = at < end && index_of(*at) == i;
+        if (block->rows[i]->kind == PREFETCH && !seen && prefetched(block, i, at, end, &lines[0].line)) {
             lines[0].far = distance_of(lines[0].line);
             lines[0].store = lines[0].written = 0;
             count = 1;
@@ -102,9 +105,14 @@ static void learn(void)
 static uint64_t counted, cycles, windows;
 static double squares;
 
+static void count_function(uint64_t number, uint64_t instructions, uint64_t passed)
+{
+    of_function[number].instructions += instructions;
+    of_function[number].cycles += passed;
+}
 static void run_window(int told)
 {
-    uint64_t total = 0, done = 0, from = 0, from_cycle = 0;
+    uint64_t total = 0, done = 0, from = 0, from_cycle = 0, function = 0, function_from = 0, function_cycle = 0;
     learn();
     for (size_t e = 0; e < event_count; e += 1 + (events[e] >> 32))
         total += blocks[(uint32_t)events[e]].count;
@@ -115,13 +123,24 @@ static void run_window(int told)
         const size_t after = e + 1 + accesses;
         if (!from && done >= total / 4) {
             from = done + 1;
-            from_cycle = pipeline_now();
+            function_from = done;
+            function_cycle = from_cycle = pipeline_now();
         }
-        done += run_block(block, events + e + 1, events + after, after < event_count ? blocks[(uint32_t)events[after]].address : 0);
+        if ((uint32_t)events[e] >= MOST_BLOCKS) {
+            if (from)
+                count_function(function, done - function_from, pipeline_now() - function_cycle);
+            function = (uint32_t)events[e++] - MOST_BLOCKS;
+            function_from = done;
+            function_cycle = pipeline_now();
+            continue;
+        }
+        const size_t next = after < event_count && (uint32_t)events[after] >= MOST_BLOCKS ? after + 1 : after;
+        done += run_block(block, events + e + 1, events + after, next < event_count ? blocks[(uint32_t)events[next]].address : 0);
         e = after;
     }
     if (!from || done < from)
         return;
+    count_function(function, done - function_from, pipeline_now() - function_cycle);
     const uint64_t own = pipeline_now() - from_cycle, many = done - (from - 1);
     counted += many;
     cycles += own;
@@ -168,6 +187,9 @@ int main(int argc, char **argv)
         for (uint64_t a = 0; a < accesses; a++)
             events[event_count++] = next64();
     }
+    for (int n = 0; n <= MOST_FUNCTIONS; n++)
+        if (of_function[n].instructions)
+            printf("function %d %" PRIu64 " %" PRIu64 "\n", n, of_function[n].instructions, of_function[n].cycles);
     printf("replayed %" PRIu64 " %" PRIu64 " %g %" PRIu64 " %" PRIu64 "\n", counted, cycles, squares, windows, pipeline_mispredicted());
     return 0;
 }

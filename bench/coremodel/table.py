@@ -16,6 +16,7 @@ _FLOATS = re.compile(r"fml[as]l?2?")
 _INTEGERS = re.compile(r"[us]?(ml[as]l?2?|dot|adalp|mmla|abal?2?|usdot)")
 _CONDITIONAL = re.compile(r"b\..+|cbn?z|tbn?z")
 _PREFETCH = re.compile(r"prfu?m")
+_SEEN_PREFETCH = ("ldrb", "wzr")  # in its place, of programs made for the recorder (emitted.py)
 _ADDRESS = re.compile(r"\[(?:x(\d+)|(sp))(?:, #(-?\d+))?\]")
 PLAIN, LOAD, STORE, BRANCH, PREFETCH = range(5)  # of pipeline.h
 _KINDS = {aarch64.LOAD: LOAD, aarch64.STORE: STORE}
@@ -102,6 +103,8 @@ def _row(
         kind = BRANCH
     elif _PREFETCH.fullmatch(mnemonic):
         kind, reads, writes = PREFETCH, (base,) if base >= 0 else (), ()
+    elif (mnemonic, operands.partition(",")[0]) == _SEEN_PREFETCH:
+        kind = PREFETCH
     adds_up = _FLOATS.fullmatch(mnemonic) or _INTEGERS.fullmatch(mnemonic)
     into = writes[0] if adds_up and writes else -1
     chained = chained if into >= 0 else latency

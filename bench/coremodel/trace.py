@@ -21,6 +21,8 @@ HERE = Path(__file__).parent
 WINDOWS, WINDOW = 800, 8000  # of so many instructions each; of these replay.c leaves out a quarter
 _WINDOW_BEGINS, _DEFINITION = 2**64 - 1, 2**64 - 2  # records of record.c
 _RECORDED = re.compile(r"^recorded ([0-9 ]+)$", re.MULTILINE)
+_FUNCTIONS = re.compile(r"^functions ([0-9 ]+)$", re.MULTILINE)
+_FUNCTION = re.compile(r"^function (\d+) (\d+) (\d+)$", re.MULTILINE)
 _REPLAYED = re.compile(r"^replayed (\d+) (\d+) (\S+) (\d+) (\d+)$", re.MULTILINE)
 
 
@@ -29,25 +31,35 @@ class Trace:
     """A file of samples of one inference, and what all of it took.
 
     ``missed``: lines that each cache, nearest first, did not have; ``written``: lines that went
-    back to the memory.
+    back to the memory.  ``functions``: instructions from entering one of those told apart until
+    the next is entered, in their order.
     """
 
     path: Path
     instructions: int
     missed: tuple[int, ...]
     written: int
+    functions: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Cycles:
     """What one inference takes on a machine.  ``error``: standard error of the cycles, relative,
-    that the sampling leaves."""
+    that the sampling leaves.  ``functions``: cycles of an instruction of each that the trace tells
+    apart, in their order; none of those that no window met."""
 
     machine: Machine
     trace: Trace
     per_instruction: float
     error: float
     wrong_branches: int
+    functions: tuple[float, ...] = ()
+
+    @property
+    def function_ms(self) -> tuple[float, ...]:
+        """Time in each function told apart, in their order."""
+        each = zip(self.trace.functions, self.functions, strict=True)
+        return tuple(1e3 * count * cycles / self.machine.clock for count, cycles in each)
 
     @property
     def ms(self) -> float:
@@ -69,12 +81,18 @@ class Recorder:
         subprocess.run(command, check=True)
 
     def record(
-        self, command: Sequence[str], machine: Machine, path: Path, at: int | None = None
+        self,
+        command: Sequence[str],
+        machine: Machine,
+        path: Path,
+        at: int | None = None,
+        functions: Sequence[int] = (),
     ) -> Trace:
         """Samples of a program that QEMU's ``command`` runs, on the caches of ``machine``.
 
         The emulator's name comes first.  The program marks its work with `getpriority`, or calls
-        the function ``at`` three times.  Raises EdgeconvError where it fails.
+        the function ``at`` three times.  ``functions``: addresses of those to tell apart.  Raises
+        EdgeconvError where it fails.
         """
         emulator, *rest = command
         options = {
@@ -85,6 +103,8 @@ class Recorder:
         }
         if at is not None:
             options["at"] = f"{at:x}"
+        if functions:
+            options["functions"] = ":".join(f"{each:x}" for each in functions)
         plugin = ",".join(
             [str(self._plugin), *(f"{key}={value}" for key, value in options.items())]
         )
@@ -101,7 +121,9 @@ class Recorder:
                 code=Exit.UNSATISFIED,
             )
         _, instructions, *missed, written = map(int, found[1].split())
-        return Trace(path, instructions, tuple(missed), written)
+        told = _FUNCTIONS.search(done.stderr)
+        _, *apart = map(int, told[1].split()) if told else (0,)
+        return Trace(path, instructions, tuple(missed), written, tuple(apart))
 
     def replay(self, trace: Trace, machine: Machine) -> Cycles:
         """What ``machine`` takes; its caches are those of the recording.  Raises EdgeconvError."""
@@ -127,7 +149,10 @@ class Recorder:
         counted, cycles, windows = int(found[1]), int(found[2]), int(found[4])
         mean = cycles / counted
         variance = max(0.0, float(found[3]) / windows - mean**2)
-        return Cycles(machine, trace, mean, math.sqrt(variance / windows) / mean, int(found[5]))
+        error = math.sqrt(variance / windows) / mean
+        met = {int(n): int(own) / int(many) for n, many, own in _FUNCTION.findall(done.stdout)}
+        apart = tuple(met.get(number, 0.0) for number, _ in enumerate(trace.functions, 1))
+        return Cycles(machine, trace, mean, error, int(found[5]), apart)
 
 
 def words(path: Path) -> set[int]:

@@ -20,6 +20,8 @@ from edgeconv.target import board as boards
 
 FMLA = [0x4E22CC20 | n for n in (0, *range(3, 18))]  # v0, v3, v4 ...: += v1 * v2
 LOAD_Q, ADD, LOOP, PREFETCHES = 0x3DC00000, 0x91004000, 0x54FFFFE1, 0xF9804020
+LOAD_NOTHING = 0x3940003F  # ldrb wzr, [x1]
+FUNCTIONS = 1 << 20  # MOST_BLOCKS of functions.h
 LINE, TIMES = 64, 4000
 
 needs_llvm = pytest.mark.skipif(not find_mca(), reason="LLVM's models are not installed")
@@ -94,6 +96,40 @@ def test_rows_of_instructions() -> None:
     assert found[LOOP].kind == BRANCH
     fetch = found[PREFETCHES]
     assert (fetch.kind, fetch.base, fetch.offset) == (PREFETCH, 1, 128)
+
+
+@needs_llvm
+def test_functions_are_told_apart(recorder: Recorder, tmp_path: Path) -> None:
+    """Of two that take turns one waits for its only sum, and one has eight; the window's first
+    quarter is not counted."""
+    blocks, path = (FMLA[:1] * 8, FMLA[:8]), tmp_path / "trace"
+    data = b""
+    for number, block in enumerate(blocks):
+        data += struct.pack("<QQQ", 2**64 - 2, len(block) << 32 | number, 0x1000 * (number + 1))
+        data += struct.pack(f"<{len(block)}I", *block)
+    data += struct.pack("<Q", 2**64 - 1)
+    for turn in range(8):
+        data += struct.pack("<Q", FUNCTIONS + 1 + turn % 2)
+        data += struct.pack("<Q", turn % 2) * 1000
+    path.write_bytes(data)
+    found = recorder.replay(Trace(path, 64_000, (), 0, (40_000, 24_000)), machine("raspberry-pi-4"))
+    assert found.functions == pytest.approx((3, 1), rel=0.02)
+    assert sum(found.function_ms) == pytest.approx(1e3 * 144_000 / found.machine.clock, rel=0.02)
+
+
+@needs_llvm
+def test_a_load_of_no_register_is_a_prefetch(recorder: Recorder, tmp_path: Path) -> None:
+    """A core in order does not wait for it, though the lines are far."""
+    pi = machine("raspberry-pi-3")
+    (row,) = rows([LOAD_NOTHING], pi.core, pi.cpu, 3)
+    assert (row.kind, row.writes) == (PREFETCH, ())
+    waits, fetches = (
+        recorder.replay(
+            write_trace(tmp_path / "trace", [first, *FMLA[:8] * 8], 1 << 20, 2), pi
+        ).per_instruction
+        for first in (LOAD_Q, LOAD_NOTHING)
+    )
+    assert fetches < waits
 
 
 @needs_llvm
