@@ -142,9 +142,9 @@ def _along(axis: Neighbours, apart: int) -> npt.NDArray[np.int64]:
 
 
 def _even(made: Preprocessing) -> tuple[int, ...]:
-    """Of columns that lie evenly and are weighed alike, in elements of a line: the first one, from
-    there to the next, from each to its second neighbour; the second's weight.  () of others, and of
-    those whose sums have more than 16 bits."""
+    """How columns lie that are evenly apart and weighed alike, in elements of a line: the first one,
+    from there to the next, from each to its second neighbour; the second's weight.  () of others,
+    and of those whose sums have more than 16 bits."""
     columns = made.columns
     first, near = columns.first, 0
     steps = {b - a for a, b in itertools.pairwise(first)} or {1}
