@@ -10,6 +10,7 @@
 #include "ec_int8_depthwise_3x3.h"
 #include "ec_int8_2x2.h"
 #include "ec_int8_depthwise_2x2.h"
+#include "ec_int8_depthwise_3x1.h"
 #include "ec_int8_depthwise_3x3_2x2.h"
 #include "ec_int8_1x4.h"
 #include "ec_int8_tile.h"
@@ -156,6 +157,55 @@ static void in_pairs(int in_c, int out_c, int together)
     free(words), free(channels), free(plain), free(unused), free(filters), free(panel), release(&l);
 }
 
+/* A layer that is wanted of the function of one sum, depthwise, and the words of its channels. */
+static layer depthwise_of(int c, ec_window w, int32_t **words)
+{
+    layer l = layer_of(c, c, c, w);
+    if (IN_SHIFTS)
+        l.spec.result.offset = draw(-128, 127);
+    *words = words_of(&l);
+    for (int j = 0; j < l.out_bytes; j++) {
+        const int32_t sum = (int32_t)sum_of(&l, c, j / c / w.out_w, j / c % w.out_w, j % c);
+        l.wanted[j] = ec_int8_of_sum(l.spec.result, sum, *words + j % c * EC_INT8_WORDS + 1, 1);
+    }
+    return l;
+}
+
+/* Windows of three numbers, down a column or along a row, of which up to two lie outside of the input at either end. */
+static void three(int along_row)
+{
+    const int c = draw(1, 12), apart = draw(1, 3), stride = draw(1, 4) / 4 + 1, pad = draw(0, 2 * apart);
+    const int beyond = draw(0, 2 * apart), size = draw(1, 25), lines = draw(1, 5), room = pad + size + beyond - 2 * apart - 1;
+    if (room < 0 || apart % stride)
+        return;
+    ec_window w = {.in_h = size, .in_w = lines, .out_h = room / stride + 1, .out_w = lines, .kernel_h = 3, .kernel_w = 1,
+                   .stride_h = stride, .stride_w = 1, .dilation_h = apart, .dilation_w = 1, .pad_h = pad};
+    if (along_row)
+        w = (ec_window){.in_h = lines, .in_w = size, .out_h = lines, .out_w = room / stride + 1, .kernel_h = 1, .kernel_w = 3,
+                        .stride_h = 1, .stride_w = stride, .dilation_h = 1, .dilation_w = apart, .pad_w = pad};
+    int32_t *words;
+    layer l = depthwise_of(c, w, &words), turned = l;
+    const int cut = draw(0, w.out_h);
+    if (along_row)
+        turned.spec = ec_int8_2x2_transposed(&l.spec);
+    const int numbers = ec_int8_2x2_numbers(&turned.spec.window, along_row ? w.out_w : ec_int8_2x2_rows(&w));
+    int16_t *const workspace = bytes_of((size_t)(2 * numbers + w.in_w * c));
+    int32_t *const halves = by_half(&turned, words);
+    if (along_row)
+        ec_int8_depthwise_3x1_transposed(&l.spec, l.in, halves, l.out, workspace, 0, w.out_h);
+    else {
+        ec_int8_depthwise_3x1(&l.spec, l.in, halves, l.out, workspace, 0, cut);
+        ec_int8_depthwise_3x1(&l.spec, l.in, halves, l.out, workspace, cut, w.out_h);
+    }
+    compare(l.out, l.wanted, l.out_bytes);
+    if (along_row && apart == 1 && w.out_w == size) { /* in the place of the input, which other kernels allow, too */
+        memcpy(l.out, l.in, (size_t)l.out_bytes);
+        ec_int8_depthwise_3x1_transposed(&l.spec, l.out, halves, l.out, workspace, 0, w.out_h);
+        compare(l.out, l.wanted, l.out_bytes);
+    }
+    free(words), free(halves), free(workspace), release(&l);
+}
+
 int main(void)
 {
     for (int i = 0; i < 200; i++)
@@ -170,14 +220,8 @@ int main(void)
         ec_window w = window_of(i % 2 ? 3 : 0, 1);
         if (w.dilation_h % w.stride_h || w.dilation_w % w.stride_w)
             continue;
-        layer l = layer_of(c, c, c, w);
-        if (IN_SHIFTS)
-            l.spec.result.offset = draw(-128, 127);
-        int32_t *const words = words_of(&l);
-        for (int j = 0; j < l.out_bytes; j++) {
-            const int32_t sum = (int32_t)sum_of(&l, c, j / c / w.out_w, j / c % w.out_w, j % c);
-            l.wanted[j] = ec_int8_of_sum(l.spec.result, sum, words + j % c * EC_INT8_WORDS + 1, 1);
-        }
+        int32_t *words;
+        layer l = depthwise_of(c, w, &words);
         int16_t *const workspace = bytes_of((size_t)(2 * ec_int8_2x2_numbers(&w, ec_int8_2x2_rows(&w)) + w.in_w * c));
         int32_t *const halves = by_half(&l, words), *const channels = i % 2 ? by_channel(&l, words) : NULL;
         ec_int8_depthwise_2x2(&l.spec, l.in, halves, l.out, workspace, 0, w.out_h);
@@ -190,6 +234,8 @@ int main(void)
         }
         free(words), free(halves), free(channels), free(workspace), release(&l);
     }
+    for (int i = 0; i < 400; i++)
+        three(i % 2);
     printf("%ld %ld %ld\n", different, compared, between);
     return different != 0;
 }

@@ -40,11 +40,12 @@ from tests.quantised_models import Network
 SCALES = (0.016, 0.045, 0.02, 0.09, 0.011)  # of results
 
 
-def network(scales_as: str = "") -> onnx.ModelProto:
-    """Convolutions of 3x3, pointwise and depthwise ones, whose results have unlike scales."""
+def network(scales_as: str = "", window: tuple[int, int] = (3, 3)) -> onnx.ModelProto:
+    """Convolutions of 3x3, pointwise and depthwise ones of a ``window``, whose results have unlike
+    scales."""
     net = Network(scales_as=scales_as)
     y, unit = net.dequantise("image", 0.02, -3), 0.02
-    shapes = [(8, 3, 3, 3), (8, 1, 3, 3), (12, 8, 1, 1), (12, 1, 3, 3), (5, 12, 1, 1)]
+    shapes = [(8, 3, 3, 3), (8, 1, *window), (12, 8, 1, 1), (12, 1, *window), (5, 12, 1, 1)]
     for i, (shape, scale) in enumerate(zip(shapes, SCALES, strict=True)):
         depthwise = shape[1] == 1
         attrs = {"group": shape[0]} if depthwise else {}
@@ -53,11 +54,14 @@ def network(scales_as: str = "") -> onnx.ModelProto:
         y = net.pair(net.node("Conv", [y, filters, bias], f"y{i}", **attrs), scale, 3)
         unit = scale
     net.node("Identity", [y], "scores")
-    return net.model({"image": ("int8", (1, 3, 12, 12))}, {"scores": ("float32", (1, 5, 6, 6))})
+    size = tuple(10 - 2 * (each - 1) for each in window)
+    return net.model({"image": ("int8", (1, 3, 12, 12))}, {"scores": ("float32", (1, 5, *size))})
 
 
-def chosen(board: str, folder: Path, scales_as: str = "") -> Choice:
-    path = onnx_models.save(network(scales_as), folder / "net.onnx")
+def chosen(
+    board: str, folder: Path, scales_as: str = "", window: tuple[int, int] = (3, 3)
+) -> Choice:
+    path = onnx_models.save(network(scales_as, window), folder / "net.onnx")
     return choose.select(
         passes.optimise(frontend.load(path)), boards.load(board).target, integers=None
     )
@@ -135,3 +139,14 @@ def test_of_several_scalings_one_has_the_words_of_all() -> None:
     assert widest([shifted(4), OFFSETS]) == OFFSETS
     assert words_of(shifted(4)) == words_of(FIXED)
     assert (kind_of(shifted(12)), right_of(shifted(12)), right_of(FIXED)) == (FIXED, 12, 0)
+
+
+@pytest.mark.parametrize("scales_as", ["", "fractions"])
+@pytest.mark.parametrize(("window", "turned"), [((3, 1), ""), ((1, 3), "_transposed")])
+def test_windows_of_three_numbers_stay_in_registers(
+    window: tuple[int, int], turned: str, scales_as: str, tmp_path: Path
+) -> None:
+    """Where no register has a shift; else they are packed."""
+    choice = chosen("mps2-an386", tmp_path, scales_as, window)
+    functions = [layer.params.get("kernel_function") for layer in choice.layers if layer.candidate]
+    assert (f"depthwise_3x1{turned}" in functions) == (not scales_as)

@@ -6,11 +6,14 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
+from edgeconv.ir.requantisation.scalings import right_of
 from edgeconv.kernels.algorithms.integer.adjacent_windows import AdjacentWindows, is_column
 from edgeconv.kernels.algorithms.integer.cycles import Cycles2x2, besides_of, cycles_2x2_of
 from edgeconv.kernels.algorithms.integer.kernels import (
     DEPTHWISE_2X2,
     DEPTHWISE_2X2_TRANSPOSED,
+    DEPTHWISE_3X1,
+    DEPTHWISE_3X1_TRANSPOSED,
     DEPTHWISE_3X3_2X2,
     IntegerKernel,
 )
@@ -51,6 +54,11 @@ class Depthwise2x2:
         return ROWS_TALL if self.problem.kernel[_COLUMN] == 1 else ROWS
 
     @property
+    def _in_lines(self) -> bool:
+        """Windows of three numbers that pass through registers: ec_int8_depthwise_3x1.h."""
+        return self.kernel in (DEPTHWISE_3X1, DEPTHWISE_3X1_TRANSPOSED)
+
+    @property
     def block(self) -> int:
         """Rows of the output of which all channels are read when some of them are written."""
         return self.rows * self.down.every
@@ -84,7 +92,10 @@ class Depthwise2x2:
             lattices = blocks * min(down, height) * min(across, width)
             columns = -(-width // across)
             pairs, taken_columns = self.pairs(rows), self._columns_taken
-            if self.kernel.is_3x3:
+            if self._in_lines:
+                lines = columns * (core.line_of_three + rows * (core.of_three + more / 2))
+                own = core.any_kernel + core.call_of_three + 2 * lines
+            elif self.kernel.is_3x3:
                 windows = FOUR * (core.channel + -(-columns // 2) * (core.window + more))
                 own = core.four + taken_columns * core.column + windows
             else:
@@ -150,13 +161,24 @@ def depthwise_2x2(problem: ConvProblem) -> Depthwise2x2 | None:
         flat = not problem.pads[_ROW] and _last_row(problem) < problem.in_size[_ROW]
         if not flat or _beside(problem, _COLUMN).stride != 1:
             return None
-        return Depthwise2x2(DEPTHWISE_2X2_TRANSPOSED, _transposed(problem), problem.out_size[_ROW])
+        turned = _transposed(problem)
+        kernel = DEPTHWISE_3X1_TRANSPOSED if _is_three(turned) else DEPTHWISE_2X2_TRANSPOSED
+        return Depthwise2x2(kernel, turned, problem.out_size[_ROW])
     if _beside(problem, _ROW).stride != 1:
         return None
     nine = problem.is_depthwise and problem.kernel[1:] == (3, 3)
     if nine and _beside(problem, _COLUMN).stride == 1:
         return Depthwise2x2(DEPTHWISE_3X3_2X2, problem)
-    return Depthwise2x2(DEPTHWISE_2X2, problem)
+    return Depthwise2x2(DEPTHWISE_3X1 if _is_three(problem) else DEPTHWISE_2X2, problem)
+
+
+def _is_three(problem: ConvProblem) -> bool:
+    """Windows of three numbers of a column, one behind the other, whose results are all shifted
+    alike."""
+    plain = problem.is_depthwise and not (problem.in_ring or problem.out_ring)
+    near = problem.strides[_ROW] == problem.strides[_COLUMN] == 1 and not problem.pads[_COLUMN]
+    fits = problem.kernel[1:] == (3, 1) and problem.out_c >= FOUR
+    return plain and near and fits and bool(right_of(problem.sum_facts.scaling))
 
 
 def _last_row(problem: ConvProblem) -> int:

@@ -101,5 +101,11 @@ DEPTHWISE_2X2 = IntegerKernel("depthwise_2x2", _HEADERS_2X2, is_depthwise=True)
 DEPTHWISE_2X2_TRANSPOSED = replace(
     DEPTHWISE_2X2, name="depthwise_2x2_transposed", is_transposed=True
 )
+DEPTHWISE_3X1 = replace(
+    DEPTHWISE_2X2, name="depthwise_3x1", headers=(*_HEADERS_2X2, "ec_int8_depthwise_3x1.h")
+)
+DEPTHWISE_3X1_TRANSPOSED = replace(
+    DEPTHWISE_3X1, name="depthwise_3x1_transposed", is_transposed=True
+)
 _HEADERS_3X3_2X2 = (*_COLUMNS, "ec_int8_2x2.h", "ec_int8_depthwise_3x3_2x2.h")
 DEPTHWISE_3X3_2X2 = replace(DEPTHWISE_3X3, name="depthwise_3x3_2x2", headers=_HEADERS_3X3_2X2)
