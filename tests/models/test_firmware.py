@@ -224,7 +224,7 @@ def test_what_does_not_fit_is_listed(
     text = text.replace('"256KiB"', f'"{weights + 1024}B"')
     (tmp_path / "tight.toml").write_text(text)
     monkeypatch.setenv(FOLDERS_VARIABLE, str(tmp_path))
-    with lightly():
+    with lightly("-O0"):
         done = edgeconv("compile", model, "--board", "tight", "-o", tmp_path / "out", "--build")
     assert done.status == 1
     assert "the firmware does not fit" in done.stderr

@@ -14,7 +14,7 @@ from tests.models.data_dependent_programs import check_in_c
 pytest.importorskip("onnxruntime", reason="it runs what is compared")
 from tests.models.data_dependent_graph import expected
 
-pytestmark = pytest.mark.usefixtures("compiled_lightly")
+pytestmark = pytest.mark.usefixtures("unoptimised")
 
 
 def test_numbers_of_regions_and_of_resizes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

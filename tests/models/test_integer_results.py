@@ -19,7 +19,7 @@ from edgeconv.run.verify.layers import original_name, pieces
 from tests import onnx_models
 from tests.quantised_models import tiny
 
-pytestmark = pytest.mark.usefixtures("compiled_lightly")
+pytestmark = pytest.mark.usefixtures("unoptimised")
 
 Results = dict[str, npt.NDArray[Any]]
 

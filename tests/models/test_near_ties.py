@@ -21,7 +21,7 @@ from edgeconv.run.verify.inputs import seeded
 from tests import onnx_models
 from tests.quantised_models import deep
 
-pytestmark = pytest.mark.usefixtures("compiled_lightly")
+pytestmark = pytest.mark.usefixtures("unoptimised")
 
 # Inputs of the network below in which some sum is such a tie: outputs are 3 to 6 steps apart.
 TIES = (6, 27, 52)

@@ -15,7 +15,7 @@ from edgeconv.run.build.toolchain import find_compiler
 from edgeconv.target import board as boards
 from tests import onnx_models
 
-pytestmark = pytest.mark.usefixtures("compiled_lightly")
+pytestmark = pytest.mark.usefixtures("unoptimised")
 
 
 @pytest.mark.parametrize("as_c", [False, True])

@@ -22,7 +22,7 @@ from tests.compilers import sanitized
 from tests.onnx_models import save
 from tests.tools import available
 
-pytestmark = pytest.mark.usefixtures("compiled_lightly")
+pytestmark = pytest.mark.usefixtures("unoptimised")
 CAMERA = """
 [frame]
 format = "{format}"

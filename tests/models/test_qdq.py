@@ -22,7 +22,7 @@ from edgeconv.run.verify import Verification
 from tests import onnx_models
 from tests.quantised_models import Network, joined, tiny
 
-pytestmark = pytest.mark.usefixtures("compiled_lightly")
+pytestmark = pytest.mark.usefixtures("unoptimised")
 
 IN_FLOAT32 = {"*:output": "float32"}
 ZOO = [

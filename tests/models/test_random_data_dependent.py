@@ -16,7 +16,7 @@ from tests.models.data_dependent_graph import SEEDS_OF_AN_OPSET, SHARES, Feeds, 
 from tests.models.data_dependent_programs import check_in_c, check_rewritten, merged, rewritten
 from tests.models.random_data_dependent import random_data_dependent
 
-pytestmark = pytest.mark.usefixtures("compiled_lightly")
+pytestmark = pytest.mark.usefixtures("unoptimised")
 
 SEEDS = range(20)
 MORE_SEEDS = range(20, 4020)

@@ -22,7 +22,7 @@ from tests.quantised_models import tiny
 from tests.state_models import Builder, Stateful
 from tests.weight_images import with_flipped
 
-pytestmark = pytest.mark.usefixtures("compiled_lightly")
+pytestmark = pytest.mark.usefixtures("unoptimised")
 
 # Prints the result of the self-test: as it is, twice; with every 97th byte of the weights damaged
 # in turn (the results that occurred); with two addresses of the arena for the same memory.

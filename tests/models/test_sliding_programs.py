@@ -22,7 +22,7 @@ from edgeconv.search.options import ALL_INT8
 from tests.onnx_models import save
 from tests.state_models import Builder
 
-pytestmark = pytest.mark.usefixtures("compiled_lightly")
+pytestmark = pytest.mark.usefixtures("unoptimised")
 TIME = 20
 
 

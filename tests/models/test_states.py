@@ -17,7 +17,7 @@ from tests.state_models import Stateful
 from tests.tflite_files import saved
 from tests.tools import available, booting
 
-pytestmark = pytest.mark.usefixtures("compiled_lightly")
+pytestmark = pytest.mark.usefixtures("unoptimised")
 
 STEPS = 200
 SLOW = [pytest.mark.slow]

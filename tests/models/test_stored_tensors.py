@@ -22,7 +22,7 @@ from tests import onnx_models, row_streaming
 from tests.compilers import SANITIZERS
 from tests.models.drivers import ROUNDING
 
-pytestmark = pytest.mark.usefixtures("compiled_lightly")
+pytestmark = pytest.mark.usefixtures("unoptimised")
 
 BOARDS = ("host", "generic-c", "odroid-xu3", "jetson-tx1", "power10-s1024")
 NETWORK = onnx_models.residual(20, 17)

@@ -30,7 +30,7 @@ from edgeconv.search.choose.storage import store_weights, stored_formats
 from tests import onnx_models
 from tests.command import BOARD, Command
 
-pytestmark = pytest.mark.usefixtures("compiled_lightly")
+pytestmark = pytest.mark.usefixtures("unoptimised")
 
 DIGITS = Path(__file__).resolve().parents[2] / "examples" / "digits"
 FORMATS = sorted(stored_formats())

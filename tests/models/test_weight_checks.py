@@ -19,7 +19,7 @@ from tests import onnx_models
 from tests.command import Command
 from tests.weight_images import with_flipped
 
-pytestmark = pytest.mark.usefixtures("compiled_lightly")
+pytestmark = pytest.mark.usefixtures("unoptimised")
 
 # One per assembler: GNU's and Clang's own, of each architecture.
 ASSEMBLED = ("generic-c", "jetson-tx1", "odroid-xu3", "power10-s1024", "microbit", "mps3-an547")
