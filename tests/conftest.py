@@ -41,6 +41,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="FILE",
         help="write the processor time of every test (python -m tests.cpu_times FILE prints it)",
     )
+    parser.addoption(
+        "--bounded-images",
+        action="store_true",
+        help="hold the bound in cycles of every firmware that tests build to what QEMU executes",
+    )
 
 
 def pytest_report_header() -> list[str]:
@@ -68,6 +73,10 @@ def pytest_configure(config: pytest.Config) -> None:
     fixed = config.getoption("--hypothesis-seed", None) is not None
     settings.load_profile("the same" if fixed else "unhurried")
     cpu_times.register(config)
+    if config.getoption("--bounded-images"):
+        from tests.bounded_images import BoundedImages  # noqa: PLC0415 - needs an emulator's plugin
+
+        config.pluginmanager.register(BoundedImages(), "bounded-images")
 
 
 @pytest.hookimpl(wrapper=True)

@@ -7,25 +7,19 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import onnx
 import pytest
-from counting.blocks import executions
 from counting.firmware import layers_counted
 
 from edgeconv.app import pipeline
 from edgeconv.app.pipeline import CompileOptions
 from edgeconv.app.updating import update_weights
 from edgeconv.base.errors import EdgeconvError
-from edgeconv.run.build.code import Code
 from edgeconv.run.build.project import Project
-from edgeconv.run.cycles.bound import machine_of, require_table
-from edgeconv.run.cycles.execution import Machine
-from edgeconv.run.input_arrays import random
 from tests import onnx_models, quantised_models, state_models
+from tests.bounded_images import beyond, counted, followed
 from tests.tools import available
 
-NOT_THE_RUN = {"net_init", "net_check_weights", "net_check_header", "net_strerror"}
 BETWEEN = 100  # cycles before, between and behind layers that may count for either
 
 
@@ -38,6 +32,7 @@ CASES = [
     ("mps2-an386", "float32"),
     ("mps2-an386", "int8"),
     ("mps2-an385", "int8"),
+    pytest.param("mps2-an505", "float32", marks=pytest.mark.slow),
     pytest.param("microbit", "small", marks=pytest.mark.slow),  # seconds: its products are paths
 ]
 MOST = 1.4  # of what is predicted, on a Cortex-M4
@@ -49,41 +44,6 @@ def options(kind: str, name: str, folder: Path) -> CompileOptions:
     available(name)
     path = onnx_models.save(NETWORKS[kind](), folder / "net.onnx")
     return CompileOptions(path, name, name="net", bound_cycles=True)
-
-
-def followed(project: Project) -> Machine:
-    """The image that exchanges files with this machine, executed on unknown data."""
-    binary = project.build(run_here=True)
-    header, main = ((project.directory / each).read_text() for each in ("net.h", "main.c"))
-    table = require_table(project.board())
-    machine, (address, arguments, stack) = machine_of(binary, table, "net", header, main, {})
-    machine.call(address, arguments, stack)
-    return machine
-
-
-def counted(project: Project, folder: Path) -> Mapping[int, int]:
-    """Instructions of the network's own functions that QEMU executes, by address."""
-    rng = np.random.default_rng(0)
-    inputs = [random(port.shape, port.dtype, rng).tobytes() for port in project.inputs]
-    (project.directory / "net_input.bin").write_bytes(b"".join(inputs))
-    binary = project.build(run_here=True)
-    code = Code(binary.path)
-    own = {f.name for f in code.functions if f.source == "net.c"} - NOT_THE_RUN | {"net_run"}
-    return {
-        at: count
-        for at, count in executions(binary, folder, project.directory).items()
-        if (function := code.containing(at)) and function.name in own
-    }
-
-
-def beyond(machine: Machine, found: Mapping[int, int]) -> list[str]:
-    """Instructions that QEMU has executed more often than the bound counts."""
-    most = machine.executions()
-    return [
-        f"{at:#x}: executed {count} times, bounded {most.get(at, 0)}"
-        for at, count in sorted(found.items())
-        if count > most.get(at, 0)
-    ]
 
 
 @pytest.mark.parametrize(("name", "kind"), CASES)

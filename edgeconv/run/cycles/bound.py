@@ -137,8 +137,7 @@ def require_table(board: Board) -> CycleTable:
             else "`cycles_as` in a copy of the board's file takes those of one",
         )
     if board.cycles_as:
-        source = f"of a {board.cycles_as}, taken for the {board.cpu}: {table.source}"
-        table = replace(table, source=source)
+        table = table.taken_for(board.cpu)
     if board.multiply_cycles and "mul" in table.cycles:
         return replace(table, cycles={**table.cycles, "mul": board.multiply_cycles})
     return table

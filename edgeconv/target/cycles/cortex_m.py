@@ -32,6 +32,8 @@ _FPU_1 = """vabs vadd vcmp vcmpe vcvt vcvtr vcvtb vcvtt vldmdb vldmia vldr vmov 
 vnmul vpop vpush vstmdb vstmia vstr vsub"""
 _FPU_3 = "vfma vfms vfnma vfnms vmla vmls vnmla vnmls"
 _LATE = frozenset(f"vadd vsub vmul vnmul vdiv vsqrt vcvt vcvtr vcvtb vcvtt {_FPU_3}".split())
+# Of the floating-point unit of Armv8-M (FPv5): comparisons, which are additions.
+_FPV5 = ["vmaxnm", "vminnm", "vseleq", "vselge", "vselgt", "vselvs"]
 
 M0 = CycleTable(
     cores=("Cortex-M0",),
@@ -93,5 +95,6 @@ M4 = CycleTable(
     literal=1,
     late_result=_LATE,
     misaligned=(0, 2, 1, 2),
+    like=dict.fromkeys(_FPV5, "vadd"),
 )
 TABLES = (M0, M0_PLUS, M3, M4)
