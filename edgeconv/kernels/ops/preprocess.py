@@ -142,7 +142,7 @@ def _along(axis: Neighbours, apart: int) -> npt.NDArray[np.int64]:
 
 
 def _even(made: Preprocessing) -> tuple[int, ...]:
-    """How columns lie that are evenly apart and weighed alike, in elements of a line: the first one,
+    """Where columns lie that are evenly apart and weighed alike, in elements of a line: the first,
     from there to the next, from each to its second neighbour; the second's weight.  () of others,
     and of those whose sums have more than 16 bits."""
     columns = made.columns
