@@ -9,8 +9,8 @@ options; and prints a line for each tool and option.  By network: layers compute
 those with multiply-accumulates; the share of these; milliseconds, as far as the board's file
 predicts some; bytes of RAM.  ``--run`` compiles them for ``host`` too, and adds whether verify
 finds them equal to the model, and the largest difference from ONNX Runtime without optimisation,
-in steps of the output.  Files in FOLDER are taken as they are: remove FOLDER/TOOL to make them
-again.
+in steps of the output; of .tflite files from LiteRT's reference kernels.  Files in FOLDER are taken
+as they are: remove FOLDER/TOOL to make them again.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from typing import Any
 
 from quantising.networks import NETWORKS, write_networks
 
+import edgeconv
 from edgeconv.app.pipeline import compile_model, verify_project
 from edgeconv.base.errors import EdgeconvError
 from edgeconv.run.verify.inputs import seeded, write_tensors
@@ -34,6 +35,7 @@ from edgeconv.run.verify.program import run_program
 from edgeconv.search.options import CompileOptions
 
 _TORCH = "torch==2.13.0"
+_RESULTS = (".onnx", ".tflite", ".failed")
 
 
 @dataclass(frozen=True)
@@ -49,11 +51,15 @@ TOOLS: Mapping[str, Tool] = {
         "by_onnxruntime", ("onnxruntime==1.32.0", "onnx==1.23.2", "onnx-ir==1.1.0", "sympy")
     ),
     "nncf": Tool("by_nncf", (_TORCH, "nncf==3.4.0", "openvino==2026.4.1", "onnx", "onnxruntime")),
-    "brevitas": Tool("by_brevitas", (_TORCH, "brevitas==0.13.4", "onnx", "onnxruntime")),
+    "brevitas": Tool(
+        "by_brevitas", (_TORCH, "brevitas==0.13.4", "onnx", "onnxoptimizer", "onnxruntime")
+    ),
     "esp-ppq": Tool("by_ppq", (_TORCH, "esp-ppq==1.3.12", "onnxruntime")),
     "quark": Tool("by_quark", (_TORCH, "amd-quark==0.13", "onnxruntime")),
     "modelopt": Tool("by_modelopt", (_TORCH, "nvidia-modelopt[onnx]==0.47.0")),
     "torchao": Tool("by_torchao", (_TORCH, "torchao==0.18.0", "onnx", "onnxscript")),
+    "litert-torch": Tool("by_litert_torch", (_TORCH, "litert-torch==0.10.0", "onnx")),
+    "tensorflow": Tool("by_tensorflow", ("tensorflow==2.21.0", "onnx")),
 }
 
 
@@ -120,12 +126,14 @@ def written(name: str, folder: Path, python: str, networks: Path) -> list[Path]:
     """What the tool writes of all networks, by network and option."""
     results = folder / name
     if not results.exists():
-        command = [python, "-m", f"quantising.{TOOLS[name].module}", str(networks), str(results)]
-        environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parent)}
+        paths = str(networks.absolute()), str(results.absolute())
+        python = str(Path(python).absolute()) if os.sep in python else python
+        command = [python, "-m", f"quantising.{TOOLS[name].module}", *paths]
+        environment = {**os.environ, "PYTHONPATH": str(Path(__file__).absolute().parent)}
         log = folder / f"{name}.log"
-        with log.open("w") as out:
-            subprocess.run(command, env=environment, stdout=out, stderr=out, check=True)
-    return sorted([*results.glob("*.onnx"), *results.glob("*.failed")])
+        with log.open("w") as out:  # tools leave files where they run
+            subprocess.run(command, env=environment, stdout=out, stderr=out, check=True, cwd=folder)
+    return sorted(path for suffix in _RESULTS for path in results.glob(f"*{suffix}"))
 
 
 def compiled(model: Path, board: str, *, run: bool) -> Outcome:
@@ -138,7 +146,24 @@ def compiled(model: Path, board: str, *, run: bool) -> Outcome:
         except EdgeconvError as error:
             return Outcome(refused=f"refused: {error.what}")
         found = outcome_of(project.report)
-    return Outcome(**{**vars(found), "ran": _ran(model)}) if run else found
+    if not run:
+        return found
+    ran = _ran_as_litert if model.suffix == ".tflite" else _ran
+    return Outcome(**{**vars(found), "ran": ran(model)})
+
+
+def _ran_as_litert(model: Path) -> str:
+    """What verify says of a .tflite file on this machine, and how far its program, with LiteRT's
+    roundings where it has kernels of these, is from LiteRT's reference kernels."""
+    from converters import compared, runs  # noqa: PLC0415
+
+    with tempfile.TemporaryDirectory() as folder:
+        for way in ("tflite", "exact"):
+            with suppress(EdgeconvError):
+                program = edgeconv.compile(model, "host", Path(folder) / way, requantise=way)
+                verdict = "equal" if program.verify().passed else "differs"
+                return f"{verdict}, {compared(program, runs(model.with_suffix('.npz')))} ({way})"
+    return "not run"
 
 
 def _ran(model: Path) -> str:
