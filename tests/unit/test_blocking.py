@@ -28,6 +28,7 @@ from edgeconv.target.bounds import (
 )
 from edgeconv.target.bounds.blocking import Loop, Order
 from edgeconv.target.bounds.linear_program import relaxed_sizes
+from tests.examples import examples
 from tests.unit.convolution_shapes import Element, Update, precisions, shapes, updates
 
 FLOAT32 = Precision()
@@ -128,7 +129,7 @@ class FastMemory:
         assert sum(self.words[array] for array, _ in needed) <= self.size
 
 
-@settings(max_examples=120)
+@settings(max_examples=examples(120))
 @given(st.data(), shapes(channels=4, out=4, kernel=4, axes=2, batch=2), precisions())
 def test_words_moved_is_what_a_simulated_memory_moves(
     data: st.DataObject, shape: ConvShape, precision: Precision

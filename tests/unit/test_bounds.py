@@ -23,6 +23,7 @@ from edgeconv.target.bounds import (
     sequential_bound,
     words_moved,
 )
+from tests.examples import examples
 from tests.unit.convolution_shapes import precisions, shapes, updates
 
 FLOAT32 = Precision()
@@ -100,7 +101,7 @@ def test_stride_beyond_the_kernel_gains_nothing() -> None:
     assert sequential_bound(shape, FLOAT32, memory).words <= moved < printed
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(shapes(channels=3, out=5, kernel=4, axes=2, batch=2))
 def test_counts_are_those_of_the_updates(shape: ConvShape) -> None:
     every = list(updates(shape))
@@ -110,7 +111,7 @@ def test_counts_are_those_of_the_updates(shape: ConvShape) -> None:
     assert shape.input_touched <= shape.input_elements
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(st.data(), shapes(channels=3, out=4, kernel=5, axes=2, batch=2))
 def test_inequalities_hold_for_any_set_of_updates(data: st.DataObject, shape: ConvShape) -> None:
     """What the proofs rest on, with padding, strides, dilations and groups."""

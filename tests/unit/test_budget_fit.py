@@ -28,6 +28,7 @@ from edgeconv.search.budget import derive as derived
 from edgeconv.search.budget.program import optimise
 from edgeconv.search.memory.plan import plan
 from edgeconv.search.predict import LayerPrediction, Prediction, Traffic
+from tests.examples import examples
 from tests.memory_choices import Net
 from tests.memory_strategies import choices
 from tests.unit.budget_tables import two_layers
@@ -92,7 +93,7 @@ def planner(choice: Choice, seen: list[int]) -> Callable[[Mapping[str, str]], Ex
     return exact
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(choices(max_layers=9))
 def test_float32_takes_what_its_plan_says(choice: Choice) -> None:
     tables = tables_of(choice)
@@ -126,7 +127,7 @@ def test_what_shares_the_bytes_of_an_input_saves_them() -> None:
     assert tables.ram_bytes((0,)) - 32 == plan(choice).lower_bound == 12
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(choices(max_layers=9), st.floats(0.2, 1.1), st.sampled_from([None, 1e-7, 1e-3]))
 def test_no_arena_above_the_budget(choice: Choice, part: float, noise: float | None) -> None:
     tables = tables_of(choice)

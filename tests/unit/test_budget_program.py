@@ -30,11 +30,12 @@ from edgeconv.search.budget.tables import (
     Step,
     Tables,
 )
+from tests.examples import examples
 from tests.unit.budget_tables import allowed, assignments, best, random_limits, random_tables
 from tests.unit.budget_tables import two_layers as two
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(st.data())
 def test_as_good_as_the_best_of_all_choices(data: st.DataObject) -> None:
     tables = data.draw(random_tables())

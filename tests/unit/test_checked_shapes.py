@@ -16,13 +16,16 @@ from edgeconv.base.errors import EdgeconvError
 from edgeconv.ir.layout import Shape
 from edgeconv.model.frontend import load
 from edgeconv.model.frontend.inference import inferable
+from tests.examples import examples
 from tests.imported_models import I64, check_model, node_model, weights
 from tests.onnx_models import save
 from tests.onnx_suite.cases import Case, cases
 
 pytest.importorskip("onnxruntime", reason="the reference engine of these tests")
 
-quick = settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+quick = settings(
+    max_examples=examples(60), suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 
 
 def shape_of(source: onnx.ModelProto, folder: Path) -> Shape:

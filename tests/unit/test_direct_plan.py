@@ -26,6 +26,7 @@ from edgeconv.target import board as boards
 from edgeconv.target.backends import TARGETS
 from edgeconv.target.cache import Cache
 from edgeconv.target.targets import Target
+from tests.examples import examples
 
 _INCLUDED = re.compile(r'#include "(ec_\w+\.h)"')
 COMPLETE = list(TARGETS.values())
@@ -82,7 +83,7 @@ def test_segments_cover_the_row_and_find_the_edges(problem: ConvProblem, largest
 
 
 @given(problems(), st.sampled_from(COMPLETE))
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 def test_packed_filters_are_where_the_kernel_reads_them(
     problem: ConvProblem, target: Target
 ) -> None:

@@ -18,6 +18,7 @@ from onnx import helper, numpy_helper
 from edgeconv.base.errors import EdgeconvError, Exit
 from edgeconv.ir.graph import Array
 from edgeconv.model.frontend import load
+from tests.examples import examples
 from tests.ir_interpreter import evaluate
 from tests.onnx_models import convolution, model, residual, save
 
@@ -74,7 +75,7 @@ def test_truncated_weights(tmp_path: Path) -> None:
         load(path)
 
 
-@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(150), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_damaged_model_gives_a_message_or_a_graph(data: st.DataObject, tmp_path: Path) -> None:
     content = bytearray(residual(channels=2, size=5).SerializeToString())

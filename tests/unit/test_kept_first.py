@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from edgeconv.search.memory.blocks import Block, Rect, live_bytes
 from edgeconv.search.memory.kept_first import kept_first
 from edgeconv.search.memory.offsets import pack
+from tests.examples import examples
 from tests.unit.test_memory_offsets import assert_valid
 
 STEPS = 8
@@ -32,7 +33,7 @@ def networks(draw: st.DrawFn) -> tuple[list[Block], set[int]]:
 
 
 @given(networks())
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 def test_kept_blocks_are_below_all_others(made: tuple[list[Block], set[int]]) -> None:
     blocks, kept = made
     packing = pack(blocks, max(live_bytes(blocks, STEPS)))

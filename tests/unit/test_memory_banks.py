@@ -20,6 +20,7 @@ from edgeconv.search.memory.blocks import Block, Rect, live_bytes
 from edgeconv.search.memory.search import smallest
 from edgeconv.target import board as boards
 from edgeconv.target.board import Board, Firmware, Memory
+from tests.examples import examples
 from tests.memory_choices import Net, scheduled
 from tests.memory_strategies import choices
 
@@ -45,7 +46,7 @@ def in_arena(memory_map: MemoryMap) -> list[Place]:
     return [place for place in places if place.region is Region.ARENA and place.bytes]
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(choices(max_layers=10), bank_lists(unlimited=True))
 def test_room_for_all_is_enough(choice: Choice, given_banks: tuple[Bank, ...]) -> None:
     """``plan`` replays the map; here: no capacity is exceeded when one bank takes anything."""
@@ -57,7 +58,7 @@ def test_room_for_all_is_enough(choice: Choice, given_banks: tuple[Bank, ...]) -
     assert memory_map.arena_bytes == sum(use.bytes for use in memory_map.banks)
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(choices(max_layers=8), bank_lists(unlimited=False))
 def test_what_does_not_fit_is_stated(choice: Choice, given_banks: tuple[Bank, ...]) -> None:
     memory_map = plan(choice, given_banks)
@@ -67,7 +68,7 @@ def test_what_does_not_fit_is_stated(choice: Choice, given_banks: tuple[Bank, ..
         assert use.excess == max(0, use.bytes - bank.capacity)
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(choices(max_layers=10), bank_lists(unlimited=False))
 def test_one_arena_where_the_first_bank_holds_it(
     choice: Choice, given_banks: tuple[Bank, ...]
@@ -141,7 +142,7 @@ def excess(found: BankAssignment, given_banks: tuple[Bank, ...]) -> int:
     )
 
 
-@settings(max_examples=80)
+@settings(max_examples=examples(80))
 @given(few_blocks(), st.data(), st.booleans())
 def test_no_assignment_costs_less(blocks: list[Block], data: st.DataObject, slow: bool) -> None:
     sizes = st.lists(st.integers(1, 500), min_size=len(blocks), max_size=len(blocks))

@@ -15,6 +15,7 @@ from edgeconv.search.memory.lifetimes import lifetimes
 from edgeconv.search.memory.offsets import Packing, pack
 from edgeconv.search.memory.program import of_choice
 from edgeconv.search.memory.search import search
+from tests.examples import examples
 from tests.memory_choices import Net, scheduled
 
 # (bytes, first step, last step); both found by random search and small enough to check by hand.
@@ -167,7 +168,7 @@ def blocks_of_rects(draw: st.DrawFn, most: int) -> list[Block]:
     return found
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(blocks_of_rects(most=12))
 def test_heuristics_never_overlap(blocks: list[Block]) -> None:
     bound = bound_of(blocks)

@@ -15,6 +15,7 @@ from edgeconv.search.memory.blocks import live_bytes, rectangles
 from edgeconv.search.memory.lifetimes import lifetimes
 from edgeconv.search.memory.liveness import LivenessModel
 from edgeconv.search.memory.program import Program, of_choice
+from tests.examples import examples
 from tests.memory_choices import Net
 from tests.memory_strategies import choices
 
@@ -182,7 +183,7 @@ def test_long_chains_do_not_recurse() -> None:
     assert memory_map.arena_bytes == memory_map.lower_bound == 2 * 112
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.filter_too_much])
+@settings(max_examples=examples(60), suppress_health_check=[HealthCheck.filter_too_much])
 @given(choices(max_layers=7, aliases=False))
 def test_best_of_all_orders(choice: Choice) -> None:
     program = of_choice(choice)
@@ -193,7 +194,7 @@ def test_best_of_all_orders(choice: Choice) -> None:
     assert plan(choice).lower_bound == min(bound(program, layers) for layers in orders)
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(choices(max_layers=20))
 def test_never_worse_than_the_models_order(choice: Choice) -> None:
     program = of_choice(choice)

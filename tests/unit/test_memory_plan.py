@@ -22,6 +22,7 @@ from edgeconv.ir.step import Step
 from edgeconv.search.memory import plan
 from edgeconv.search.memory.banks import Bank
 from edgeconv.search.memory.plan import forget
+from tests.examples import examples
 from tests.memory_choices import Net
 from tests.memory_strategies import choices
 
@@ -126,14 +127,14 @@ def assert_consistent(choice: Choice, memory_map: MemoryMap) -> None:
         assert {place.region for place in memory_map.places.values()} == {Region.ARENA}
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(choices(max_layers=12, over=True))
 def test_random_programs(choice: Choice) -> None:
     """``plan`` runs ``check`` itself; the machine must agree."""
     assert_consistent(choice, plan(choice))
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(choices(max_layers=9, over=True, states=True))
 def test_random_programs_with_states(choice: Choice) -> None:
     memory_map = plan(choice)

@@ -16,6 +16,7 @@ from edgeconv.ir.step import Divides, Share, Step, alone, calls, least_rings, ov
 from edgeconv.search.memory import plan
 from edgeconv.search.memory.check import check
 from edgeconv.search.memory.program import of_choice
+from tests.examples import examples
 from tests.memory_choices import Link, Net, granted
 from tests.memory_strategies import choices, links
 from tests.unit.test_memory_plan import Bytes, Machine
@@ -75,7 +76,7 @@ class StreamingMachine(Machine):
         return self.at(self.map.places[name])[place * width : (place + 1) * width]
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(choices(max_layers=6, streaming=True, over=True))
 def test_random_programs_with_row_streaming(choice: Choice) -> None:
     """``plan`` runs ``check`` itself; the machine must agree."""
@@ -168,7 +169,7 @@ def overlapping(draw: st.DrawFn) -> tuple[Net, int]:
     return net, apart
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(overlapping())
 def test_a_step_over_its_input(made: tuple[Net, int]) -> None:
     """No row is written over that a later call reads; with a byte less one would be."""

@@ -13,6 +13,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 
 from edgeconv.base.errors import EdgeconvError
 from edgeconv.model.frontend import load
+from tests.examples import examples
 from tests.imported_models import check_model, node_model, weights
 from tests.ir_interpreter import evaluate
 from tests.onnx_models import save
@@ -50,7 +51,9 @@ def windows(draw: st.DrawFn) -> tuple[tuple[int, ...], dict[str, Any]]:
     return sizes, attrs
 
 
-quick = settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+quick = settings(
+    max_examples=examples(60), suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 
 
 @quick

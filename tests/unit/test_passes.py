@@ -15,6 +15,7 @@ from edgeconv.ir.graph import Graph
 from edgeconv.kernels.ops.base import Operator
 from edgeconv.model.passes import optimise, passes
 from edgeconv.model.passes.base import Pass, Stage, fuses, in_order
+from tests.examples import examples
 from tests.ir_builder import GraphBuilder, assert_same_results, ops
 
 
@@ -179,7 +180,7 @@ def _random_graph(seed: int, length: int) -> Graph:
 
 
 @pytest.mark.usefixtures("_fusing_operators")
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(seed=st.integers(0, 2**32 - 1), length=st.integers(1, 14))
 def test_random_graphs_keep_their_results_and_reach_a_fixpoint(seed: int, length: int) -> None:
     before = _random_graph(seed, length)

@@ -37,6 +37,7 @@ from edgeconv.target.bounds import Precision, sequential_bound
 from edgeconv.target.cache import Cache
 from edgeconv.target.targets import Target
 from tests.command import BOARD
+from tests.examples import examples
 
 FACTS = Facts("net", "net.onnx", weights_as_c=False)
 
@@ -109,7 +110,7 @@ def predictions(
         yield name, sconv_traffic(plan.slicing, one, target.caches, groups, batch)
 
 
-@settings(max_examples=120)
+@settings(max_examples=examples(120))
 @given(st.data())
 def test_nothing_moves_less_than_any_order_has_to(data: st.DataObject) -> None:
     target = data.draw(machines())

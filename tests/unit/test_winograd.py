@@ -41,6 +41,7 @@ from edgeconv.target import board as boards
 from edgeconv.target.backends import TARGETS
 from tests import onnx_models, winograd_numbers
 from tests.command import Command
+from tests.examples import examples
 from tests.winograd_numbers import FLOAT64, is_exact, one_ulp_off
 
 RATIONALS = st.fractions(min_value=-4, max_value=4, max_denominator=4)
@@ -55,7 +56,7 @@ def winograd_forms(draw: st.DrawFn) -> WinogradForm:
 
 
 @given(winograd_forms(), st.randoms(use_true_random=False))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_matrices_compute_a_correlation_exactly(form: WinogradForm, random: Any) -> None:
     found = matrices(form)
     g = [Fraction(random.randint(-99, 99), random.randint(1, 9)) for _ in range(form.taps)]
@@ -71,7 +72,7 @@ def test_matrices_compute_a_correlation_exactly(form: WinogradForm, random: Any)
 
 
 @given(winograd_forms())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_equations_are_the_matrix_with_no_more_operations(form: WinogradForm) -> None:
     for matrix in (matrices(form).of_input, matrices(form).of_products):
         code = routine("test", "A test.", matrix)
