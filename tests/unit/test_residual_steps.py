@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from edgeconv.app.deciding import Decider, decide
 from edgeconv.app.pipeline import compile_model, verify_project
 from edgeconv.ir.step import ROW_BY_ROW, Divides, calls, is_path, least_rings, reads
 from edgeconv.run.build import compile_project
@@ -188,6 +189,21 @@ def test_layers_are_those_of_exact_arithmetic(board: str, patches: int, tmp_path
     verified = verify_project(tmp_path / "rows", layers=True)
     assert verified.passed
     assert len(verified.layers) >= len(kinds)
+
+
+def test_the_least_ram_is_a_budget_that_fits(tmp_path: Path) -> None:
+    """Nothing is refused for a bound that takes a residual for a tensor in memory as a whole; the
+    network is one step, in less than half of the RAM that its layers take one after the other."""
+    path = onnx_models.save(chain(NETWORKS["twice"], (64, 64)), tmp_path / "net.onnx")
+    options = CompileOptions(path, "mps2-an386", io="caller", objective="memory")
+    least = decide(options)
+    (step,) = (step for step in least.choice.steps if step.stream_rows)
+    assert len(step.layers) >= len(NETWORKS["twice"])
+    with Decider(options) as decider:
+        one_after_the_other = decider.decide(streaming=False)
+    assert 2 * least.memory.arena_bytes < one_after_the_other.memory.arena_bytes
+    fitting = decide(replace(options, objective="latency", ram=least.sizes.ram.total))
+    assert fitting.memory.arena_bytes <= least.memory.arena_bytes
 
 
 def blocks() -> st.SearchStrategy[list[dict[str, Any]]]:

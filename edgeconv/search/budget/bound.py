@@ -97,14 +97,15 @@ def _bits(graph: Graph) -> dict[str, int]:
 
 
 def _rows(graph: Graph) -> Mapping[str, int]:
-    """By tensor into how many rows it divides of which memory may hold one at a time: where two
-    layers stream rows."""
+    """By tensor into how many rows it divides of which memory may hold one at a time: where all
+    layers that write and read it, a residual among them, may stream rows."""
     producers, consumers = graph.producers(), graph.consumers()
     found: dict[str, int] = {}
     for tensor in graph.activations():
         read, maker = consumers[tensor.name], producers.get(tensor.name)
         apart = maker and maker.op in _BY_ROWS and tensor.name not in graph.outputs
-        streaming = apart and len(read) == 1 and read[0].op in _BY_ROWS and len(tensor.shape) == 4
+        streaming = apart and len(tensor.shape) == 4 and read
+        streaming = streaming and all(node.op in _BY_ROWS for node in read)
         found[tensor.name] = tensor.shape[-2] if streaming else 1
     return found
 

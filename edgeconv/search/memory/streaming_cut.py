@@ -256,13 +256,13 @@ class StreamingCuts:
         more of them need fewer bytes, workspaces aside."""
         layers, least = self._choice.layers[begin:end], inf
         divides = divides_of(layers)
-        columns = divides[-1].columns
+        columns, rings = divides[-1].columns, least_rings(divides, ROW_BY_ROW)
         result = self._around[begin] + sum(map(self._held, layers[-1].node.outputs))
         for patches in PATCHES:
             most = most_columns(layers, patches, self._choice.graph)
             if columns is None or patches > columns.rows or not most:
                 return
-            each = zip(layers, least_rings(divides, ROW_BY_ROW), most, strict=False)
+            each = zip(layers, rings, most, strict=False)
             needed = result + sum(self._ring_bytes(of, rows, own[1]) for of, rows, own in each)
             if needed < least:
                 least = needed
