@@ -169,7 +169,10 @@ def whole_calls(report: Report) -> Iterator[Piece]:
         step = steps[position]
         windows = [
             Divides(
-                *(each[k] for k in ("rows", "reach", "stride", "pad")),
+                each["rows"],
+                each["reach"],
+                each["stride"],
+                each["pad"],
                 source=each.get("source", 1),
                 added=each.get("added", 0),
             )

@@ -103,9 +103,9 @@ def _rows(graph: Graph) -> Mapping[str, int]:
     found: dict[str, int] = {}
     for tensor in graph.activations():
         read, maker = consumers[tensor.name], producers.get(tensor.name)
-        apart = maker and maker.op in _BY_ROWS and tensor.name not in graph.outputs
-        streaming = apart and len(tensor.shape) == 4 and read
-        streaming = streaming and all(node.op in _BY_ROWS for node in read)
+        apart = bool(read) and tensor.name not in graph.outputs and len(tensor.shape) == 4
+        around = (maker, *read)
+        streaming = apart and all(node is not None and node.op in _BY_ROWS for node in around)
         found[tensor.name] = tensor.shape[-2] if streaming else 1
     return found
 
