@@ -11,7 +11,10 @@ class Work:
     of them that bring numbers from storage formats and back.  ``moves``: loads and stores that take
     issue slots of their own.  ``weight_bytes`` and ``data_bytes`` pass between registers and the
     nearest memory: those of constants, and those of tensors and workspaces.  ``fetches``: lines
-    that are prefetched, on cores that else wait for them."""
+    that are prefetched, on cores that else wait for them.  ``runs``: stretches of neighbouring
+    bytes of the input that are begun, where more of them take turns than prefetchers follow.
+    ``read_again`` and ``written_again``: bytes of lines of the input and of the output that are
+    visited once more, after ``sweep`` bytes, where no `CacheTraffic` has them."""
 
     slots: float
     moves: float
@@ -19,10 +22,15 @@ class Work:
     data_bytes: float
     decoding: float = 0.0
     fetches: float = 0.0
+    runs: float = 0.0
+    read_again: float = 0.0
+    written_again: float = 0.0
+    sweep: float = 0.0
 
     def times(self, by: float) -> Work:
         """The work of so many calls, or of a part of one."""
-        return Work(*(by * getattr(self, each.name) for each in fields(Work)))
+        own = {each.name: by * getattr(self, each.name) for each in fields(Work)}
+        return Work(**{**own, "sweep": self.sweep})
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,7 +33,15 @@ FLOAT16 = "float16"  # of `features`, and a key of board files: vectors of it
 # What of a board is the same for all elements.
 _OF_CORE = (
     *("clock_hz", "loads_per_cycle", "loads_per_multiply_add", "load_cycles", "memory_cycles"),
-    *("in_order", "prefetch", "prefetch_far", "workspaces", "workspace_price", "features"),
+    *(
+        "in_order",
+        "prefetch",
+        "prefetch_far",
+        "streams",
+        "workspaces",
+        "workspace_price",
+        "features",
+    ),
 )
 # And what counts elements, or bytes, twice as much in words of two bytes.
 _IN_WORDS = (
@@ -92,7 +100,8 @@ class Target:
     ``memory_bytes_per_cycle``: what was measured of one that states no bandwidth.  ``in_order``:
     the board's core waits at the first use of a load that missed.  ``prefetch``: it wants to be
     told what will be read next; ``prefetch_far``: where memory brings it more slowly than it is
-    multiplied, too.  ``features``: what it has beyond its
+    multiplied, too.  ``streams`` of lines that its prefetchers follow at a time,
+    None where the board does not say.  ``features``: what it has beyond its
     ISA, as rows of the table of micro-kernels name it.  ``decodings``: what storage formats cost;
     one that is not there costs nothing.  ``workspaces``: kernels may take some for speed.
     ``workspace_price``: the part of a kernel's time that its workspace must save, beside one that
@@ -139,6 +148,7 @@ class Target:
     in_order: bool = False
     prefetch: bool = False
     prefetch_far: bool = False
+    streams: int | None = None
     decodings: tuple[Decoding, ...] = ()
     workspaces: bool = True
     workspace_price: float = 0.0

@@ -153,6 +153,11 @@ def test_published_rows_are_of_boards_that_have_a_model() -> None:
     assert all(row.machine.clock == 1e9 * row.ghz for row in found)
 
 
+def test_prices_have_the_streams_of_the_model() -> None:
+    for name in ("raspberry-pi-4", "raspberry-pi-5"):
+        assert boards.load(name).streams == machine(name).core.streams.count
+
+
 def test_a_board_whose_core_has_no_model() -> None:
     with pytest.raises(EdgeconvError, match=r"no model of the board's core.*Cortex-A7"):
         machine("odroid-xu3-a7")

@@ -12,7 +12,6 @@ from time import process_time
 from edgeconv.app.choice_notes import computing_notes, integers_of
 from edgeconv.app.deciding.float16_hint import with_float16_hint
 from edgeconv.app.deciding.float32_alternative import with_faster
-from edgeconv.app.deciding.fusing import by_price
 from edgeconv.app.deciding.less_flash import less_flash
 from edgeconv.app.deciding.less_ram import (
     faster_for_little_more,
@@ -32,6 +31,7 @@ from edgeconv.app.deciding.minimum_footprint import (
 )
 from edgeconv.app.deciding.objective import predictable, require_prediction
 from edgeconv.app.deciding.planning import Allowed, Decision, NetworkPlan, Planner
+from edgeconv.app.deciding.waiting import by_waiting
 from edgeconv.app.deciding.winograd_hint import with_filtering
 from edgeconv.base.closing import Closing
 from edgeconv.base.errors import EdgeconvError, Exit, UsageError
@@ -143,7 +143,8 @@ class Formats(Closing):
             plain = plain if short else faster_for_little_more(planner, self.graph, plain)
             short = short and planner.exceeded(plain)
         if not (wished or calibrated or short):
-            plain = by_price(planner, plain) if streaming and not wanted else plain
+            if streaming and not wanted:
+                plain = by_waiting(planner, self.graph, plain)
             unused = (_UNUSED,) if options.calibration else ()
             plain = replace(plain, notes=(*plain.notes, *unused))
             decided = with_faster(planner, self.graph, planner.decided(plain))

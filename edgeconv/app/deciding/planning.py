@@ -156,6 +156,12 @@ class Planner:
         other.budgets = other._budgets()
         return other
 
+    def priced_for(self, machine: Machine) -> Planner:
+        """A planner that chooses by the prices of this machine."""
+        other = copy(self)
+        other.machine, other._known = machine, Known()
+        return other
+
     def _budgets(self) -> Budgets:
         options, board = self.options, self.board
         return Budgets(

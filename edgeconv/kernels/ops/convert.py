@@ -16,7 +16,7 @@ from edgeconv.kernels.lowering.loops import PerCore
 from edgeconv.kernels.lowering.moves import flat_copy
 from edgeconv.kernels.lowering.nest import is_blocked
 from edgeconv.kernels.lowering.options import LayoutOption, Stored
-from edgeconv.kernels.lowering.work import Call
+from edgeconv.kernels.lowering.work import Call, width
 from edgeconv.kernels.ops.base import Operator
 from edgeconv.target.targets import Target
 
@@ -98,13 +98,29 @@ def _work(call: Call) -> Work:
     """As bytes where the kernel does so; others pass through float32 one by one."""
     storage, target = call.output.storage, call.target
     if not target.is_scalar:
-        return call.streams()
+        return _sweeps(call, call.streams()) if target.streams else call.streams()
     if storage.bits in (_BYTE, _WORD):
         return call.copies()
     if not storage.scale:
         return call.streams()
     decoded = _HALF_WORD.on(target) / target.slot_cycles * call.output.elements
     return replace(call.copies(), decoding=decoded)
+
+
+def _sweeps(call: Call, work: Work) -> Work:
+    """``work`` with the lines of channels last that each block of channels visits once more."""
+    x, out = call.inputs[0], call.output
+    blocked, last = (x, out) if is_blocked(x.layout) else (out, x)
+    if not is_blocked(blocked.layout) or last.layout.order is not Order.CHANNELS_LAST:
+        return work
+    line, each = call.target.line_bytes, width(x.storage)
+    count, block = x.shape[0] * pixels(x.shape), blocked.layout.block
+    swept = count * min(line, each * x.shape[1])  # bytes of lines, by a block
+    again = max(0.0, -(-x.shape[1] // block) * swept - each * count * x.shape[1])
+    sweep = swept + each * count * block
+    if last is x:
+        return replace(work, sweep=sweep, read_again=again)
+    return replace(work, sweep=sweep, written_again=again)
 
 
 OPERATOR = Operator(name="Convert", lower=lower, layouts=layouts, stored=Stored.BOTH)

@@ -88,6 +88,7 @@ class Board:
     float_abi: str  # as -mfloat-abi names it, or ""
     in_order: bool  # whether the core waits at the first use of a load that missed
     prefetch: bool  # whether kernels prefetch in software
+    streams: int | None  # of lines, that prefetchers follow at a time
     prefetch_far: bool  # and where memory brings operands more slowly than they are multiplied
     features: frozenset[str]  # what the core has beyond its ISA, by the keys of the file
     caches: tuple[Cache, ...]  # by level; those that hold data
@@ -121,6 +122,7 @@ class Board:
             in_order=self.in_order,
             prefetch=self.prefetch,
             prefetch_far=self.prefetch_far,
+            streams=self.streams,
             features=self.features
             | core_features(self.arch, self.toolchain.flags, has_fpu=self.has_fpu, fpu=self.fpu),
         )
@@ -269,6 +271,7 @@ def _build(path: Path, data: Data, host: Host) -> Board:
         float_abi=data.get("float_abi", ""),
         in_order=data.get("in_order", False),
         prefetch=data.get("prefetch", False),
+        streams=data.get("streams"),
         prefetch_far=data.get("prefetch_far", own is not None and own.prefetch_far),
         features=features_of(path, data, TARGETS[isa], host if here else None)
         | vector_features(path, data, TARGETS[isa], own),

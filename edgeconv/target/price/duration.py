@@ -1,16 +1,19 @@
 """Time of a layer: compute and memory, the shorter of them mostly hidden behind the longer.
 
-    overhead + max(compute, memory) + exposed * min(compute, memory)
+    overhead + max(compute, memory) + exposed * min(compute, memory) + waits
 
 A byte costs what the bandwidth of its level says, from there into registers, and not again at each
-level that it passes on its way.
+level that it passes on its way.  Of cores of which it is known how many streams prefetchers follow,
+``waits`` has the two that nothing hides: runs of the input that take turns in more streams, each
+for the latency of where it lies, and stores of results, which come together, more than wait in a
+store buffer, each of whose lines is read from memory and written back.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import pairwise
 
 from edgeconv.ir.choice import ArgKind
@@ -27,6 +30,8 @@ ROUND_CYCLES = 100
 # Of the shorter of compute and memory, the part that is not hidden: by prefetching and out of
 # order (fitted on Zen 5, see bench/prediction.py), and by a core that does one thing after another.
 EXPOSED, IN_ORDER = 0.2, 1.0
+# How often a line of a result that no cache has passes the memory's bus: read, and written back.
+STORED_TIMES = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,30 +39,35 @@ class Duration:
     """Seconds of a layer by what takes them.
 
     ``memory``: by level, waiting for the bytes that come from there.  ``exposed``: the share of
-    the shorter of compute and memory that is not hidden.
+    the shorter of compute and memory that is not hidden.  ``waits``: by level, what nothing hides.
     """
 
     overhead: float
     compute: float
     memory: Mapping[str, float]
     exposed: float
+    waits: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def seconds(self) -> float:
         """All of it."""
         waiting = sum(self.memory.values())
         longer, shorter = max(self.compute, waiting), min(self.compute, waiting)
-        return self.overhead + longer + self.exposed * shorter
+        return self.overhead + longer + self.exposed * shorter + sum(self.waits.values())
 
     @property
     def bound_by(self) -> str:
         """What takes the largest part: `COMPUTE`, `OVERHEAD`, or the level of most waiting."""
-        waiting = sum(self.memory.values())
+        levels = {
+            name: self.memory.get(name, 0.0) + self.waits.get(name, 0.0)
+            for name in (*self.memory, *self.waits)
+        }
+        waiting = sum(levels.values())
         if self.overhead >= max(self.compute, waiting):
             return OVERHEAD
         if self.compute >= waiting:
             return COMPUTE
-        return max(self.memory, key=lambda level: self.memory[level])
+        return max(levels, key=lambda level: levels[level])
 
 
 def duration_of(
@@ -70,16 +80,20 @@ def duration_of(
     """The time of a layer with this work, whose ``operands`` make these ``flows``, in ``calls``."""
     memory: defaultdict[str, float] = defaultdict(float)
     constants = [flow.filters for flow in flows] or [work.weight_bytes]
-    data = [flow.data for flow in flows] or [work.data_bytes]
+    apart = _apart(work, flows, machine)
+    data = [flow.data - own for flow, own in zip(flows, apart, strict=True)] or [work.data_bytes]
     for level_traffic in (constants, data):
         # What a level is asked for comes from there unless it has to ask the next one.
         for level, (here, behind) in zip(machine.caches, pairwise(level_traffic), strict=True):
             memory[level.name] += level.byte * max(0.0, here - behind)
     counted = 0.0 if flows else machine.load  # among the instructions, per byte
     memory[machine.weights.name] += (machine.weights.byte - counted) * constants[-1]
+    waits = dict(_waits_for_runs(work, flows, machine))
+    stored = STORED_TIMES * flows[-1].written if flows and machine.waits else 0.0
     for bank, share in _shares(operands).items():
         level = machine.caller if bank is None else machine.banks[bank]
         memory[level.name] += (level.byte - counted) * data[-1] * share
+        waits[level.name] = waits.get(level.name, 0.0) + level.byte * stored * share
     return Duration(
         overhead=(LAYER_CYCLES + ROUND_CYCLES * (calls - 1)) * machine.cycle,
         compute=work.slots * machine.slot
@@ -87,7 +101,28 @@ def duration_of(
         + work.fetches * machine.cycle,
         memory=dict(memory),
         exposed=IN_ORDER if machine.in_order and not work.fetches else EXPOSED,
+        waits=waits,
     )
+
+
+def _apart(work: Work, flows: Sequence[Flow], machine: Machine) -> list[float]:
+    """Bytes of the data behind each cache whose time is among what nothing hides."""
+    if not machine.waits:
+        return [0.0] * len(flows)
+    return [flows[-1].written + (flow.input if work.runs else 0.0) for flow in flows]
+
+
+def _waits_for_runs(
+    work: Work, flows: Sequence[Flow], machine: Machine
+) -> Iterator[tuple[str, float]]:
+    """Seconds by level: a run is waited for once, as long as its farthest line takes."""
+    names = [*(level.name for level in machine.caches), machine.banks[0].name]
+    left, farther = work.runs, 0.0
+    for name, flow, wait in reversed(list(zip(names, flows, machine.waits, strict=False))):
+        lines = flow.input / machine.line
+        waited = min(left, max(0.0, lines - farther))
+        left, farther = left - waited, max(lines, farther)
+        yield name, waited * wait
 
 
 def _shares(operands: Sequence[Use]) -> dict[int | None, float]:

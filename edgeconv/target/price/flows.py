@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from edgeconv.ir.choice import ArgKind, Layer
 from edgeconv.ir.work import CacheTraffic
-from edgeconv.target.price.operands import Use
+from edgeconv.target.price.operands import Use, lost
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,12 +15,22 @@ class Flow:
     """Bytes behind one cache for a layer of a network that runs again and again.
 
     ``filters`` and ``data`` (inputs, packed panels, sums, and the lines that outputs are written
-    to) come in; ``total`` counts what is written back as well.
+    to) come in; ``total`` counts what is written back as well.  Of ``data``, ``input`` is that
+    which is read of the layer's inputs, and ``written`` the lines of its output.
     """
 
     filters: float
     data: float
     total: float
+    input: float = 0.0
+    written: float = 0.0
+
+    def times(self, of_filters: float, of_data: float) -> Flow:
+        """The bytes of so much of the filters, and of so much of all else."""
+        data, total = self.data * of_data, self.total * of_data
+        return Flow(
+            self.filters * of_filters, data, total, self.input * of_data, self.written * of_data
+        )
 
 
 def flows(
@@ -35,7 +45,7 @@ def flows(
     if calls != 1.0:
         found = [level_traffic and level_traffic.times(calls) for level_traffic in found]
     return [
-        _flow(level_traffic, layer, operands, sum(sizes[:number]), last=number == len(sizes))
+        _flow(level_traffic, layer, operands, sum(sizes[:number]), calls, last=number == len(sizes))
         for number, level_traffic in enumerate(found, 1)
     ]
 
@@ -45,6 +55,7 @@ def _flow(
     layer: Layer,
     operands: Sequence[Use],
     size: int,
+    calls: float,
     *,
     last: bool,
 ) -> Flow:
@@ -53,17 +64,22 @@ def _flow(
         missing[use.kind] += use.missing(size, last=last)
     kept = sum(use.missing(size, last=last) for use in operands if use.in_place)
     filters = missing[ArgKind.WEIGHTS]
-    fetched = missing[ArgKind.INPUT] + missing[ArgKind.WORKSPACE]
-    written = missing[ArgKind.OUTPUT]
+    evicted = calls * lost(layer.work.sweep, size)
+    read = missing[ArgKind.INPUT] + evicted * layer.work.read_again
+    written = missing[ArgKind.OUTPUT] + evicted * layer.work.written_again
+    fetched = read + missing[ArgKind.WORKSPACE]
     if level_traffic:
         own = {kind: sum(u.bytes for u in operands if u.kind is kind) for kind in ArgKind}
         image = sum(use.bytes for use in operands if use.ref == layer.node.inputs[0])
         filters += max(0.0, level_traffic.filters - own[ArgKind.WEIGHTS])
-        fetched += max(0.0, level_traffic.input - image) + level_traffic.output_reads
+        again = max(0.0, level_traffic.input - image)
+        read += again
+        fetched += again + level_traffic.output_reads
         fetched += max(0.0, level_traffic.packed - own[ArgKind.WORKSPACE])
         written += (
             max(0.0, level_traffic.output_writes - own[ArgKind.OUTPUT])
             + level_traffic.packed_writes
         )
     fills = fetched + written - kept
-    return Flow(filters=filters, data=fills, total=filters + fetched + written)
+    total = filters + fetched + written
+    return Flow(filters, fills, total, input=read, written=max(0.0, written - kept))

@@ -13,7 +13,7 @@ from functools import lru_cache
 from edgeconv.target.board import Energy
 from edgeconv.target.board.speed import cache_costs, cycle_seconds, load_cost, unstated_memory
 from edgeconv.target.board.team import Team
-from edgeconv.target.cache import Cache
+from edgeconv.target.cache import ASSUMED_LINE, Cache
 from edgeconv.target.price.measured import Measured
 from edgeconv.target.price.operands import lost
 from edgeconv.target.targets import Target
@@ -40,6 +40,8 @@ class Machine:
     and what is behind it.
     ``banks``: the memory that each bank of the arena lies in; ``caller``: that of the network's
     inputs and outputs; ``weights``: that of constants.
+    ``waits``: seconds that a line takes longer to come from behind each cache than from the first,
+    where no prefetcher follows it; none of cores of which it is not known when these do.
     ``energy``: what the board states of it, and ``reads_flash``: constants are read from flash.
     ``others``: bytes per second that other cores bring into the last cache.
     ``team``: the cores that share a network; None for one.  ``measured``: knows some times better.
@@ -55,6 +57,8 @@ class Machine:
     banks: tuple[Level, ...]
     caller: Level
     weights: Level
+    waits: tuple[float, ...] = ()
+    line: int = ASSUMED_LINE
     energy: Energy | None = None
     reads_flash: bool = False
     others: float = 0.0
@@ -96,6 +100,16 @@ def sources(target: Target) -> tuple[str, ...]:
     return (*(f"L{cache.level}" for cache in caches_of(target)[1:]), MEMORY)
 
 
+def _line_waits(target: Target) -> tuple[int, ...]:
+    """Cycles that a line from behind each cache takes longer than one from the first; none where
+    the board does not say when prefetchers do not follow."""
+    stated = (*(cache.latency for cache in caches_of(target)), target.memory_cycles)
+    latencies = [latency for latency in stated if latency is not None]
+    if not target.streams or len(latencies) < len(stated):
+        return ()
+    return tuple(max(0, latency - latencies[0]) for latency in latencies[1:])
+
+
 @lru_cache(maxsize=64)
 def machine_of(target: Target) -> Machine:
     """The machine of a target with what its board states, all tensors in its first memory."""
@@ -122,5 +136,7 @@ def machine_of(target: Target) -> Machine:
         banks=(ram,),
         caller=ram,
         weights=memory(target.constants_bandwidth),
+        waits=tuple(cycle * wait for wait in _line_waits(target)),
+        line=target.line_bytes,
         others=(caches_of(target)[-1].others or 0.0) / cycle if target.caches else 0.0,
     )

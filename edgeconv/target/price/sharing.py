@@ -17,7 +17,6 @@ from edgeconv.ir.choice import ArgKind, Layer
 from edgeconv.ir.step import Axis, Share, Splits
 from edgeconv.target.board.team import Team
 from edgeconv.target.price.duration import Duration, duration_of
-from edgeconv.target.price.flows import Flow
 from edgeconv.target.price.machine import MEMORY, Level, Machine
 from edgeconv.target.price.operands import Use
 from edgeconv.target.price.price import Price, price
@@ -91,7 +90,7 @@ def share_duration(
     rows, items = _of_all(share, splits)
     work = layer.work.times(rows * items / speed)
     data = _data(splits, rows, items, operands)
-    flows = [Flow(f.filters * items, f.data * data, f.total * data) for f in whole.flows]
+    flows = [flow.times(items, data) for flow in whole.flows]
     return duration_of(work, flows, operands, machine)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
 from edgeconv.ir.work import Work
@@ -9,6 +10,7 @@ from edgeconv.kernels.algorithms.candidate import ConvCandidate
 from edgeconv.kernels.algorithms.direct.band import band_elements
 from edgeconv.kernels.algorithms.direct.packing import packed_elements
 from edgeconv.kernels.algorithms.direct.plan import make_plan, walked_by, workspace
+from edgeconv.kernels.algorithms.direct.runs import runs_apart
 from edgeconv.kernels.algorithms.direct.tiles import KEEP_SLOTS, DirectPlan, filter_tiles
 from edgeconv.kernels.algorithms.direct.traffic import traffic
 from edgeconv.kernels.algorithms.problem import ConvProblem
@@ -46,7 +48,7 @@ def _of_plan(problem: ConvProblem, plan: DirectPlan, target: Target) -> DirectCa
 
 
 def _work(problem: ConvProblem, plan: DirectPlan, target: Target, *, decodes: bool) -> Work:
-    return tiled(
+    work = tiled(
         problem,
         target,
         (plan.largest_rows, plan.vectors * target.lanes),
@@ -55,6 +57,7 @@ def _work(problem: ConvProblem, plan: DirectPlan, target: Target, *, decodes: bo
         packed=float(band_elements(problem, plan)),
         decoded=_decoding_slots(problem, plan, target) if decodes else None,
     )
+    return replace(work, runs=runs_apart(problem, plan, target))
 
 
 def _decoding_slots(problem: ConvProblem, plan: DirectPlan, target: Target) -> float:
