@@ -1,24 +1,31 @@
 """What bounded steps cost on a microcontroller, and whether they keep to their budgets: under QEMU.
 
-    python bench/steps.py MODEL.onnx [MODEL.onnx ...] [--board mps2-an386]
+    python bench/steps.py MODEL.onnx [MODEL.onnx ...] [--board NAME ...] [--budgets 6]
+                          [--state OUT=IN ...]
 
 Of every model two images, without and with --resumable, each booted in QEMU with a plugin that
 counts instructions.  First bytes of code and of the arena, and instructions of an inference, of
-both.  Then by budget, from the least to all of a run: how many steps there are, instructions of the
-whole run beside those without --resumable, instructions of the longest step, and per unit of its
-budget.  Outputs of every budget are compared with those of one run, byte by byte.
+both.  Then by budget, from the least, a row of the most expensive layer, to all of a run, each as
+many times the one before: how many steps there are, instructions of the whole run beside those
+without --resumable, instructions of the longest step, and per unit of its budget.
+
+Outputs of every budget are compared with those of one run, byte by byte, and the longest step with
+its budget, of so many cycles: a core executes at most one instruction in each, or two where it
+begins two.  The program ends with 1 where either is off.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
+import math
 import re
 import shutil
 import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from counting.program import build_plugin
@@ -27,15 +34,17 @@ from elftools.elf.sections import SymbolTableSection
 
 from edgeconv.app import pipeline
 from edgeconv.app.pipeline import CompileOptions
+from edgeconv.base.arguments import pair
 from edgeconv.base.errors import EdgeconvError
 from edgeconv.run.build import find_emulator
 from edgeconv.run.build.project import Project
 from edgeconv.run.build.run import QEMU_SYSTEM_ARGUMENTS
 from edgeconv.run.verify.inputs import ensure
+from edgeconv.target.targets import DUAL_ISSUE
 
 _RUN = re.compile(r"status = net_run\(model(.*?)\);", re.DOTALL)
 _BETWEEN = re.compile(r"^between ([0-9]+)$", re.MULTILINE)
-_PARTS = (1000, 100, 30, 10, 3, 1)  # of a run, as budgets
+_TENTH = 10  # a budget of this part of a run is always among those
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,19 +94,28 @@ def stepping(budget: int) -> str:
     return f"do status = {step}; while (status == NET_MORE);\n"
 
 
-def report(model: Path, board: str, plugin: Path, folder: Path) -> None:
-    """Prints what there is to know of one model."""
+def budgets(least: int, total: int, count: int) -> Sequence[int]:
+    """``count`` of them from ``least`` to ``total`` by equal factors, and a tenth."""
+    factor = (total / least) ** (1 / max(count - 1, 1))
+    row = {min(total, math.ceil(least * factor**i)) for i in range(count)}
+    return sorted({*row, least, total, max(least, -(-total // _TENTH))})
+
+
+def report(options: CompileOptions, count: int, plugin: Path, folder: Path) -> None:
+    """Prints what there is to know of one model, by so many budgets.  Raises EdgeconvError where
+    outputs differ or a step takes longer than it may."""
     projects = []
     for resumable in (False, True):
-        options = CompileOptions(model, board, name="net", resumable=resumable)
-        where = folder / f"{model.stem}-{resumable}"
+        where = folder / f"{options.model.stem}-{options.board}-{resumable}"
+        options = replace(options, resumable=resumable)
         pipeline.compile_model(options, where, build=True)
         projects.append(Project.open(where))
         ensure(projects[-1])
     resumed = projects[1]
     once = "status = net_run(modelARGS);\n"
     runs = [sum(counted(each, plugin, once, "net_run").instructions) for each in projects]
-    print(f"{model.stem}, {board}")
+    most = 2 if DUAL_ISSUE in resumed.board().target.features else 1
+    print(f"{options.model.stem}, {options.board}")
     sizes = [(each.report["flash"], each.report["ram"]) for each in projects]
     code = [flash["code"] + flash["rodata"] for flash, _ in sizes]
     print(f"  {'code':12} {code[0]:>10,} -> {code[1]:,} bytes")
@@ -106,8 +124,7 @@ def report(model: Path, board: str, plugin: Path, folder: Path) -> None:
     found = resumed.report["resumable"]
     want = counted(resumed, plugin, once, "net_run").outputs
     print(f"  {'budget':>12} {'steps':>7} {'of a run':>9} {'longest':>11} {'per unit':>9}")
-    budgets = {max(found["least"], -(-found["total"] // part)) for part in _PARTS}
-    for budget in sorted({found["least"], *budgets}):
+    for budget in budgets(found["least"], found["total"], count):
         steps = counted(resumed, plugin, stepping(budget), "net_step")
         if steps.outputs != want:
             raise EdgeconvError("other outputs", got=f"budget {budget}")
@@ -117,17 +134,22 @@ def report(model: Path, board: str, plugin: Path, folder: Path) -> None:
             f"{longest:>11,} {longest / budget:>9.3f}",
             flush=True,
         )
+        if longest > most * budget:
+            raise EdgeconvError("a step exceeds its budget", got=f"{longest} instructions")
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("models", nargs="+", type=Path, metavar="MODEL.onnx")
-    parser.add_argument("--board", default="mps2-an386")
+    parser.add_argument("--board", nargs="+", default=["mps2-an386"])
+    parser.add_argument("--budgets", type=int, default=6, metavar="N")
+    parser.add_argument("--state", nargs="*", type=pair, default=[], metavar="OUT=IN")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
         plugin = build_plugin(Path(temporary), "between")
-        for model in given.models:
-            report(model, given.board, plugin, Path(temporary))
+        for model, board in itertools.product(given.models, given.board):
+            options = CompileOptions(model, board, name="net", states=tuple(given.state))
+            report(options, given.budgets, plugin, Path(temporary))
     return 0
 
 
