@@ -65,12 +65,15 @@ def declared(tree: ast.AST, local: bool = False) -> Iterator[str]:
             yield from declared(node, inside or (local and not isinstance(node, ast.ClassDef)))
 
 
-def files(*endings: str) -> Iterator[Path]:
+@cache
+def files(*endings: str) -> tuple[Path, ...]:
     """Those of the package and of the folders that ship with it, but for what others wrote."""
-    for folder in (PACKAGE, PACKAGE / "codegen", PACKAGE / "kernels" / "runtime_c"):
-        for path in sorted(folder.rglob("*")):
-            if path.name.endswith(endings) and "vendor" not in path.parts:
-                yield path
+    return tuple(
+        path
+        for folder in (PACKAGE, PACKAGE / "codegen", PACKAGE / "kernels" / "runtime_c")
+        for path in sorted(folder.rglob("*"))
+        if path.name.endswith(endings) and "vendor" not in path.parts
+    )
 
 
 @cache
@@ -89,7 +92,7 @@ def code(path: Path) -> str:
     return re.sub(r"//[^\n]*|^\s*#include[^\n]*", "", text, flags=re.MULTILINE)
 
 
-C_FILES = tuple(files(".c", ".h", ".c.j2", ".h.j2"))
+C_FILES = files(".c", ".h", ".c.j2", ".h.j2")
 
 
 @cache
@@ -141,6 +144,7 @@ def test_a_word_not_used_occurs_nowhere(row: tuple[str, ...]) -> None:
             assert not said, f"{page.name}: say {row[1]}"
 
 
+@cache
 def joined(identifier: str) -> str:
     """The words of an identifier between underscores: ``_row_streaming_``."""
     spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", identifier).lower()
@@ -192,16 +196,16 @@ def test_nothing_is_called_by_a_word_of_our_own(row: tuple[str, ...]) -> None:
 def test_nothing_is_said_in_words_of_our_own(row: tuple[str, ...]) -> None:
     for phrase in re.findall(r'"([^"]+)"', row[1]):
         for page in pages():
-            text = " ".join(field_prose(page).split())
-            assert phrase not in text, f"{page.name}: say {row[0]}"
+            assert phrase not in field_prose(page), f"{page.name}: say {row[0]}"
         for path in files(".py", ".c", ".h", ".c.j2", ".h.j2"):
             assert phrase not in said(path), f"{path.relative_to(PACKAGE)}: say {row[0]}"
 
 
+@cache
 def field_prose(page: Path) -> str:
-    """A page without the table itself."""
+    """A page without the table itself, in one line."""
     before, _, behind = page.read_text(encoding="utf-8").partition("\n### The field's words\n")
-    return before + behind.partition("\n### ")[2]
+    return " ".join((before + behind.partition("\n### ")[2]).split())
 
 
 @pytest.mark.parametrize(
