@@ -72,7 +72,7 @@ def test_here(model: Path, tmp_path: Path, edgeconv: Command) -> None:
     assert len(rows(other)) == len(rows(file))
 
 
-@pytest.mark.usefixtures("compiled_lightly")
+@pytest.mark.usefixtures("unoptimised")
 def test_integers(tmp_path: Path, edgeconv: Command) -> None:
     model = onnx_models.save(quantised_models.tiny()[0], tmp_path / "net.onnx")
     file, asked = tmp_path / "a.tuned", ("--board", "generic-c", "--storage", "*:output=int8")

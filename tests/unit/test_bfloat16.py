@@ -24,7 +24,7 @@ from edgeconv.target.backends import TARGETS, micro_kernels
 from edgeconv.target.host import Host
 from tests.command import Command
 
-pytestmark = pytest.mark.usefixtures("compiled_lightly")
+pytestmark = pytest.mark.usefixtures("unoptimised")
 
 ZEN4 = boards.load("zen4")
 HOST_WORDS = frozenset({*TARGETS["avx512"].cpu_flags, "sse2"})

@@ -25,8 +25,9 @@ from edgeconv.target.backends import TARGETS
 from edgeconv.target.cache import Cache
 from edgeconv.target.targets import Target
 from tests.command import Command
+from tests.examples import examples
 
-pytestmark = pytest.mark.usefixtures("compiled_lightly")
+pytestmark = pytest.mark.usefixtures("unoptimised")
 
 BOARD = """
 schema = 1
@@ -206,7 +207,7 @@ def small(name: str) -> Target:
 
 
 @given(problems(), st.sampled_from(sorted(TARGETS)))
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 def test_the_blocking_is_mapped_to_loops_that_exist(problem: ConvProblem, name: str) -> None:
     target = small(name)
     plan = make_plan(problem, target)
@@ -224,7 +225,7 @@ def test_the_blocking_is_mapped_to_loops_that_exist(problem: ConvProblem, name: 
 
 
 @given(problems(), st.sampled_from(sorted(TARGETS)))
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 def test_it_changes_nothing_unless_it_wins(problem: ConvProblem, name: str) -> None:
     target = small(name)
     plan = make_plan(problem, target)

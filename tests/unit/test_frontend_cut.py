@@ -16,7 +16,7 @@ from tests import onnx_models
 from tests.command import BOARD, Command
 from tests.ir_interpreter import evaluate
 
-pytestmark = pytest.mark.usefixtures("compiled_lightly")
+pytestmark = pytest.mark.usefixtures("unoptimised")
 
 make = helper.make_node
 

@@ -53,7 +53,7 @@ def wide(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("io", ["caller", "arena"])
-@pytest.mark.usefixtures("compiled_lightly")
+@pytest.mark.usefixtures("unoptimised")
 def test_a_program_of_blocks(edgeconv: Command, wide: Path, tmp_path: Path, io: str) -> None:
     out = tmp_path / "out"
     edgeconv.ok("compile", wide, "--board", BOARD, "-o", out, *ANY, "--io", io, "--selftest")
@@ -68,7 +68,7 @@ def test_a_program_of_blocks(edgeconv: Command, wide: Path, tmp_path: Path, io: 
     edgeconv.ok("update-weights", out, wide)
 
 
-@pytest.mark.usefixtures("compiled_lightly")
+@pytest.mark.usefixtures("unoptimised")
 def test_filters_and_results_in_fewer_bits(edgeconv: Command, wide: Path, tmp_path: Path) -> None:
     """What the image holds is read with the layouts of the project; one output is the input."""
     model = onnx.load(wide)

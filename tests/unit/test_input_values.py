@@ -20,7 +20,7 @@ from tests.command import BOARD, Command
 from tests.tflite_files import saved
 from tests.tflite_models import Sketch
 
-pytestmark = pytest.mark.usefixtures("compiled_lightly")
+pytestmark = pytest.mark.usefixtures("unoptimised")
 
 make, _info = helper.make_node, helper.make_tensor_value_info
 SAMPLES = {16000: 64, 8000: 32}  # of a step, by sampling rate

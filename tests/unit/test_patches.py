@@ -30,7 +30,7 @@ from edgeconv.target import board as boards
 from tests.int8_chains import Kinds, chain
 from tests.row_streaming import one_by_one, stream
 
-pytestmark = pytest.mark.usefixtures("compiled_lightly")
+pytestmark = pytest.mark.usefixtures("unoptimised")
 
 BOARD = "mps2-an500"
 TARGET = boards.load(BOARD).target

@@ -10,7 +10,7 @@ from edgeconv.base.errors import EdgeconvError, Exit
 from edgeconv.codegen.port_names import port_names
 from tests.command import BOARD, Command
 
-pytestmark = pytest.mark.usefixtures("compiled_lightly")
+pytestmark = pytest.mark.usefixtures("unoptimised")
 
 INPUTS, OUTPUTS = ("serving_default_x:0", "mask"), ("StatefulPartitionedCall:0", "mask", "p=1")
 

@@ -21,7 +21,7 @@ from tests.command import BOARD, Command
 from tests.row_streaming import convolutions, one_by_one, stream
 from tests.toy import added
 
-pytestmark = pytest.mark.usefixtures("compiled_lightly")
+pytestmark = pytest.mark.usefixtures("unoptimised")
 
 THREE = (
     {"out": 4, "kernel": 3, "pad": 1},

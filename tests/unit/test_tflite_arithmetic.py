@@ -44,7 +44,7 @@ from tests.tflite_engines import MICRO
 from tests.tflite_integer_cases import INTEGER_CASES
 from tests.tflite_models import Sketch
 
-pytestmark = pytest.mark.usefixtures("compiled_lightly")
+pytestmark = pytest.mark.usefixtures("unoptimised")
 
 RUNTIME = Path(__file__).parents[2] / "runtime_c"
 # Kernels that are followed.  FULLY_CONNECTED of the runtime that made the file rounds once, which

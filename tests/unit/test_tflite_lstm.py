@@ -33,7 +33,7 @@ from tests.tflite_files import saved
 from tests.tflite_lstms import EXPECTED, LSTMS, RUNS, Lstm
 from tests.tflite_models import Sketch
 
-pytestmark = pytest.mark.usefixtures("compiled_lightly")
+pytestmark = pytest.mark.usefixtures("unoptimised")
 
 Values = npt.NDArray[Any]
 IN_ONNX = ("int8 time major", "int8 clipped", "int16")  # by an engine, in a process of its own

@@ -19,7 +19,7 @@ from tests import onnx_models
 from tests.command import BOARD, Command
 from tests.unit.test_cli_compile import files
 
-pytestmark = pytest.mark.usefixtures("compiled_lightly")
+pytestmark = pytest.mark.usefixtures("unoptimised")
 
 EVIL = "\x1b]0;pwned\x07\x1b[2J\r\nnote: all is well\u202e*/\x9b31m\x7f[/bold][red]"
 ACTING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")

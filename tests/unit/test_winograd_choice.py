@@ -28,7 +28,7 @@ from edgeconv.search.options import CompileOptions
 from tests import onnx_models
 from tests.command import Command
 
-pytestmark = pytest.mark.usefixtures("compiled_lightly")
+pytestmark = pytest.mark.usefixtures("unoptimised")
 
 CHANNELS, SIZE = 32, 24
 # Points so far apart that errors stand out of all other rounding.
