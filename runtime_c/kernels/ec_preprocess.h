@@ -16,7 +16,7 @@ enum { EC_PIXELS_PACKED, EC_PIXELS_RGB565, EC_PIXELS_YUV422, EC_PIXELS_YUV420 };
    as_bytes: a frame's rows are pixels of the network's channels, in some order, and nothing between.  plain: results are
    float32, and have no epilogue.
    result_shift, low, high: of ec_preprocess_lines, whose results are (factor * value + offset) >> result_shift, held to
-   both.  alike: factor and offset are those of all channels.  even: columns lie step_w elements of a line apart, from
+   both.  alike: factor and offset are those of all channels.  even: columns lie apart_w elements of a line apart, from
    begin_w on; the second neighbour lies near_w from the first and counts for weight_w.
    element: bytes of a result.  c_next, x_next, y_next: elements to the next channel, pixel and row; memory holds out_ring
    rows. */
@@ -25,7 +25,7 @@ typedef struct ec_preprocess {
     int height, width, stride;
     int out_w, top, left, rows, columns;
     int linear_h, linear_w, over_h, over_w, rounded, as_bytes, plain;
-    int alike, factor, offset, result_shift, low, high, even, begin_w, step_w, near_w, weight_w;
+    int alike, factor, offset, result_shift, low, high, even, begin_w, apart_w, near_w, weight_w;
     int element, c_next, x_next, y_next, out_ring;
 } ec_preprocess;
 
@@ -335,14 +335,14 @@ EC_INLINE void ec_preprocess_pick(const ec_preprocess spec, const unsigned char 
     if (beside && ordered) { /* four channels at a time: what is beyond a pixel's own is overwritten by the next */
         for (; x < spec.columns - 1; x++)
             EC_COPY(to + (ptrdiff_t)x * spec.channels * spec.element,
-                    from + ((ptrdiff_t)x * spec.step_w + spec.begin_w) * spec.element,
+                    from + ((ptrdiff_t)x * spec.apart_w + spec.begin_w) * spec.element,
                     (size_t)((spec.channels == 1 ? 1 : 4) * spec.element));
     }
     EC_UNROLL
     for (int c = 0; c < spec.channels; c++)
         for (int i = x; i < spec.columns; i++)
             EC_COPY(to + ((ptrdiff_t)i * spec.x_next + (ptrdiff_t)c * spec.c_next) * spec.element,
-                    from + ((ptrdiff_t)i * spec.step_w + spec.begin_w + order[c]) * spec.element, (size_t)spec.element);
+                    from + ((ptrdiff_t)i * spec.apart_w + spec.begin_w + order[c]) * spec.element, (size_t)spec.element);
 }
 
 /* ec_preprocess_table on vectors, where results are linear in values and held to bounds: factors, offsets, by channel.  Two
