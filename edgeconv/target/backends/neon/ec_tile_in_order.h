@@ -4,8 +4,13 @@
    Included by ec_isa_neon.h. */
 
 enum { EC_MOST_EARLY = 4 };
-/* Vectors of filters that are loaded before those that are multiplied are done with. */
-EC_INLINE int ec_tile_early(int mr) { return mr >= 4 ? 2 : EC_MOST_EARLY; }
+/* Vectors of filters that are loaded before those that are multiplied are done with: one where more, and two bounds of
+   results, would leave sums on the stack. */
+EC_INLINE int ec_tile_early(int mr, int nv)
+{
+    const int registers = mr * nv + mr + 3 + 2;
+    return mr < 4 ? EC_MOST_EARLY : registers > 32 ? 1 : 2;
+}
 
 EC_INLINE ec_vec ec_load_in_order(const char *p)
 {
@@ -17,7 +22,7 @@ EC_INLINE ec_vec ec_load_in_order(const char *p)
 EC_INLINE void ec_tile_four(ec_tile *tile, const char *pixels, ptrdiff_t pixel, const char *stored, int mr,
                             int nv)
 {
-    const int early = ec_tile_early(mr), ring = early + 1;
+    const int early = ec_tile_early(mr, nv), ring = early + 1;
     ec_vec x[EC_TILE_VECS], filters[EC_MOST_EARLY + 1];
     EC_UNROLL
     for (int i = 0; i < early; i++)
