@@ -96,6 +96,6 @@ def stream(
 
 def one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
     """From now on layers stream rows where RAM is short, or a test says so, alone."""
-    for module in ("formats", "post_training_quantisation"):
+    for module in ("waiting", "post_training_quantisation"):
         path = f"edgeconv.app.deciding.{module}.by_price"
         monkeypatch.setattr(path, lambda planner, draft: draft)
