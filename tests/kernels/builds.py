@@ -38,6 +38,7 @@ _SANITIZE = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all")
 # Not optimised, every access is checked, in a third of the time that -O1 takes to compile.  Of
 # branches, how often they are taken is of no use to what is not timed.
 _OPTIONS = {"gcc": ("-O0", "-fno-guess-branch-probability", *_SANITIZE), "clang": ("-O2",)}
+OPTIMISED = ("-O1", *_OPTIONS["gcc"][1:])  # sanitizers again
 SHIPPED = ("-O3", "-ffp-contract=fast")  # what projects are compiled with
 # Checks as calls, and violations that end a program without a description: a third less to compile.
 _TRAPPING = (
@@ -231,12 +232,12 @@ class Way:
         return replace(found, compiled_once=not self.constants, some=some, chosen=chosen)
 
 
-# Sanitizers where vectors have one element and where they have most, the second compiler on one
-# ISA, everywhere else the options of what is emitted.  On one ISA sizes are constants, too, as in
+# Sanitizers where vectors have one element, and where they have most, optimised; the second
+# compiler on one ISA, everywhere else the options of what is emitted.  On one ISA sizes are constants, too, as in
 # what is emitted; that takes many times as long to compile, so that layouts take turns.
 WAYS = (
     Way("portable", "gcc", ()),
-    Way("avx512", "gcc", ()),
+    Way("avx512", "gcc", OPTIMISED),
     Way("avx2", "gcc", constants=True, by_turns=True),
     Way("avx2", "clang"),
     *(Way(name, "gcc") for name in FIXED if name not in ("portable", "avx512", "avx2")),
