@@ -1,7 +1,7 @@
 /* Functions of one integer of 16 bits or eight, or of two, rounded once to such an integer (ec_int16_scaling.h).
    An operand of the result's size and bytes may be the result.  Whoever chooses the numbers proves that nothing
-   overflows and that results are what the model says.  Needs ec_int16_scaling.h, ec_int16_doubled.h, of
-   the kinds from EC_INT16_DOUBLED_PRELU on ec_int16_doubled_pairs.h, and ec_nest.h. */
+   overflows and that results are what the model says.  Needs ec_int16_scaling.h, ec_int16_doubled.h, ec_nest.h and,
+   of the kinds from EC_INT16_DOUBLED_PRELU on, ec_int16_doubled_pairs.h. */
 #ifndef EC_INT16_FUNCTION_H
 #define EC_INT16_FUNCTION_H
 

@@ -229,8 +229,9 @@ EC_INLINE void ec_preprocess_column(const ec_preprocess spec, const ec_preproces
         pixel[c] = (int32_t)((uint32_t)(first[c] * spec.over_w + (second[c] - first[c]) * weight + half) / divisor);
 }
 
-/* Factors and offsets of the channels, repeated for whole vectors of bytes of 1 to 4 channels. */
-enum { EC_PREPROCESS_PERIOD = 192 };
+/* Factors and offsets of the channels, repeated for whole vectors of bytes of 1 to 4 channels; and what lies around a line,
+   since its places read their second neighbours, too. */
+enum { EC_PREPROCESS_PERIOD = 192, EC_PREPROCESS_BESIDE = 8 };
 typedef struct ec_preprocess_linear {
     int32_t factor[EC_PREPROCESS_PERIOD], offset[EC_PREPROCESS_PERIOD];
 } ec_preprocess_linear;
@@ -264,9 +265,12 @@ EC_INLINE void ec_preprocess_results(const ec_preprocess spec, const ec_preproce
                                      void *restrict to)
 {
     const int count = spec.columns * spec.channels;
-    for (int i = 0; i < count; i += EC_PREPROCESS_PERIOD) /* the workspace has room for a whole period */
+    const int periods = count - count % EC_PREPROCESS_PERIOD;
+    for (int i = 0; i < periods; i += EC_PREPROCESS_PERIOD)
         for (int j = 0; j < EC_PREPROCESS_PERIOD; j++)
             values[i + j] = ec_preprocess_result(spec, by, values[i + j], j);
+    for (int j = 0; j < count - periods; j++)
+        values[periods + j] = ec_preprocess_result(spec, by, values[periods + j], j);
     if (spec.element == 1) {
         int8_t *restrict const bytes = to;
         for (int i = 0; i < count; i++)
@@ -353,7 +357,7 @@ EC_INLINE void ec_preprocess_lines(const ec_preprocess spec, const uint8_t *fram
 {
     const ec_preprocess_neighbours by = ec_preprocess_split(spec, neighbours);
     const int beside = spec.c_next == 1, order[4] = {spec.at_0, spec.at_1, spec.at_2, 3};
-    int32_t *const values = workspace + (ptrdiff_t)spec.width * spec.channels + EC_PREPROCESS_PERIOD + 8;
+    int32_t *const values = workspace + (ptrdiff_t)spec.width * spec.channels + EC_PREPROCESS_PERIOD + EC_PREPROCESS_BESIDE;
     int32_t *const results = values + (ptrdiff_t)spec.columns * spec.channels + EC_PREPROCESS_PERIOD;
     ec_preprocess_linear channels;
     for (int j = 0; !spec.alike && j < EC_PREPROCESS_PERIOD; j++) {
@@ -361,6 +365,9 @@ EC_INLINE void ec_preprocess_lines(const ec_preprocess spec, const uint8_t *fram
         channels.factor[place] = linear[c];
         channels.offset[place] = linear[spec.channels + c];
     }
+    uint16_t *const line = (uint16_t *)workspace + EC_PREPROCESS_BESIDE;
+    for (int i = 0; spec.even && i < EC_PREPROCESS_PERIOD + EC_PREPROCESS_BESIDE; i++)
+        line[spec.width * spec.channels + i] = 0; /* what is made of these fits int32, too */
     for (int y = row0; y < row1; y++) {
         unsigned char *const to = (unsigned char *)out + (ptrdiff_t)ec_ring(y, spec.out_ring) * spec.y_next * spec.element;
         unsigned char *const box = to + (ptrdiff_t)spec.left * spec.x_next * spec.element;
@@ -372,7 +379,7 @@ EC_INLINE void ec_preprocess_lines(const ec_preprocess spec, const uint8_t *fram
         const ec_pixel_row b = spec.linear_h ? ec_pixel_row_of(spec, frame, by.second_h[row]) : a;
         const int32_t weight = spec.linear_h ? by.weight_h[row] : 0;
         if (spec.even) {
-            ec_preprocess_places(spec, &channels, a, b, weight, (uint16_t *)workspace + 8, values);
+            ec_preprocess_places(spec, &channels, a, b, weight, line, values);
             ec_preprocess_pick(spec, (const unsigned char *)values, box);
         } else {
             ec_preprocess_line(spec, a, b, weight, workspace);

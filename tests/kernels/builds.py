@@ -233,8 +233,9 @@ class Way:
 
 
 # Sanitizers where vectors have one element, and where they have most, optimised; the second
-# compiler on one ISA, everywhere else the options of what is emitted.  On one ISA sizes are constants, too, as in
-# what is emitted; that takes many times as long to compile, so that layouts take turns.
+# compiler on one ISA, everywhere else the options of what is emitted.  On one ISA sizes are
+# constants, too, as in what is emitted; that takes many times as long to compile, so that layouts
+# take turns.
 WAYS = (
     Way("portable", "gcc", ()),
     Way("avx512", "gcc", OPTIMISED),
