@@ -232,8 +232,12 @@ def test_a_block_that_integers_would_spoil(
         assert kept == list(whole)
         assert {found[f"conv{i}"]["storage"]["weights"] for i in (0, 1)} <= {"flyte16", "int8"}
         assert edgeconv("verify", small).status == 0
-    else:
-        assert report["time"]["predicted_ms"] == plain["time"]["predicted_ms"]
+    else:  # the kernels of the model as it is, which stream rows where accuracy has no limit
+        kernels = [
+            [(layer["name"], layer["algorithm"], layer["plan"]) for layer in each["layers"]]
+            for each in (report, plain)
+        ]
+        assert kernels[0] == kernels[1]
 
 
 @pytest.mark.slow
