@@ -43,6 +43,14 @@ def test_what_crosses_a_layer_counts_there() -> None:
     assert {holder.name for holder in inner.holders} >= {a}
 
 
+def test_patches_hold_less_than_a_row() -> None:
+    """In patches of a column a ring has one pixel of a row; what a caller reads is there whole."""
+    build = GraphBuilder()
+    inner = build.conv(build.input(1, 2, 4, 256), 48)
+    bound = minimum_ram(build.graph(build.conv(inner, 2)), "arena")
+    assert all(each.bytes < 48 * 256 for each in bound.holders if each.name == inner)  # a row
+
+
 def large(folder: Path) -> Path:
     """More than two million multiply-adds."""
     model = onnx_models.convolution(16, 32, dims=(1, 16, 32, 32))

@@ -18,6 +18,7 @@ from edgeconv.codegen.weights import HEADER
 from edgeconv.ir.element_types import FLOAT32
 from edgeconv.ir.filters import WEIGHTED
 from edgeconv.ir.graph import Graph, Node
+from edgeconv.ir.preprocessing import PREPROCESS
 from edgeconv.search.budget.infeasible import HOLDERS, NAME_WIDTH, Holder, told
 from edgeconv.search.budget.tables import Limits
 from edgeconv.search.choose.storage import storable, tensor_formats, weight_formats
@@ -25,8 +26,10 @@ from edgeconv.search.choose.storage import storable, tensor_formats, weight_form
 # Operators whose kernels read the main input while they write the output elsewhere: at most the
 # residual shares bytes with it.  Of all others every input may.
 _APART = ("Attention", "Conv", "Dense", "Lrn", "MatMul", "Pool", "Reduce", "Resize")
-_BY_ROWS = ("Conv", "Pool")  # operators with kernels that compute some rows alone
+_BY_COLUMNS = ("Conv", "Pool")  # operators with kernels that compute a pixel of a row alone
+_BY_ROWS = (*_BY_COLUMNS, PREPROCESS)  # and with those that compute a whole row alone
 _FLOAT_BITS = 32
+_IMAGE = 4  # dimensions of what has rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +46,8 @@ def minimum_ram(graph: Graph, io: str) -> Bound:
     "caller")."""
     ports = dict.fromkeys((*graph.input_ports, *graph.output_ports))
     bits = _bits(graph)
-    rows = _rows(graph)
-    size = {t.name: -(-t.size * bits[t.name] // 8 // rows[t.name]) for t in graph.activations()}
+    parts = _parts(graph)
+    size = {t.name: -(-t.size * bits[t.name] // 8 // parts[t.name]) for t in graph.activations()}
     groups = _groups(graph)
     outside = {groups[name] for name in ports} if io == "caller" else set()
     kept = [Holder(name, size[name]) for name in ports if io == "caller"]
@@ -96,17 +99,20 @@ def _bits(graph: Graph) -> dict[str, int]:
     }
 
 
-def _rows(graph: Graph) -> Mapping[str, int]:
-    """By tensor into how many rows it divides of which memory may hold one at a time: where all
-    layers that write and read it, a residual among them, may stream rows."""
+def _parts(graph: Graph) -> Mapping[str, int]:
+    """By tensor into how many parts it divides of which memory may hold one at a time, where all
+    layers that write and read it, a residual among them, may stream rows: pixels where they may do
+    so in patches of columns, which may be as narrow as that, else rows."""
     producers, consumers = graph.producers(), graph.consumers()
-    found: dict[str, int] = {}
+    found = dict.fromkeys((tensor.name for tensor in graph.activations()), 1)
     for tensor in graph.activations():
         read, maker = consumers[tensor.name], producers.get(tensor.name)
-        apart = bool(read) and tensor.name not in graph.outputs and len(tensor.shape) == 4
-        around = (maker, *read)
-        streaming = apart and all(node is not None and node.op in _BY_ROWS for node in around)
-        found[tensor.name] = tensor.shape[-2] if streaming else 1
+        if not read or maker is None or tensor.name in graph.outputs or len(tensor.shape) != _IMAGE:
+            continue
+        operators = {node.op for node in (maker, *read)}
+        if operators <= {*_BY_ROWS}:
+            height, width = tensor.shape[-2:]
+            found[tensor.name] = height * width if operators <= {*_BY_COLUMNS} else height
     return found
 
 
