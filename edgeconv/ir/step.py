@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import accumulate, pairwise
+from operator import itemgetter
 from typing import NamedTuple
 
 
@@ -165,14 +166,8 @@ def patches_of(divides: Sequence[Divides], count: int) -> list[tuple[Columns, ..
     other patch, which each patch computes that reads them (MCUNetV2, arXiv 2110.15352; msf-CNN,
     arXiv 2505.11483).
     """
-    columns = of_columns(divides)
-    if len(columns) < len(divides):
-        return []
-    found = []
-    for begin, end in pairwise(accumulate(_patch_widths(columns, count), initial=0)):
-        begins, ends = starts(columns, begin), _ends(columns, end)
-        found.append(tuple(map(Columns, begins, ends)))
-    return found if all(each.width > 0 for patch in found for each in patch) else []
+    columns = tuple(of_columns(divides))
+    return [*_patches(columns, count)] if len(columns) == len(divides) else []
 
 
 def of_columns(divides: Sequence[Divides]) -> list[Divides]:
@@ -184,24 +179,34 @@ def of_columns(divides: Sequence[Divides]) -> list[Divides]:
     ]
 
 
-def _patch_widths(columns: Sequence[Divides], count: int) -> list[int]:
-    """Columns of the last result by patch, so that all patches compute about as many of the first
-    one: those at the borders, whose halo on one side is padding, have so many more."""
+@lru_cache(maxsize=4096)
+def _patches(columns: tuple[Divides, ...], count: int) -> tuple[tuple[Columns, ...], ...]:
+    """The `_patch_widths` whose widest patch computes the fewest columns of the first layer, then
+    those of the fewest of all layers."""
+    found = []
+    for widths in _patch_widths(columns, count):
+        borders = pairwise(accumulate(widths, initial=0))
+        each = ((starts(columns, begin), _ends(columns, end)) for begin, end in borders)
+        patches = tuple(tuple(map(Columns, *both)) for both in each)
+        every = [[of.width for of in layer] for layer in zip(*patches, strict=True)]
+        if min(map(min, every)) > 0:
+            found.append(((max(every[0]), sum(map(max, every))), patches))
+    return min(found, key=itemgetter(0))[1] if found else ()
+
+
+def _patch_widths(columns: Sequence[Divides], count: int) -> Iterator[list[int]]:
+    """Columns of the last result by patch: those at the borders, whose halo on one side is padding,
+    have some more; first as many as make all compute about as many of the first layer."""
+    number, width = len(columns) - 1, columns[-1].rows
     stride, pad = 1, 0  # of all windows but the first, together
-    number = len(columns) - 1
-    while 0 < columns[number].source <= number:
-        each = columns[number]
+    while 0 < (each := columns[number]).source <= number:
         stride, pad = stride * each.stride, pad * each.stride + each.pad
         number -= each.source
-    width = columns[-1].rows
-    more = pad // stride if count > 2 else 0
-    more = more if width - 2 * more >= count else 0
-    least, rest = divmod(width - 2 * more, count)
-    widths = [
-        least + (number < rest - 1) for number in range(count)
-    ]  # of the rest the last has one
-    widths[0], widths[-1] = widths[0] + more + (rest == 1), widths[-1] + more + (rest > 1)
-    return widths
+    for more in range(min(pad // stride, (width - count) // 2) if count > 2 else 0, -1, -1):
+        least, rest = divmod(width - 2 * more, count)  # of the rest the last has one
+        widths = [least + (number < rest - 1) for number in range(count)]
+        widths[0], widths[-1] = widths[0] + more + (rest == 1), widths[-1] + more + (rest > 1)
+        yield widths
 
 
 def columns_read(layer: Divides, patch: Columns, width: int) -> Columns:

@@ -121,6 +121,13 @@ def test_patches_have_all_that_their_windows_read(
         assert np.array_equal(found, whole)
 
 
+def test_what_is_left_of_the_columns_makes_no_patch_wider_than_it_must() -> None:
+    """Eight columns behind two strides: three patches of three at most, not one as wide as half."""
+    halved = Divides(8, 3, 4, 9, columns=Divides(8, 3, 4, 9))
+    layers = [Divides(32, columns=Divides(32)), halved, Divides(8, columns=Divides(8))]
+    assert [patch[-1].width for patch in patches_of(layers, 3)] == [3, 2, 3]
+
+
 def test_columns_that_no_window_reads_are_not_judged() -> None:
     of = {"rows": 6, "ring": 6, "reach": 1, "stride": 1, "pad": 0}
     skips = {"rows": 2, "ring": 2, "reach": 1, "stride": 3, "pad": 0}
