@@ -131,6 +131,27 @@ EARLY = """FUNCTION f
 """
 
 
+def test_paths_meet_in_a_loop_of_which_the_end_is_copied(tmp_path: Path) -> None:
+    """Not only behind it, where they would be 2^600; the last round leaves by either end."""
+    text = """FUNCTION f
+ mov r1, #600
+ movs r2, #0
+1: adds r2, #1
+ ldr r3, [r0, r1]
+ cbz r3, 2f
+ subs r1, #1
+ bne 1b
+ b 3f
+2: movs r4, #0
+ subs r1, #1
+ bne 1b
+3: bx lr
+"""
+    found = called(image(tmp_path, text), None)
+    assert found.registers[1:3] == [0, 600]
+    assert found.executed == 2 + 600 * 6 + 1
+
+
 def test_a_loop_that_data_may_end_early(tmp_path: Path) -> None:
     path = image(tmp_path, EARLY)
     assert called(path, 0x2000_0000).executed == 1 + 20 * 4 + 1

@@ -20,7 +20,7 @@ from edgeconv.base.errors import EdgeconvError
 from edgeconv.run.build.code import Code, Function
 from edgeconv.run.build.instructions import Flow
 from edgeconv.run.cycles.block import Block, Ends, end_of
-from edgeconv.run.cycles.graph import EXIT, meeting, reaches
+from edgeconv.run.cycles.graph import EXIT, meeting, meeting_again, reaches
 from edgeconv.run.cycles.induction import InductionLoop, State, induction_loop
 from edgeconv.run.cycles.library import arguments_of, rounds_of
 from edgeconv.run.cycles.memory import Constants, Region
@@ -77,7 +77,7 @@ class Machine(State):
         self._blocks: dict[int, Block] = {}
         self._taken: dict[int, int] = {}  # cycles more of a branch that is taken, by its block
         self._loops: dict[int, InductionLoop | None] = {}
-        self._meetings: dict[int, int] = {}
+        self._meetings: dict[int, tuple[int, int]] = {}
         self._open: Counter[int] = Counter()  # branches whose paths are followed, by their blocks
         self._returns: list[int] = []
         self._pure: dict[int, tuple[int, int, int]] = {}
@@ -96,7 +96,7 @@ class Machine(State):
         self.registers[: len(arguments[:4])] = arguments[:4]
         self.registers[SP], self.registers[LR] = bottom, _RETURN | 1
         self._returns.append(_RETURN)
-        self._run(address & ~1, 0, None)
+        self._run(address & ~1, 0, ())
         self._attribute(-1)
 
     def executions(self) -> Mapping[int, int]:
@@ -112,12 +112,12 @@ class Machine(State):
         """Cycles, all of them."""
         return self.cycles + self.extra
 
-    def _run(self, pc: int, depth: int, stop: int | None) -> int:
-        """Executes from ``pc`` until as many calls as ``depth`` are left, or control is at ``stop``
-        with one more; the address."""
+    def _run(self, pc: int, depth: int, stops: Sequence[int]) -> int:
+        """Executes from ``pc`` until as many calls as ``depth`` are left, or control is at one of
+        ``stops`` with one more; the address."""
         returns, blocks, visits = self._returns, self._blocks, self.visits
         while True:
-            if len(returns) == depth or (pc == stop and len(returns) == depth + 1):
+            if len(returns) == depth or (pc in stops and len(returns) == depth + 1):
                 return pc
             block = blocks.get(pc) or self._block(pc)
             if len(returns) == 1:
@@ -152,7 +152,7 @@ class Machine(State):
         if known is None:
             registers[:4] = (None,) * 4
             before, extra = self._kept(), self.extra
-            pc = self._run(address, len(self._returns) - 1, None)
+            pc = self._run(address, len(self._returns) - 1, ())
             cycles, executed = self.cycles - before.cycles, self.executed - before.executed
             self._pure[address] = cycles, executed, self.extra - extra
         else:
@@ -190,17 +190,15 @@ class Machine(State):
             end = self._ended(block)
             self._open[pc] -= 1
             return end
-        if pc not in self._meetings:
-            self._meetings[pc] = meeting(pc, self._successors)
-        where = self._meetings[pc]
-        stop = None if where == EXIT else where
+        where, again = self._meets(pc)
+        stops = where, again
         depth = len(self._returns) - 1
         returns = list(self._returns)
         before, extra, outer = self._kept(), self.extra, self.log
         first_log: dict[int, int | None] = {}
         self.log = first_log
         self.cycles += 0 if block.taken & 1 else self._taken[pc]
-        end = self._run(block.taken, depth, stop)
+        end = self._run(block.taken, depth, stops)
         first, first_extra = self._kept(), self.extra
         first_returns = list(self._returns)
         first_words = self.rolled_back(first_log)
@@ -209,13 +207,40 @@ class Machine(State):
         self._returns[:] = returns
         second_log: dict[int, int | None] = {}
         self.log = second_log
-        if self._run(block.following, depth, stop) != end or self._returns != first_returns:
+        second_end = self._run(block.following, depth, stops)
+        if second_end != end == again:  # only the second path has left the loop
+            second, second_extra, second_returns = self._kept(), self.extra, list(self._returns)
+            second_words = self.rolled_back(second_log)
+            self._restore(first)
+            self.write_all(first_words)
+            self.extra, self.log = first_extra, first_log
+            self._returns[:] = first_returns
+            end = self._run(end, depth, (where,))
+            first, first_extra = self._kept(), self.extra
+            first_returns = list(self._returns)
+            first_words = self.rolled_back(first_log)
+            self._restore(second)
+            self.write_all(second_words)
+            self.extra, self.log = second_extra, second_log
+            self._returns[:] = second_returns
+        elif second_end != end and second_end == again:
+            second_end = self._run(second_end, depth, (where,))
+        if second_end != end or self._returns != first_returns:
             raise self._none(pc, "has paths that do not meet", block.operations[-1].text)
         self._open[pc] -= 1
         self.log = outer
         self._merge(first, first_extra)
-        self._merge_words(first_words, first_log, second_log)
+        self.merge(first_words, first_log, second_log)
         return end
+
+    def _meets(self, pc: int) -> tuple[int, int]:
+        """Where all paths from a block meet, and of one in a loop that they meet behind where those
+        that stay in it do: of a loop's end there may be copies."""
+        if pc not in self._meetings:
+            where = meeting(pc, self._successors)
+            inside = where != EXIT and reaches(where, pc, self._successors)
+            self._meetings[pc] = where, EXIT if inside else meeting_again(pc, self._successors)
+        return self._meetings[pc]
 
     def _rounds(self, pc: int) -> int | None:
         function = self._code.containing(pc & ~1)
@@ -246,21 +271,6 @@ class Machine(State):
             ]
         if self.flags != other.flags:
             self.flags = UNKNOWN_FLAGS
-
-    def _merge_words(
-        self,
-        first: dict[int, int | None],
-        first_log: dict[int, int | None],
-        second_log: dict[int, int | None],
-    ) -> None:
-        words, outer = self.words, self.log
-        for at in {**first_log, **second_log}:
-            before = first_log[at] if at in first_log else second_log[at]
-            if outer is not None and at not in outer:
-                outer[at] = before
-            value = first.get(at, before)
-            if value != words.get(at):
-                words.pop(at, None)
 
     def _kept(self) -> _Kept:
         return _Kept(

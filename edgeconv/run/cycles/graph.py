@@ -31,6 +31,28 @@ def meeting(start: int, successors: Callable[[int], Sequence[int]]) -> int:
     return max(behind, key=lambda each: passed[each].bit_count(), default=EXIT)
 
 
+def meeting_again(start: int, successors: Callable[[int], Sequence[int]]) -> int:
+    """The nearest node that all paths from ``start`` back to it pass, itself if there is no other;
+    `EXIT` where none leads back."""
+    before: dict[int, list[int]] = {}
+    for node in _postorder(start, successors):
+        for each in () if node == EXIT else successors(node):
+            before.setdefault(each, []).append(node)
+    inside, work = {start}, [start]
+    while work:
+        new = [each for each in before.get(work.pop(), ()) if each not in inside]
+        inside.update(new)
+        work += new
+    if start not in before:
+        return EXIT
+
+    def round_once(node: int) -> Sequence[int]:
+        return [EXIT if each == start else each for each in successors(node) if each in inside]
+
+    found = meeting(start, round_once)
+    return start if found == EXIT else found
+
+
 def _postorder(start: int, successors: Callable[[int], Sequence[int]]) -> list[int]:
     order, seen, work = [], {start}, [(start, iter(successors(start)))]
     while work:

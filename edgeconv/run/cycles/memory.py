@@ -179,3 +179,20 @@ class Memory:
                 self.words.pop(at, None)
             else:
                 self.words[at] = value
+
+    def merge(
+        self,
+        first: dict[int, int | None],
+        first_log: dict[int, int | None],
+        second_log: dict[int, int | None],
+    ) -> None:
+        """Behind two paths, of which the second has been executed now: words that are not the same
+        as ``first`` has them are unknown."""
+        words, outer = self.words, self.log
+        for at in {**first_log, **second_log}:
+            before = first_log[at] if at in first_log else second_log[at]
+            if outer is not None and at not in outer:
+                outer[at] = before
+            value = first.get(at, before)
+            if value != words.get(at):
+                words.pop(at, None)
