@@ -428,6 +428,24 @@ def test_what_is_not_followed_is_refused(kind: str, tmp_path: Path) -> None:
     assert not (tmp_path / "net").exists()
 
 
+@pytest.mark.parametrize("stored", [None, [100, -200, 30000], [1, 2, 3]])
+def test_slopes_of_16_bits_are_refused(stored: list[int] | None, tmp_path: Path) -> None:
+    """TensorFlow Lite Micro has no PRELU of these; LiteRT's reads their bytes as slopes of 8."""
+    sketch, model = Sketch(), tmp_path / "net.tflite"
+    grid: dict[str, Any] = {"scale": [0.01], "zero": [0]}
+    inputs = [sketch.tensor("x", (1, 4, 3), "int16", **grid)]
+    if stored is None:
+        inputs.append(sketch.tensor("slopes", (3,), "int16", **grid))
+    slopes = inputs[-1] if stored is None else sketch.constant("slopes", stored, "int16", **grid)
+    y = sketch.tensor("y", (1, 4, 3), "int16", **grid)
+    sketch.operator("PRELU", [inputs[0], slopes], [y])
+    model.write_bytes(sketch.bytes(inputs, [y]))
+    with pytest.raises(EdgeconvError, match=r"--requantise tflite: y: .*--output"):
+        compile_model(CompileOptions(model, "host", requantise=TFLITE), tmp_path / "net")
+    _, notes = compile_model(CompileOptions(model, "generic-c"), tmp_path / "net")
+    assert any("slopes of 16 bits" in note for note in notes)
+
+
 @pytest.mark.parametrize(("y", "fits"), [(1e-3, True), (1e-9, False)])
 def test_shifted_products_fit_32_bits(y: float, fits: bool) -> None:
     """Factors that are 1 or more shift what they multiply."""

@@ -22,6 +22,7 @@ from edgeconv.ir.requantisation.tflite_short import Doubled
 
 _LEFT = {8: 7, 16: 0}  # bits by which operands of a squared difference are shifted up
 _WORD = 1 << 31
+_SLOPE = 255  # the largest of 8 bits, less the zero point
 Factor = tuple[int, int]
 
 
@@ -63,9 +64,11 @@ class Operand:
 
 
 def doubled_prelu(x: Operand, slope: Operand, y: Affine, low: int, high: int) -> Doubled | None:
-    """PRELU; None where a factor is so large that numbers may not fit 32 bits."""
+    """PRELU; None where a factor is so large that numbers may not fit 32 bits, and of slopes of 16
+    bits, whose bytes LiteRT's kernel reads as slopes of 8."""
     above, below = prelu_factors(x.stored.scale, slope.stored.scale, y.scale)
-    if not _fits(x.reach, above) or not _fits(x.reach * slope.reach, below):
+    fits = _fits(x.reach, above) and _fits(x.reach * slope.reach, below)
+    if slope.reach > _SLOPE or not fits:
         return None
     return Doubled.of_words("doubled_prelu", (*above, *below), y, low, high)
 

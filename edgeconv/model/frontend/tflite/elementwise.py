@@ -19,6 +19,7 @@ _COMPARED = (
     "TensorFlow Lite's kernels compare their integers"
 )
 _NEGATED = "counts from the zero point; LiteRT's kernel negates the integers as they are"
+_SLOPES = "has slopes of 16 bits; LiteRT's kernel reads their bytes as slopes of 8"
 _DIVIDED = "where the divisor is near 0 TensorFlow Lite's kernels make other numbers"
 
 
@@ -53,6 +54,20 @@ def binary(kind: str) -> Translator:
         out.result(operator, out.activated(out.add(kind, operands, main=True), operator))
 
     return write
+
+
+def prelu(out: Writing, operator: Operator) -> None:
+    """PRELU.  Constant slopes of int16 become real numbers, which no kernel in integers takes."""
+    tensor = out.tensor(operator, 1)
+    wide = is_quantised(tensor) and tensor.dtype == "int16"
+    if wide:
+        out.differs(operator, _SLOPES)
+    if wide and tensor.data is not None and len(tensor.scale) == 1:
+        stored = out.constant(operator, 1, "slopes").astype(np.float32) - tensor.zero[0]
+        slopes = out.value(stored * np.float32(tensor.scale[0]), np.float32)
+    else:
+        slopes = out.operand(operator, 1)
+    out.result(operator, out.add("PRelu", [out.operand(operator), slopes], main=True))
 
 
 def _note(out: Writing, operator: Operator) -> None:

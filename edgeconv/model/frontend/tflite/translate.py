@@ -47,10 +47,8 @@ TRANSLATORS: Mapping[str, Translator] = MappingProxyType(
         "FULLY_CONNECTED": windows.fully_connected,
         "AVERAGE_POOL_2D": windows.pool("AveragePool"),
         "MAX_POOL_2D": windows.pool("MaxPool"),
-        **{
-            known.upper(): each.binary(known)
-            for known in ("Add", "Sub", "Mul", "Div", "Pow", "PRelu")
-        },
+        **{known.upper(): each.binary(known) for known in ("Add", "Sub", "Mul", "Div", "Pow")},
+        "PRELU": each.prelu,
         "MAXIMUM": each.binary("Max"),
         "MINIMUM": each.binary("Min"),
         "ADD_N": each.binary("Sum"),
