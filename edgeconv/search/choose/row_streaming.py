@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from itertools import chain, pairwise
 
 from edgeconv.ir.choice import Alias, Choice, Layer, divides_of, tensor_bytes
@@ -21,6 +22,7 @@ from edgeconv.ir.step import (
 from edgeconv.search.choose.select import lowered
 from edgeconv.target.targets import Target
 
+_overlap = lru_cache(maxsize=4096)(overlap)  # blocks of a network are often alike
 MOST_COLUMNS = 32767  # of an image that patches are made of: what ec_columns.h counts
 
 
@@ -249,8 +251,7 @@ def _overlapping(own: Sequence[Layer], stream_rows: int, graph: Graph) -> tuple[
     if not able or reads[source] > 1 + added:
         return ()
     rows = [tensor_bytes(graph[name]) // graph[name].shape[-2] for name in (source, result)]
-    divides = divides_of(own)
-    apart = overlap(divides, stream_rows, *rows, added=added)
+    apart = _overlap(tuple(divides_of(own)), stream_rows, *rows, added=added)
     return (Alias(source, source, result, apart),) if apart < tensor_bytes(graph[result]) else ()
 
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import chain
 from math import inf
 
@@ -46,6 +46,7 @@ STREAM_ROWS = (1, 2, 4)  # rows of the last result per round that are tried
 PATCHES = (2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32)  # of a step, likewise
 _FLOOR_OF_PATCHES = 0.9  # of the time of whole images; caches and rows may save some
 CLEARLY_SLOWER = 1.02  # than without a limit: worth looking at patches
+_least_rings = lru_cache(maxsize=4096)(least_rings)  # blocks of a network are often alike
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,12 +225,11 @@ class StreamingCuts:
             made = self._streaming(begin, end)
             if not made:
                 continue
-            divides = divides_of(made)
+            divides = tuple(divides_of(made))
             for rows in STREAM_ROWS:
                 if rows >= divides[-1].rows and rows > 1:
                     break
-                rings = least_rings(divides, rows)
-                held = sum(map(self._ring_bytes, made, rings))
+                held = sum(map(self._ring_bytes, made, _least_rings(divides, rows)))
                 own = self._own(made, end, aliases_of(made, rows, self._choice.graph))
                 yield _Cut(begin, end, rows, around + held + own)
 
