@@ -13,7 +13,7 @@ import onnx.parser
 import pytest
 
 from edgeconv.run.build import find_compiler
-from tests import ROOT
+from tests import ROOT, onnx_models, quantised_models
 from tests.command import Command
 from tests.tools import available
 
@@ -47,6 +47,16 @@ def test_firmware_is_at_most_three_times_as_large_as_for_size(
     edgeconv.ok("compile", MODEL, "--board", board, "-o", tmp_path / "out")
     small, debug = (compiled(board, tmp_path / "out", *each) for each in (("-Os",), DEBUG))
     assert code_bytes(debug) <= 3 * code_bytes(small)
+
+
+@pytest.mark.parametrize("options", [DEBUG, ("-O2",)], ids=["debug", "-O2"])
+def test_instructions_of_helium_have_the_registers_that_they_take(
+    edgeconv: Command, tmp_path: Path, options: tuple[str, ...]
+) -> None:
+    """Stores that narrow address by r0 to r7 alone, which -O3 happens to choose."""
+    model = onnx_models.save(quantised_models.tiny()[0], tmp_path / "net.onnx")
+    edgeconv.ok("compile", model, "--board", "mps3-an547", "-o", tmp_path / "out")
+    compiled("mps3-an547", tmp_path / "out", *options, "-ffreestanding", source="net.c")
 
 
 def test_the_preset_builds_what_computes_the_same(edgeconv: Command, tmp_path: Path) -> None:

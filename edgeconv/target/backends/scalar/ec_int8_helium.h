@@ -37,7 +37,8 @@ EC_INLINE void ec_int8_copy_windows_helium(int8_t *to, const int8_t *from, int n
     }
 }
 
-/* Eight bytes of each of `n` > 0 pixels, `pixel` bytes from one to the next, to places `apart`. */
+/* Eight bytes of each of `n` > 0 pixels, `pixel` bytes from one to the next, to places `apart`.  Loads that widen and
+   stores that narrow take addresses in r0 to r7. */
 EC_INLINE void ec_int8_copy_1x8_helium(int8_t *to, ptrdiff_t apart, const int8_t *from, ptrdiff_t pixel, int n)
 {
     __asm__ volatile("dls lr, %[n]\n"
@@ -47,7 +48,7 @@ EC_INLINE void ec_int8_copy_1x8_helium(int8_t *to, ptrdiff_t apart, const int8_t
             "vstrb.16 q0, [%[to]]\n"
             "add %[to], %[to], %[apart]\n"
             "le lr, 1b\n"
-            : [to] "+r"(to), [from] "+r"(from)
+            : [to] "+l"(to), [from] "+l"(from)
             : [apart] "r"(apart), [pixel] "r"(pixel), [n] "r"(n)
             : "lr", "q0", "memory");
 }
