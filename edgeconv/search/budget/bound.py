@@ -46,8 +46,8 @@ def minimum_ram(graph: Graph, io: str) -> Bound:
     "caller")."""
     ports = dict.fromkeys((*graph.input_ports, *graph.output_ports))
     bits = _bits(graph)
-    parts = _parts(graph)
-    size = {t.name: -(-t.size * bits[t.name] // 8 // parts[t.name]) for t in graph.activations()}
+    pieces = _pieces(graph)
+    size = {t.name: -(-t.size * bits[t.name] // 8 // pieces[t.name]) for t in graph.activations()}
     groups = _groups(graph)
     outside = {groups[name] for name in ports} if io == "caller" else set()
     kept = [Holder(name, size[name]) for name in ports if io == "caller"]
@@ -99,8 +99,8 @@ def _bits(graph: Graph) -> dict[str, int]:
     }
 
 
-def _parts(graph: Graph) -> Mapping[str, int]:
-    """By tensor into how many parts it divides of which memory may hold one at a time, where all
+def _pieces(graph: Graph) -> Mapping[str, int]:
+    """By tensor into how many pieces it divides of which memory may hold one at a time, where all
     layers that write and read it, a residual among them, may stream rows: pixels where they may do
     so in patches of columns, which may be as narrow as that, else rows."""
     producers, consumers = graph.producers(), graph.consumers()
