@@ -140,7 +140,8 @@ class _Emitter:
         self.run_parameters = {"model": f"const {self.name}_model *model", **tensors}
         self.threads = choice.threads
         costs = options.resumption.costs.values() if options.resumption else ()
-        self.by_items = self.threads > 1 or any(cost.pieces.kind == "items" for cost in costs)
+        # Kernels that are given rows as a worker's share are so with pieces of rows, too.
+        self.by_items = self.threads > 1 or any(cost.pieces.kind for cost in costs)
 
     def _functions(self, *, gathered: bool = False) -> FunctionTable:
         row = self.target.float16

@@ -293,7 +293,11 @@ def test_layers_in_patches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 def random_cases() -> list[object]:
     """In portable C, and then on vectors of eight floats in turn."""
     boards = [(seed, BOARD if seed < 3 or seed % 3 else "x86-64-v3") for seed in range(1, 30)]
-    return [pytest.param(*each, marks=[pytest.mark.slow] * (each[0] > 2)) for each in boards]
+    # Of 24 packed operands alone divide, by rows.
+    return [
+        pytest.param(*each, marks=[pytest.mark.slow] * (each[0] not in (1, 2, 24)))
+        for each in boards
+    ]
 
 
 @pytest.mark.parametrize(("seed", "board"), random_cases())
