@@ -2,16 +2,17 @@
 
     python -m pytest --bounded-images tests/models -k "an385 or an386 or an505 or microbit"
 
-With this option every firmware that a test builds to be run in an emulator is executed twice more
-behind the test: on unknown data, as the bound is found, and in QEMU, which counts how often every
-instruction of the network is executed.  A test errs where one is executed more often than the
-bound counts it.  The summary has how many images are bounded, the ratios of bounds to what is
-predicted of those that are compiled as what is shipped, and of images that have no bound the boards
-and the reasons.
+With this option, in one process (without -n), every firmware that a test builds to be run in an
+emulator is executed twice more behind the test: on unknown data, as the bound is found, and in
+QEMU, which counts how often every instruction of the network is executed.  A test errs where one is
+executed more often than the bound counts it.  The summary has how many images are bounded, the
+ratios of bounds to what is predicted of those that are compiled as what is shipped, and of images
+that have no bound, or do not run to their end, the boards and the reasons.
 """
 
 from __future__ import annotations
 
+import subprocess
 from collections import Counter, defaultdict
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -137,7 +138,12 @@ class BoundedImages:
         except EdgeconvError as error:
             self.refused[f"{error.got}: {error.rule}".removeprefix(": ")][board] += 1
             return ()
-        found = beyond(machine, counted(project, folder))
+        try:
+            executed = counted(project, folder)
+        except subprocess.CalledProcessError:  # as of an image that the test has damaged
+            self.refused["its run ends with an error"][board] += 1
+            return ()
+        found = beyond(machine, executed)
         self.bounded[board] += 1
         predicted = (project.report["time"]["predicted_ms"] or 0.0) / 1e3 * clock
         if predicted and compiling.BASE_FLAGS == _SHIPPED:
