@@ -42,9 +42,9 @@ from edgeconv.codegen.weights import CRC_AT, MAGIC, VERSION, WeightImage, layout
 from edgeconv.codegen.workers import SharedStep, ranges, shared_step
 from edgeconv.ir.candidate import HALF
 from edgeconv.ir.check import InvariantError
-from edgeconv.ir.choice import Choice, Layer, tensor_bytes
+from edgeconv.ir.choice import Choice, Layer, tensor_bytes, with_bodies
 from edgeconv.ir.encoding import FLOAT16, FLOAT32, Encoding
-from edgeconv.ir.graph import CHECK
+from edgeconv.ir.graph import CHECK, Tensor
 from edgeconv.ir.grids import rounds
 from edgeconv.ir.link import SIBLING, LinkPlan, vector_align
 from edgeconv.ir.memory import MemoryMap
@@ -235,7 +235,7 @@ class _Emitter:
     def _needs_permission(self) -> bool:
         """Whether a layer is computed by a unit that init asks for."""
         units = {row.header for row in self.target.all_kernels if row.permission}
-        return any(units.intersection(layer.headers) for layer in self.choice.layers)
+        return any(units.intersection(layer.headers) for layer in with_bodies(self.choice.layers))
 
     def _context(self) -> dict[str, object]:
         """The variables of every project template."""
@@ -328,13 +328,17 @@ class _Emitter:
         """The headers that ``calls`` need, as far as ``program`` comes to what is in them."""
         half = [call for call in calls if call.layer.compute == HALF]
         calls = [call for call in calls if call.layer.compute != HALF]
-        blobs = [blob.storage for call in calls for blob in call.layer.blobs]
-        tensors = [tensor.storage for tensor in self.choice.graph.activations()]
+        layers = [*with_bodies(call.layer for call in calls)]
+        blobs = [blob.storage for layer in layers for blob in layer.blobs]
+        tensors = [tensor.storage for tensor in self._activations()]
         tensors = [storage for storage in tensors if storage != FLOAT16]
-        routines = [routine for call in calls for routine in call.layer.routines]
+        routines = [routine for layer in layers for routine in layer.routines]
         headers = amalgamate(
             self.target.header,
-            merge_headers(call.layer.headers for call in calls if call.code),
+            merge_headers(
+                layer.headers
+                for layer in with_bodies(call.layer for call in calls if call.code)
+            ),
             stored=any(form != FLOAT32 for form in (*blobs, *tensors)),
             tensors=any(form != FLOAT32 for form in tensors),
             truncate=self.options.truncate,
@@ -371,8 +375,14 @@ class _Emitter:
     def _scaled(self) -> list[Encoding]:
         """The scales and zero points of the results that are stored as int8, in the order of their
         tensors."""
-        tensors = self.choice.graph.activations()
-        return list(dict.fromkeys(t.storage for t in tensors if t.storage.scale))
+        return list(dict.fromkeys(t.storage for t in self._activations() if t.storage.scale))
+
+    def _activations(self) -> Iterator[Tensor]:
+        """Tensors at run time, those in bodies of loops among them."""
+        yield from self.choice.graph.activations()
+        for layer in with_bodies(self.choice.layers):
+            if layer.body:
+                yield from layer.body.choice.graph.activations()
 
     def tree(self, report: str) -> SourceTree:
         """Render every project template."""

@@ -6,7 +6,7 @@ import math
 import re
 from collections import Counter
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from textwrap import dedent, indent
 
 import jinja2
@@ -25,6 +25,7 @@ from edgeconv.codegen.initialisers import (
 )
 from edgeconv.codegen.instances import on_float16
 from edgeconv.codegen.lines import broken, remarks
+from edgeconv.codegen.loops import loop_text
 from edgeconv.codegen.shares import ITEMS, ROWS, Items
 from edgeconv.ir.candidate import HALF
 from edgeconv.ir.check import InvariantError
@@ -105,6 +106,9 @@ class FunctionTable:
         ]
         numbers = Numbers(self.gathered)
         params = {name: numbers.in_c(name, value) for name, value in layer.params.items()}
+        if layer.body:
+            called = partial(self._call_in_body, items=Items(items.workers))
+            params |= {"body": loop_text(layer, called)}
         half = layer.compute == HALF
         rendered = self.env.get_template(layer.template).render(
             **params,
@@ -139,6 +143,13 @@ class FunctionTable:
             text = f"{lines}\n}}\n"
             self.functions[key] = Function(name, text)
         return self.functions[key], tuple(numbers.passed.values())
+
+    def _call_in_body(
+        self, layer: Layer, copied: tuple[bool, ...], *, items: Items
+    ) -> tuple[str, tuple[str, ...]]:
+        """The name of the function of a layer in the body of a loop, and the literals to pass."""
+        function, numbers = self.call_of(layer, copied, items=items)
+        return function.name, numbers
 
 
 def _unpacking(layer: Layer) -> str:

@@ -47,6 +47,7 @@ from edgeconv.search.choose.dynamic_quantisation import as_decided
 from edgeconv.search.choose.product_places import MOVES
 from edgeconv.search.choose.storage import INSERTED, NO_RESULT, OUTPUT
 from edgeconv.search.choose.winograd import LAYER_ERROR, forms_described, forms_within
+from edgeconv.search.loops import with_programs
 from edgeconv.search.options import ANY_LAYOUT
 from edgeconv.target.targets import Target
 
@@ -267,7 +268,7 @@ def _choice_of(
         if node.op in MOVES and node.output in encodings
     }
     choice = choose.select(
-        graph,
+        with_programs(graph, target),
         target,
         io=project.report["program"]["io"],
         algorithms={layer["name"]: layer["algorithm"] for layer in layers if layer["op"] == "Conv"},

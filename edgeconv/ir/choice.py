@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 
@@ -13,6 +13,7 @@ from edgeconv.ir.activation import NONE, Activation
 from edgeconv.ir.candidate import FLOAT, Candidate
 from edgeconv.ir.encoding import FLOAT16, FLOAT32, FLOAT64, Encoding, integers
 from edgeconv.ir.graph import Graph, Node, Tensor
+from edgeconv.ir.memory import MemoryMap
 from edgeconv.ir.placement import ANYWHERE, Placement
 from edgeconv.ir.states import moving_states
 from edgeconv.ir.step import Divides, Step, alone
@@ -188,7 +189,7 @@ class Layer:
     accumulates (`Divides.accumulates`) its sums from the first call of a step to the last.
     ``scaling``: of sums in integers (``ir.requantisation.scalings``), "" where there are none.
     ``compute``: the type of the vectors of float that it computes on.
-    ``unpacked``: what its function unpacks first.
+    ``unpacked``: what its function unpacks first.  ``body``: the program of a loop's body.
     """
 
     node: Node
@@ -209,6 +210,7 @@ class Layer:
     candidate: Candidate | None = None
     routines: tuple[Routine, ...] = ()
     unpacked: Unpacked | None = None
+    body: Program | None = None
     plan: Mapping[str, Param] = field(default_factory=dict)  # what explain and report.json show
 
     @property
@@ -257,6 +259,26 @@ class Search:
     left_edges: int
     gap: float
     cost: float = 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class Program:
+    """The body of a loop, decided: its kernel calls and their ``memory``, an arena that is the
+    workspace of the loop."""
+
+    choice: Choice
+    memory: MemoryMap
+
+    def __repr__(self) -> str:
+        return f"Program({self.choice.graph.name!r}, {id(self)})"
+
+
+def with_bodies(layers: Iterable[Layer]) -> Iterator[Layer]:
+    """``layers``, each loop behind the layers of its body."""
+    for layer in layers:
+        if layer.body:
+            yield from with_bodies(layer.body.choice.layers)
+        yield layer
 
 
 @dataclass(frozen=True, slots=True)

@@ -162,12 +162,14 @@ class State:
     ``output``, the next reads as the input ``input``.  Both are among the graph's own, of one
     shape and encoding.  ``initial``: its value, of that shape, before the first run and after a
     reset; None: zeros.  ``real``: of a state of integers the input and the output of real numbers
-    that the model has in their place, () where the model has the state itself."""
+    that the model has in their place, () where the model has the state itself.  ``row_major``: it
+    is found so before and after a run, as by the loop that carries it."""
 
     input: str
     output: str
     initial: Array | None = field(default=None, compare=False)
     real: tuple[str, ...] = ()
+    row_major: bool = False
 
     @property
     def names(self) -> tuple[str, ...]:

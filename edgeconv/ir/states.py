@@ -118,9 +118,10 @@ def states_apart(graph: Graph, memory: MemoryMap) -> int:
 
 def with_own_layouts(graph: Graph) -> Graph:
     """``graph``, its layouts decided, with each state in the layout in which it is made and read:
-    no program has to find it row-major, as inputs and outputs of the caller are."""
+    no program has to find it row-major, as inputs and outputs of the caller are, but for those that
+    say so."""
     for state in graph.states:
-        graph = _in_own_layout(graph, state)
+        graph = graph if state.row_major else _in_own_layout(graph, state)
     return graph
 
 

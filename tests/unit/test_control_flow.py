@@ -1,4 +1,5 @@
-"""Loop, Scan and If are written out: the graph computes what ONNX Runtime makes of the model."""
+"""Loop, Scan and If, as layers or written out: the graph computes what ONNX Runtime makes of the
+model."""
 
 from __future__ import annotations
 
@@ -160,7 +161,7 @@ _COUNTED = [  # until a sum that it makes is large
     [_loop(_GOES_ON), _loop(_COUNTED, collects=False), _scan(), _scans(), _if(1), _sequence("y")],
     ids=["loop", "bounded loop", "scan", "scans", "if", "sequence"],
 )
-def test_what_is_written_out_computes_the_same(model: onnx.ModelProto, tmp_path: Path) -> None:
+def test_control_flow_computes_the_same(model: onnx.ModelProto, tmp_path: Path) -> None:
     onnx.save(model, tmp_path / "net.onnx")
     run = prepared(load(tmp_path / "net.onnx"))
     for seed in range(4):
@@ -200,8 +201,9 @@ def test_an_output_that_is_a_sequence_is_its_tensors(tmp_path: Path) -> None:
 
 
 def test_many_trips_need_a_higher_limit(tmp_path: Path) -> None:
-    onnx.save(_scan(), tmp_path / "net.onnx")
-    with limits.given({"loop-trips": 4}), pytest.raises(EdgeconvError, match="loop-trips"):
+    """Of bodies that are written out, as few trips are."""
+    onnx.save(_recurrent(3), tmp_path / "net.onnx")
+    with limits.given({"loop-trips": 2}), pytest.raises(EdgeconvError, match="loop-trips"):
         load(tmp_path / "net.onnx")
 
 

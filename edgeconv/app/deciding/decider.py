@@ -37,6 +37,7 @@ from edgeconv.search.choose.bit_for_bit import require_kernels, with_integer_res
 from edgeconv.search.choose.dynamic_quantisation import in_integers
 from edgeconv.search.choose.storage import EVERY_LAYER, OUTPUT
 from edgeconv.search.fitting import AtBest, UnfitError, offered
+from edgeconv.search.loops import with_programs
 from edgeconv.search.memory.sizes import Overhead, Sizes
 from edgeconv.search.options import CompileOptions
 from edgeconv.search.predict import predict
@@ -98,6 +99,7 @@ class Decider(Closing):
         if options.preprocess:
             self.planner.frames = preprocess_model.make(graph, options.preprocess)
             graph = self.planner.frames.graph
+        graph = with_programs(graph, self.board.target)
         simple = with_integer_results(graph)
         self.graph = _in_integers(simple, self.planner)
         graph = self.graph

@@ -19,11 +19,18 @@ from onnx import helper
 
 from edgeconv.base import limits
 from edgeconv.base.errors import EdgeconvError
+from edgeconv.ir.loop import Body
 from edgeconv.model.frontend import inlining, scans, walking
 from edgeconv.model.frontend.data_dependent import DataDependentShapes
 from edgeconv.model.frontend.definitions import DEFINED_IN
+from edgeconv.model.frontend.loop_layers import (
+    Inside,
+    NoLayerError,
+    Statement,
+    layer_of,
+)
 from edgeconv.model.frontend.sequences import Sequences
-from edgeconv.model.frontend.values import static_shape
+from edgeconv.model.frontend.values import Values, static_shape
 from edgeconv.model.frontend.visit import Visit
 from edgeconv.model.frontend.walking import shape_of
 from edgeconv.model.frontend.weights import Weights
@@ -36,6 +43,13 @@ class Walking(walking.Walking, Protocol):
     """What is asked of the walk besides."""
 
     def free_prefix(self, prefix: str, inner: Collection[str]) -> str: ...
+
+    def inside(self) -> Inside: ...
+
+    def add_loop(self, body: Body, visit: Visit, operands: Sequence[str]) -> list[str]: ...
+
+    @property
+    def values(self) -> Values: ...
 
     @property
     def sequences(self) -> Sequences: ...
@@ -165,6 +179,15 @@ class ControlFlow:
         outputs = max(0, len(node.output) - len(states))
         out_axes = scans.each(visit, attrs, "scan_output_axes", outputs)
         out_back = scans.each(visit, attrs, "scan_output_directions", outputs)
+        said = Statement(
+            body,
+            number,
+            tuple(states),
+            tuple((n, a, bool(b)) for n, a, b in zip(scanned, axes, back, strict=True)),
+            tuple((a, bool(b)) for a, b in zip(out_axes, out_back, strict=True)),
+        )
+        if self._layer(visit, said):
+            return
         kept: list[list[str]] = []
         least = len(states) + outputs
         for i in range(number):
@@ -231,7 +254,10 @@ class ControlFlow:
         stated = None if most is not None and goes is not None else self._stated_trips(visit)
         if stated is not None:
             most, active = stated, ""
-        elif trips and known is None:
+        count = len(node.output) - len(states)
+        if stated is None and self._rolled_loop(visit, body, most, goes):
+            return
+        if stated is None and trips and known is None:
             raise _RefusedError("its trip count is computed at run time")
         kept: list[list[str]] = []
         least = 1 + max(len(states), len(node.output))  # the condition is a result, too
@@ -255,8 +281,53 @@ class ControlFlow:
                 after = self._and(visit, active, after)
             active, states = after if stated is None else "", made
             kept.append(scanned)
-        count = len(node.output) - len(states)
         self._finish(visit, states, kept, [0] * count, [0] * count)
+
+    def _rolled_loop(
+        self, visit: Visit, body: onnx.GraphProto, most: int | None, goes: Values | None
+    ) -> bool:
+        """Whether a Loop is a layer, which then is written.  ``goes``: its condition at first."""
+        trips, condition, *states = visit.node.input
+        if goes is not None and not np.all(goes):
+            return False
+        count = len(visit.node.output) - len(states)
+        said = Statement(
+            body,
+            most,
+            tuple(states),
+            stacked=((0, False),) * count,
+            most=trips if most is None else "",
+            goes=condition if goes is None else "",
+            counts=True,
+        )
+        return self._layer(visit, said)
+
+    def _layer(self, visit: Visit, said: Statement) -> bool:
+        """Whether a loop is a layer, which then is written."""
+        try:
+            found = layer_of(self._walk.inside(), self._walk.values, visit, said, self._weights)
+        except NoLayerError:
+            return False
+        operands = list(found.operands)
+        for place, axis in found.axes.items():
+            operands[place] = self._moved(visit, operands[place], axis, 0)
+        made = self._walk.add_loop(found.body, visit, operands)
+        for name, (index, axis) in zip(made, found.outputs.items(), strict=True):
+            if axis:
+                name = self._moved(visit, name, 0, axis)
+            self._write_one(visit, name, visit.node.output[index])
+        return True
+
+    def _moved(self, visit: Visit, name: str, axis: int, to: int) -> str:
+        """A value with one of its axes elsewhere."""
+        shape = shape_of(self._walk, name)
+        assert shape is not None, name
+        order = [i for i in range(len(shape)) if i != axis % len(shape)]
+        order.insert(to, axis % len(shape))
+        return self._made(visit, "Transpose", name, perm=order)
+
+    def _write_one(self, visit: Visit, name: str, output: str) -> None:
+        self._nodes(visit, [("Identity", (name,), output, {})])
 
     def _stated_trips(self, visit: Visit) -> int | None:
         """How often a Loop runs, where the model states the shape of what it collects."""

@@ -47,6 +47,11 @@ def inlined_body(
     return nodes, [mapping.get(value.name, value.name) for value in graph.output]
 
 
+def renamed(nodes: Iterable[onnx.NodeProto], names: Mapping[str, str]) -> list[onnx.NodeProto]:
+    """Copies of ``nodes`` that read and write values under other ``names``."""
+    return [_renamed(node, lambda name: names.get(name, name), {}, "") for node in nodes]
+
+
 def inner_names(body: onnx.FunctionProto | onnx.GraphProto) -> set[str]:
     """The names of the values that the nodes of ``body`` write, and of its constants: those that
     are called otherwise where it is inlined."""

@@ -16,7 +16,7 @@ from edgeconv.base.errors import EdgeconvError, UsageError
 from edgeconv.ir.check import check
 from edgeconv.ir.edit import Editor
 from edgeconv.ir.element_types import is_element_type
-from edgeconv.ir.graph import Graph, Node, Tensor, Texts
+from edgeconv.ir.graph import Graph, Texts
 from edgeconv.ir.layout import Shape
 from edgeconv.model.frontend import (
     cut,
@@ -34,12 +34,13 @@ from edgeconv.model.frontend.hints import Walked, where_to_cut
 from edgeconv.model.frontend.initial_states import with_initial_states
 from edgeconv.model.frontend.input_shapes import Fixed, fix_shapes
 from edgeconv.model.frontend.modernising import modernised
-from edgeconv.model.frontend.names import COPY, opset_of, opset_versions
+from edgeconv.model.frontend.names import opset_of, opset_versions
 from edgeconv.model.frontend.schedule import value_names
 from edgeconv.model.frontend.states import with_states, with_variables
 from edgeconv.model.frontend.visit import Scope, Visit
 from edgeconv.model.frontend.walk import Walk
 from edgeconv.model.frontend.weights import Weights, non_finite
+from edgeconv.model.frontend.written_outputs import with_written_outputs
 
 _OLDEST_OPSET = 7  # the first with today's broadcasting
 _NO_SHAPES: Mapping[str, Shape] = MappingProxyType({})
@@ -324,7 +325,7 @@ def _finished(
 ) -> Graph:
     """The graph of ``walk``, without what its outputs do not need."""
     graph = Graph(path.stem, tuple(walk.nodes), walk.tensors, tuple(inputs), ())
-    graph = Editor(_with_written_outputs(walk, graph, outputs)).finish()
+    graph = Editor(with_written_outputs(walk, graph, outputs)).finish()
     bad = [
         f"constant {tensor.name!r} holds NaN or infinite values"
         for tensor in graph.tensors.values()
@@ -332,29 +333,3 @@ def _finished(
     ]
     graph = replace(graph, sha256=digest.result(), notes=(*notes, *bad))
     return check(graph, "frontend")
-
-
-def _with_written_outputs(walk: Walk, graph: Graph, outputs: Sequence[str]) -> Graph:
-    """``graph`` with ``outputs``, each of them written by a node of its own.
-
-    An output that is a constant, an input or listed before is copied by an Identity.  A constant
-    leaves its name to the copy; the others keep it, and the copy has a new one.
-    """
-    nodes, tensors, written = list(graph.nodes), walk.tensors, []
-    for output in outputs:
-        name, like = output, tensors[output]
-        if like.data is not None:
-            source = walk.add_constant(f"{output}/value", like.data)
-            nodes = [replace(n, inputs=_renamed(n.inputs, output, source)) for n in nodes]
-            tensors[output] = Tensor(output, like.shape, like.dtype)
-        elif output in graph.inputs or output in written:
-            name, source = walk.add_tensor(f"{output}{COPY}", like.shape, like), output
-        if name != output or like.data is not None:
-            copy = f"{name}/Identity"
-            nodes.append(Node(copy, "Identity", (source,), (name,), origin=(output,)))
-        written.append(name)
-    return replace(graph, nodes=tuple(nodes), tensors=tensors, outputs=tuple(written))
-
-
-def _renamed(names: Sequence[str], old: str, new: str) -> tuple[str, ...]:
-    return tuple(new if name == old else name for name in names)

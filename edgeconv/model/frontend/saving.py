@@ -24,6 +24,7 @@ from edgeconv.ir.encoding import INT4, INT8
 from edgeconv.ir.filters import RECURRENT, WEIGHTED
 from edgeconv.ir.graph import Graph, Node, Tensor
 from edgeconv.ir.grids import rounded_to
+from edgeconv.ir.loop import LOOP, body_of
 from edgeconv.ir.preprocessing import PREPROCESS
 from edgeconv.kernels.ops.short_lstm import SHORT_LSTM
 from edgeconv.model.frontend import preprocess_metadata, short_lstm
@@ -31,6 +32,7 @@ from edgeconv.model.frontend.saved_activations import activation, table
 from edgeconv.model.frontend.saved_coupling import coupling
 from edgeconv.model.frontend.saved_data_dependent import SAVED_DATA_DEPENDENT
 from edgeconv.model.frontend.saved_elements import SAVED_ELEMENTS, opset_of
+from edgeconv.model.frontend.saved_loops import loop
 from edgeconv.model.frontend.saved_nodes import SAVED, Save, Written
 from edgeconv.model.frontend.saved_preprocessing import preprocess
 from edgeconv.model.frontend.saved_recurrent import recurrent
@@ -78,23 +80,34 @@ def model_of(graph: Graph) -> onnx.ModelProto:
     Raises KeyError for an operator, ValueError for an activation that has no ONNX form: a defect
     of the tool.
     """
-    writer = _Writer(graph)
-    for node in graph.nodes:
-        writer.add(node)
-    made = helper.make_graph(
-        writer.written.nodes,
-        graph.name or "graph",
-        [_value(graph[name]) for name in graph.inputs],
-        [_value(graph[name]) for name in graph.outputs],
-        writer.written.constants,
-    )
-    wide = any(grid.gamma - grid.beta > INT8.high - INT8.low for grid in writer.grids.values())
+    made, wide = _written(graph), _has_wide_grids(graph)
     versions = {"": opset_of(graph, _OPSET_OF_INT16 if wide else OPSET), **versions_of(graph)}
     opsets = [helper.make_opsetid(*version) for version in versions.items()]
     model = helper.make_model(made, opset_imports=opsets, producer_name=PRODUCER)
     model.ir_version = helper.find_min_ir_version_for(opsets)
     preprocess_metadata.note(model, graph.nodes)
     return model
+
+
+def _has_wide_grids(graph: Graph) -> bool:
+    """Whether it rounds to more numbers than int8 has."""
+    grids = rounded_to(graph).values()
+    inner = (body_of(node).graph for node in graph.nodes if node.op == LOOP)
+    own = any(grid.gamma - grid.beta > INT8.high - INT8.low for grid in grids)
+    return own or any(map(_has_wide_grids, inner))
+
+
+def _written(graph: Graph) -> onnx.GraphProto:
+    writer = _Writer(graph)
+    for node in graph.nodes:
+        writer.add(node)
+    return helper.make_graph(
+        writer.written.nodes,
+        graph.name or "graph",
+        [_value(graph[name]) for name in graph.inputs],
+        [_value(graph[name]) for name in graph.outputs],
+        writer.written.constants,
+    )
 
 
 def _value(tensor: Tensor) -> onnx.ValueInfoProto:
@@ -123,6 +136,9 @@ class _Writer:
         names = [self.written.fresh(f"{node.output}/{i}") for i in range(len(steps) - alone)]
         names.append(node.output)
         last = node.inputs[0] if alone else names.pop(0)
+        if node.op == LOOP:
+            loop(self.written, node, self._operands(node), _written, _value)
+            return
         if not alone:
             inputs = self._filters(node) if node.op in WEIGHTED else self._operands(node)
             WRITERS[node.op](self.written, node, inputs, last)

@@ -7,13 +7,16 @@ from dataclasses import replace
 
 import numpy as np
 import onnx
+from onnx import helper
 
 from edgeconv.base import limits
 from edgeconv.base.errors import EdgeconvError
 from edgeconv.base.names import untaken
+from edgeconv.ir.array_types import array_type
 from edgeconv.ir.element_types import FLOAT32
 from edgeconv.ir.graph import DataDependentOutput, Node
 from edgeconv.ir.layout import Shape
+from edgeconv.ir.loop import LOOP, Body
 from edgeconv.kernels.ops import importers, typed_importers
 from edgeconv.kernels.ops.base import Importer
 from edgeconv.model.frontend import (
@@ -33,6 +36,7 @@ from edgeconv.model.frontend.data_dependent import DataDependentShapes
 from edgeconv.model.frontend.definitions import DEFINED_BESIDE, DEFINED_IN, Definitions, row_of
 from edgeconv.model.frontend.inference import infer
 from edgeconv.model.frontend.late_pads import UNKNOWN_SHAPE, LatePads
+from edgeconv.model.frontend.loop_layers import Inside
 from edgeconv.model.frontend.names import call_key, function_key, opset_versions, qualified
 from edgeconv.model.frontend.problems import Problems, RejectedNodeError
 from edgeconv.model.frontend.range_bounds import with_scalars
@@ -42,7 +46,7 @@ from edgeconv.model.frontend.sources import schema_of, source_of
 from edgeconv.model.frontend.stated_shapes import before, with_stated_shapes
 from edgeconv.model.frontend.string_values import StringValues
 from edgeconv.model.frontend.texts import Texts
-from edgeconv.model.frontend.values import static_shape
+from edgeconv.model.frontend.values import Values, static_shape
 from edgeconv.model.frontend.visit import INVALID, Scope, Visit, body_of
 from edgeconv.model.frontend.weights import Weights
 from edgeconv.model.frontend.widening import Widening
@@ -111,6 +115,34 @@ class Walk(StringValues):
             return []
         node = onnx.NodeProto(name=self._unique("counted"), op_type="Identity")
         return self.data_dependent.finish(Visit(node, node.name, scope, outputs, None), outputs)
+
+    @property
+    def values(self) -> Values:
+        """What is known of values: the walk itself."""
+        return self
+
+    def inside(self) -> Inside:
+        """A walk over a body that is to be a graph of its own, with the functions of the model and
+        what is known of its constants."""
+        inner = Walk(self._weights, self._functions.values(), self._taken[3], {})
+        inner.dequantised, inner._names = self.dequantised, self._names
+        inner._awaited.update(self.tensors)
+
+        def is_plain() -> bool:
+            return not (inner.problems or inner._without_tensors() or inner.rounded)
+
+        return Inside(inner, inner.nodes, inner.run, is_plain)
+
+    def add_loop(self, body: Body, visit: Visit, operands: Sequence[str]) -> list[str]:
+        """Append the node of a loop; returns the names of its outputs."""
+        names = []
+        for result in body.results:
+            names.append(self.fresh(f"{visit.name}/{result}"))
+            kind = helper.np_dtype_to_tensor_dtype(array_type(body.graph[result].dtype))
+            self.declare(names[-1], helper.make_tensor_type_proto(kind, body.shape(result)))
+        node = Node(visit.name, LOOP, tuple(operands), tuple(names), {"body": body})
+        self._append([node], visit)
+        return names
 
     def _unique(self, hint: str) -> str:
         name = untaken(hint, self._names)

@@ -9,6 +9,7 @@ from functools import cache, partial
 from edgeconv.base.registry import scan
 from edgeconv.ir.check import InvariantError, check
 from edgeconv.ir.graph import Graph
+from edgeconv.ir.loop import with_bodies
 from edgeconv.model.passes.base import Pass, Stage, in_order
 
 # A fixpoint takes as many rounds as rewrites enable one another in a row: at most so many, and one
@@ -30,9 +31,9 @@ def optimise(graph: Graph) -> Graph:
 
     The stages run in turn until none changes the graph; invariants are checked after every pass
     that changed it.  InvariantError names the pass that breaks one, or those that go on undoing
-    what the others did.
+    what the others did.  Bodies of loops are made simple alike.
     """
-    return _settled(graph, _stages)[0]
+    return with_bodies(_settled(graph, _stages)[0], optimise)
 
 
 def _stages(graph: Graph) -> Changed:

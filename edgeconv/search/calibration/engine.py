@@ -43,6 +43,7 @@ from edgeconv.search import choose
 from edgeconv.search.calibration.inference import Array, Floats, Rounding
 from edgeconv.search.calibration.library import GRID, Library, format_numbers
 from edgeconv.search.calibration.unshared_arena import own_places
+from edgeconv.search.loops import with_programs
 from edgeconv.target import board as boards
 
 BOARDS = ("host", "generic-c")  # the second where the first cannot be built
@@ -290,7 +291,7 @@ def _loaded(graph: Graph, truncate: bool) -> tuple[Choice, MemoryMap, Library]:
     failed: EdgeconvError | None = None
     for name in BOARDS:
         board = boards.load(name)
-        choice = choose.select(graph, board.target)
+        choice = choose.select(with_programs(graph, board.target), board.target)
         memory = own_places(choice)
         try:
             return choice, memory, Library(choice, memory, board, truncate=truncate)

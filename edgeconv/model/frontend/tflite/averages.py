@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.grids import moves
+from edgeconv.ir.loop import with_bodies
 from edgeconv.ir.quantisation import AWAY, integers_of
 
 
@@ -37,4 +38,4 @@ def halves_away(graph: Graph) -> Graph:
             return node
         return replace(node, attrs={**node.attrs, AWAY: x.zero[0]})
 
-    return replace(graph, nodes=tuple(map(marked, graph.nodes)))
+    return with_bodies(replace(graph, nodes=tuple(map(marked, graph.nodes))), halves_away)

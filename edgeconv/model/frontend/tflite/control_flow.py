@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import onnx
 from onnx import TensorProto, helper
 
 from edgeconv.model.frontend.tflite.elements import element
+from edgeconv.model.frontend.tflite.loop_lists import counted_loop
 from edgeconv.model.frontend.tflite.recurrent_loops import recurrent_layer, write_layer
 from edgeconv.model.frontend.tflite.writing import Writing
 from edgeconv.model.tflite import DamagedError, Operator
@@ -55,6 +56,10 @@ def loop(out: Writing, operator: Operator) -> None:
     results = [body.kept(place) for place in inside.outputs]
     if len(results) != len(given):
         raise DamagedError(f"WHILE with a body of {len(results)} results for {len(given)}")
+    counted = counted_loop(out, operator)
+    rows = _rows(body, counted.items) if counted else {}
+    for index in rows:
+        results[index] = names[index]
     after = _scalar(body, _inlined(body, operator.options["cond"], results, 1)[0])
     number, truth = (body.fresh(each, "loop") for each in ("trip", "goes"))
     inputs = [
@@ -65,7 +70,8 @@ def loop(out: Writing, operator: Operator) -> None:
             for name, kind in zip(names, kinds, strict=True)
         ),
     ]
-    copies = [body.add("Identity", [name]) for name in (after, *results)]
+    copies = [body.add("Identity", [name]) for name in (after, *results, *rows.values())]
+    kinds += [kinds[index] for index in rows]
     graph = helper.make_graph(
         body.nodes,
         body.fresh("body", "loop"),
@@ -75,9 +81,23 @@ def loop(out: Writing, operator: Operator) -> None:
             for name, kind in zip(copies, (TensorProto.BOOL, *kinds), strict=True)
         ],
     )
-    operands = ["", _scalar(out, goes[0]), *given]
-    for index, name in enumerate(out.add_all("Loop", operands, len(given), main=True, body=graph)):
-        out.move(operator, name, index)
+    trips = out.value(counted.length) if counted else ""
+    operands = [trips, "" if counted else _scalar(out, goes[0]), *given]
+    count = len(given) + len(rows)
+    made = out.add_all("Loop", operands, count, main=True, body=graph)
+    of_rows = dict(zip(rows, made[len(given) :], strict=True))
+    for index, name in enumerate(made[: len(given)]):
+        out.move(operator, of_rows.get(index, name), index)
+
+
+def _rows(body: Writing, items: Mapping[int, int]) -> dict[int, str]:
+    """What a body writes into lists, by loop variable, without their first dimension."""
+    return {
+        index: body.add(
+            "Reshape", [body.kept(item), body.value(body.model.tensors[item].shape[1:])]
+        )
+        for index, item in items.items()
+    }
 
 
 def _graph(

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from onnx import TensorProto
 
+from edgeconv.model.frontend.tflite.loop_lists import length_of, loop_variables
 from edgeconv.model.frontend.tflite.loop_terms import (
     COUNTER,
     GIVEN,
@@ -67,10 +68,8 @@ def recurrent_layer(out: Writing, operator: Operator) -> Layer | None:
     if counts != (len(body.inputs),) * 3 or len(condition.inputs) != len(body.inputs):
         return None
     given = [out.model.tensors[place] for place in operator.inputs]
-    names = [
-        COUNTER if _is_zero(out, tensor) else (GIVEN, index) for index, tensor in enumerate(given)
-    ]
-    length = _length(out, condition, names)
+    names = loop_variables(out, given)
+    length = length_of(out, condition, names)
     results = Terms(out, body, names).results()
     counters = [result for result, name in zip(results, names, strict=True) if name == COUNTER]
     if length is None or any(result != NEXT for result in counters):
@@ -110,20 +109,6 @@ def _fits(layer: Layer, given: Sequence[Tensor], body: Model) -> bool:
         for index, result in enumerate(layer.results)
     )
     return invariant and layer.results[layer.sequence] == (GIVEN, layer.sequence)
-
-
-def _is_zero(out: Writing, tensor: Tensor) -> bool:
-    value = out.numbers_of(tensor)
-    whole = tensor.dtype == "int32" and tensor.shape == ()
-    return whole and value is not None and not value.any()
-
-
-def _length(out: Writing, condition: Model, names: Sequence[Term]) -> int | None:
-    """How often a loop runs whose condition is that counters are below numbers."""
-    terms = Terms(out, condition, names)
-    (found,) = terms.results() if len(condition.outputs) == 1 else [NOTHING]
-    bounds = found[1] if found[0] == "below" else ()
-    return min(bounds, default=None)
 
 
 def _cell(state: Term, results: Sequence[Term]) -> tuple[Cell, Term, int] | None:
