@@ -26,8 +26,9 @@ STEPS = 100_000
 pytestmark = pytest.mark.skipif(not shutil.which(AS), reason=f"needs {AS}")
 
 
-def image(folder: Path, text: str, *, cpu: str = "cortex-m4") -> Path:
-    """Functions in assembly, linked to address 0x1000; each begins by FUNCTION NAME."""
+def image(folder: Path, text: str, *, cpu: str = "cortex-m4", library: bool = False) -> Path:
+    """Functions in assembly, linked to address 0x1000; each begins by FUNCTION NAME.  ``library``:
+    with what they call of the compiler's."""
     lines = [".syntax unified", ".thumb", ".text"]
     for line in text.splitlines():
         word, _, name = line.strip().partition(" ")
@@ -44,7 +45,8 @@ def image(folder: Path, text: str, *, cpu: str = "cortex-m4") -> Path:
         "-Wl,-Ttext=0x1000",
         "-Wl,--no-warn-rwx-segments",
     ]
-    subprocess.run([AS, *flags, "-Wl,-e,f", str(source), "-o", str(path)], check=True)
+    last = ["-lgcc"] if library else []
+    subprocess.run([AS, *flags, "-Wl,-e,f", str(source), *last, "-o", str(path)], check=True)
     return path
 
 

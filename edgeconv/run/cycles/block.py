@@ -40,6 +40,7 @@ class Block:
     """Instructions that are executed one after the other.
 
     ``run``: executes them on a machine; the address behind them, None where it is unknown.
+    ``operations``: none of a branch that stands for one of a switch's (`switches.chain`).
     ``taken``: where a branch or call goes, None when a register says it.
     """
 
@@ -49,6 +50,11 @@ class Block:
     taken: int | None
     following: int
     run: Callable[[Any], int | None]
+
+    @property
+    def text(self) -> str:
+        """The instruction that ends it."""
+        return self.operations[-1].text if self.operations else "a switch"
 
 
 @dataclass(frozen=True, slots=True)

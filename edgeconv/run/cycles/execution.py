@@ -14,23 +14,21 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from edgeconv.base.errors import EdgeconvError
-from edgeconv.run.build.code import Code, Function
-from edgeconv.run.build.instructions import Flow
-from edgeconv.run.cycles.block import Block, Ends, end_of
-from edgeconv.run.cycles.graph import EXIT, meeting, meeting_again, reaches
-from edgeconv.run.cycles.induction import InductionLoop, State, induction_loop
-from edgeconv.run.cycles.library import arguments_of, rounds_of
+from edgeconv.run.build.code import Code
+from edgeconv.run.cycles.block import Block, Ends
+from edgeconv.run.cycles.graph import reaches
+from edgeconv.run.cycles.induction import State
+from edgeconv.run.cycles.library import arguments_of
 from edgeconv.run.cycles.memory import Constants, Region
-from edgeconv.run.cycles.operation import LR, REGISTERS, SP, Decoder, Operation
-from edgeconv.run.cycles.pricing import cost_of
+from edgeconv.run.cycles.operation import LR, REGISTERS, SP
+from edgeconv.run.cycles.program import Program
 from edgeconv.run.cycles.semantics import UNKNOWN_FLAGS, Flags
-from edgeconv.run.cycles.translation import translated
+from edgeconv.run.cycles.switches import ADDRESS, Probe
 from edgeconv.target.cycles import CycleTable
 
-_LONGEST = 400  # instructions of a block
 _RETURN = 0xFFFF_FFFE  # where the first function returns to
 _NESTED = 300  # branches on data, one within the other
 
@@ -46,6 +44,18 @@ class _Kept:
     by_layer: dict[int, int]
     layer: int
     since: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Once:
+    """What a function of the library takes of any arguments.  ``visits``: of blocks; ``calls``: of
+    other such functions that had been executed before."""
+
+    cycles: int
+    executed: int
+    extra: int
+    visits: Counter[int]
+    calls: Counter[int]
 
 
 class Machine(State):
@@ -69,18 +79,13 @@ class Machine(State):
         self.registers = [None] * REGISTERS
         self.flags: Flags = UNKNOWN_FLAGS
         self.cycles = self.executed = 0
-        self._table, self._code = table, code
-        self._targets = _targets(code) | layer_starts.keys()
+        probe = Probe(constants, regions, table.misaligned)
+        self._program = Program(code, table, probe, layer_starts, self._none)
         self._layer_starts, self._left = layer_starts, most
-        self._decoder = Decoder()
-        self._operations: dict[int, Operation] = {}
-        self._blocks: dict[int, Block] = {}
-        self._taken: dict[int, int] = {}  # cycles more of a branch that is taken, by its block
-        self._loops: dict[int, InductionLoop | None] = {}
-        self._meetings: dict[int, tuple[int, int]] = {}
         self._open: Counter[int] = Counter()  # branches whose paths are followed, by their blocks
         self._returns: list[int] = []
-        self._pure: dict[int, tuple[int, int, int]] = {}
+        self._pure: dict[int, _Once] = {}
+        self._calls: Counter[int] = Counter()  # of these, after the first
         self.by_layer: dict[int, int] = {}
         self._layer, self._since = -1, 0
         self.visits = Counter()
@@ -102,8 +107,14 @@ class Machine(State):
     def executions(self) -> Mapping[int, int]:
         """How often each instruction has been executed at most, on all paths, by its address."""
         found: Counter[int] = Counter()
-        for address, visits in self.visits.items():
-            for operation in self._blocks[address].operations:
+        blocks, calls = Counter(self.visits), Counter(self._calls)
+        while calls:
+            address, times = calls.popitem()
+            once = self._pure[address]
+            for pieces, each in ((blocks, once.visits), (calls, once.calls)):
+                pieces.update({key: times * count for key, count in each.items()})
+        for address, visits in blocks.items():
+            for operation in self._program.blocks[address].operations:
                 found[operation.address & ~1] += visits
         return found
 
@@ -115,17 +126,18 @@ class Machine(State):
     def _run(self, pc: int, depth: int, stops: Sequence[int]) -> int:
         """Executes from ``pc`` until as many calls as ``depth`` are left, or control is at one of
         ``stops`` with one more; the address."""
-        returns, blocks, visits = self._returns, self._blocks, self.visits
+        returns, visits, program = self._returns, self.visits, self._program
+        blocks, loops = program.blocks, program.loops
         while True:
             if len(returns) == depth or (pc in stops and len(returns) == depth + 1):
                 return pc
-            block = blocks.get(pc) or self._block(pc)
+            block = blocks.get(pc) or program.block(pc)
             if len(returns) == 1:
                 self._enter(pc)
             self._left -= 1
             if self._left < 0:
                 raise self._none(pc, "takes too long to follow", "more than --limit cycle-steps")
-            loop = self._loops[pc]
+            loop = loops[pc]
             if loop is not None:
                 loop.forward(self)
             following = block.run(self)
@@ -145,21 +157,27 @@ class Machine(State):
         """Executes a function of the compiler's library whose arguments are not known once, of any
         arguments; its successor."""
         registers = self.registers
-        arguments = arguments_of(self._named(address))
+        arguments = arguments_of(self._program.named(address))
         if arguments is None or None not in registers[:arguments]:
             return address
         known = self._pure.get(address)
         if known is None:
             registers[:4] = (None,) * 4
             before, extra = self._kept(), self.extra
+            visits, calls = Counter(self.visits), Counter(self._calls)
             pc = self._run(address, len(self._returns) - 1, ())
-            cycles, executed = self.cycles - before.cycles, self.executed - before.executed
-            self._pure[address] = cycles, executed, self.extra - extra
+            self._pure[address] = _Once(
+                self.cycles - before.cycles,
+                self.executed - before.executed,
+                self.extra - extra,
+                self.visits - visits,
+                self._calls - calls,
+            )
         else:
-            cycles, executed, extra = known
-            self.cycles += cycles
-            self.executed += executed
-            self.extra += extra
+            self.cycles += known.cycles
+            self.executed += known.executed
+            self.extra += known.extra
+            self._calls[address] += 1
             pc = self._returns.pop()
         # What these functions may change (Arm, Procedure Call Standard, 6.1.1).
         registers[:4] = (None,) * 4
@@ -180,24 +198,25 @@ class Machine(State):
 
     def _unknown(self, block: Block) -> int:
         """Executes all paths behind a block whose successor is unknown."""
+        program = self._program
+        if (branch := program.switch(block)) is not None:
+            return branch
         if block.ends is not Ends.BRANCH or block.taken is None:
-            raise self._none(
-                block.operations[-1].address, "goes where is not known", block.operations[-1].text
-            )
+            raise self._none(block.operations[-1].address, "goes where is not known", block.text)
         pc = block.address
         self._open[pc] += 1
-        if self._open[pc] > (self._rounds(pc) or _NESTED):
+        if self._open[pc] > (program.rounds(pc) or _NESTED):
             end = self._ended(block)
             self._open[pc] -= 1
             return end
-        where, again = self._meets(pc)
+        where, again = program.meets(pc)
         stops = where, again
         depth = len(self._returns) - 1
         returns = list(self._returns)
         before, extra, outer = self._kept(), self.extra, self.log
         first_log: dict[int, int | None] = {}
         self.log = first_log
-        self.cycles += 0 if block.taken & 1 else self._taken[pc]
+        self.cycles += 0 if block.taken & 1 else program.taken[pc]
         end = self._run(block.taken, depth, stops)
         first, first_extra = self._kept(), self.extra
         first_returns = list(self._returns)
@@ -226,37 +245,23 @@ class Machine(State):
         elif second_end != end and second_end == again:
             second_end = self._run(second_end, depth, (where,))
         if second_end != end or self._returns != first_returns:
-            raise self._none(pc, "has paths that do not meet", block.operations[-1].text)
+            raise self._none(pc, "has paths that do not meet", block.text)
         self._open[pc] -= 1
         self.log = outer
         self._merge(first, first_extra)
         self.merge(first_words, first_log, second_log)
         return end
 
-    def _meets(self, pc: int) -> tuple[int, int]:
-        """Where all paths from a block meet, and of one in a loop that they meet behind where those
-        that stay in it do: of a loop's end there may be copies."""
-        if pc not in self._meetings:
-            where = meeting(pc, self._successors)
-            inside = where != EXIT and reaches(where, pc, self._successors)
-            self._meetings[pc] = where, EXIT if inside else meeting_again(pc, self._successors)
-        return self._meetings[pc]
-
-    def _rounds(self, pc: int) -> int | None:
-        function = self._code.containing(pc & ~1)
-        return rounds_of(function.name) if function else None
-
     def _ended(self, block: Block) -> int:
         """Leaves a loop that data end, when it has gone round as often as it can."""
-        pc = block.address
+        pc, program = block.address, self._program
         assert block.taken is not None
         left = [
-            at for at in (block.taken, block.following) if not reaches(at, pc, self._successors)
+            at for at in (block.taken, block.following) if not reaches(at, pc, program.successors)
         ]
-        if self._rounds(pc) is None or len(left) != 1:
-            text = block.operations[-1].text
-            raise self._none(pc, "has a loop of which only data say when it ends", text)
-        self.cycles += self._taken[pc] if left == [block.taken] else 0
+        if program.rounds(pc) is None or len(left) != 1:
+            raise self._none(pc, "has a loop of which only data say when it ends", block.text)
+        self.cycles += program.taken[pc] if left == [block.taken] else 0
         return left[0]
 
     def _merge(self, other: _Kept, extra: int) -> None:
@@ -289,100 +294,12 @@ class Machine(State):
         self.by_layer = dict(kept.by_layer)
         self._layer, self._since = kept.layer, kept.since
 
-    def _block(self, pc: int) -> Block:
-        operations = self._straight(pc)
-        cost = cost_of(operations, self._table, self.region(pc))
-        try:
-            block = translated(pc, operations, cost)
-        except NotImplementedError as error:
-            raise self._none(pc, "has an instruction that is not known", str(error)) from error
-        if block.ends is Ends.CALL and block.taken is not None and self._inside(pc, block.taken):
-            block = replace(block, ends=Ends.JUMP)
-        self._blocks[pc] = block
-        self._taken[pc] = cost.taken
-        self._loops[pc] = induction_loop(block, cost)
-        return block
-
-    def _straight(self, pc: int) -> list[Operation]:
-        """The instructions from ``pc`` to the end of its block."""
-        if pc & 1:
-            return [replace(self._operation(pc & ~1), address=pc, condition="", size=0)]
-        found: list[Operation] = []
-        while len(found) < _LONGEST:
-            operation = self._operation(pc)
-            found.append(operation)
-            pc = operation.following
-            if end_of(operation) or pc in self._targets:
-                break
-        return found
-
-    def _operation(self, pc: int) -> Operation:
-        if pc not in self._operations:
-            function = self._code.containing(pc)
-            if function is None:
-                raise self._none(pc, "is no function of the image", "")
-            self._decode(function)
-        if pc not in self._operations:
-            raise self._none(pc, "has no instruction that is known", "")
-        return self._operations[pc]
-
-    def _decode(self, function: Function) -> None:
-        """All instructions of a function, each piece from its start: what is conditional is said by
-        an instruction before it."""
-        end = -1
-        for instruction in self._code.body(function).values():
-            if instruction.address < end:
-                continue
-            data = self.constant(instruction.address, function.end - instruction.address) or b""
-            known = self._code.body(function)
-            for each in self._decoder.decode(data, instruction.address):
-                if each.address not in known:
-                    break  # constants
-                self._operations[each.address] = each
-                end = each.following
-
-    def _successors(self, pc: int) -> Sequence[int]:
-        block = self._blocks.get(pc) or self._block(pc)
-        if block.ends is Ends.BRANCH:
-            assert block.taken is not None
-            return (block.taken, block.following)
-        if block.ends is Ends.JUMP:
-            return (block.following if block.taken is None else block.taken,)
-        if block.ends is Ends.CALL:
-            return (block.following,)
-        return (EXIT,)
-
-    def _named(self, address: int) -> str:
-        """The function that has an address, and how far behind its start."""
-        function = self._code.containing(address & ~1)
-        if function is None:
-            return f"{address & ~1:#x}"
-        behind = (address & ~1) - function.address
-        return f"{function.name}+{behind:#x}" if behind else function.name
-
-    def _inside(self, address: int, target: int) -> bool:
-        """Whether a call stays in its function: a far jump of Thumb-1, or a subroutine of
-        assembly."""
-        function = self._code.containing(address & ~1)
-        return function is not None and function.address < target < function.end
-
     def _none(self, pc: int, why: str, what: str) -> EdgeconvError:
-        path = [self._named(each) for each in (*self._returns[1:], pc)]
+        path = [self._program.named(each) for each in (*self._returns[1:], pc)]
         return EdgeconvError(
             "no bound in cycles",
-            where=f"{path[-1]}, address {pc & ~1:#x}",
+            where=f"{path[-1]}, address {pc & ADDRESS:#x}",
             got=what,
             rule=f"{path[-1].partition('+')[0]} {why}",
             hint=f"reached by {' > '.join(each.partition('+')[0] for each in path)}",
         )
-
-
-def _targets(code: Code) -> frozenset[int]:
-    """Addresses that branches go to: there blocks begin."""
-    found = set()
-    for function in code.functions:
-        for instruction in code.body(function).values():
-            target = instruction.meaning.target
-            if target is not None and instruction.meaning.flow is not Flow.NEXT:
-                found.add(target)
-    return frozenset(found)

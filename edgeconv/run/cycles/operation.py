@@ -108,6 +108,8 @@ class Decoder:
 
     def _made(self, found: Any) -> Operation:
         name = found.insn_name()
+        if name == "hint" and found.mnemonic.startswith("nop"):
+            name = "nop"  # the only one of the hints of Thumb-2 that takes a known time
         listed: list[Register | int] = []
         place: Place | None = None
         written: set[int] = set()
