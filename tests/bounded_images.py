@@ -1,21 +1,31 @@
 """The bound in cycles of every firmware that tests build, beside what QEMU executes of it.
 
-    python -m pytest --bounded-images tests/models -k "an385 or an386 or an505 or microbit"
+    python -m pytest --bounded-images images.jsonl tests/models -k "an385 or an386 or microbit"
+    python -m tests.bounded_images images.jsonl
 
 With this option, in one process (without -n), every firmware that a test builds to be run in an
 emulator is executed twice more behind the test: on unknown data, as the bound is found, and in
 QEMU, which counts how often every instruction of the network is executed.  A test errs where one is
-executed more often than the bound counts it.  The summary has how many images are bounded, the
-ratios of bounds to what is predicted of those that are compiled as what is shipped, and of images
-that have no bound, or do not run to their end, the boards and the reasons.
+executed more often than the bound counts it.  A line of the file is what was found of an image;
+further runs add theirs.  The summary of a run, and of files, has how many images are bounded, the
+ratios of bounds to what was executed, and to what is predicted of those that are compiled as what
+is shipped, and of images that have no bound, or do not run to their end, the boards and the
+reasons.
 """
 
 from __future__ import annotations
 
+import argparse
+import json
+import os
+import re
 import subprocess
+import sys
+import tempfile
 from collections import Counter, defaultdict
-from collections.abc import Generator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Generator, Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +43,7 @@ from edgeconv.run.cycles.execution import Machine
 from edgeconv.run.input_arrays import random
 
 _SHIPPED = compiling.BASE_FLAGS  # tests that ask only for results compile with others
+_OF_FLOATS = re.compile(r"__aeabi_(c?[fd]|i2[fd]|ui2[fd])\w+|__\w+[sd]f[23]?")
 NOT_THE_RUN = (
     *(
         "init",
@@ -60,8 +71,9 @@ def followed(project: Project) -> Machine:
 
 
 def counted(project: Project, folder: Path) -> Mapping[int, int]:
-    """Instructions of the network's own functions that QEMU executes in one run of seeded inputs,
-    by address; ``folder``: for QEMU's plugin."""
+    """Instructions of the network's own functions, and of those of the compiler's library for
+    floats, that QEMU executes in one run of seeded inputs, by address; ``folder``: for QEMU's
+    plugin."""
     rng = np.random.default_rng(0)
     inputs = [random(port.shape, port.dtype, rng).tobytes() for port in project.inputs]
     project.input_file.write_bytes(b"".join(inputs))
@@ -69,6 +81,7 @@ def counted(project: Project, folder: Path) -> Mapping[int, int]:
     code = Code(binary.path)
     own = {f.name for f in code.functions if f.source == f"{name}.c"} | {f"{name}_run"}
     own -= {f"{name}_{each}" for each in NOT_THE_RUN}
+    own |= {f.name for f in code.functions if _OF_FLOATS.fullmatch(f.name)}  # main has none
     return {
         at: count
         for at, count in executions(binary, folder, project.directory).items()
@@ -86,16 +99,81 @@ def beyond(machine: Machine, found: Mapping[int, int]) -> list[str]:
     ]
 
 
+@dataclass(frozen=True, slots=True)
+class Image:
+    """What was found of one image.
+
+    ``refused``: why it has no bound, or was not run; "" of one that has.  ``cycles``: the bound;
+    ``bounded``: instructions on its path; ``executed``: instructions by QEMU, of the network's own
+    functions; ``predicted``: cycles, 0 where they are not known.  ``shipped``: compiled as what is
+    shipped; tests that ask only for results compile with other flags.  ``beyond``: instructions
+    that QEMU has executed more often than the bound counts them.
+    """
+
+    test: str
+    board: str
+    refused: str = ""
+    cycles: int = 0
+    bounded: int = 0
+    executed: int = 0
+    predicted: float = 0.0
+    shipped: bool = False
+    beyond: tuple[str, ...] = ()
+
+
+def judged(project: Project, test: str, folder: Path) -> Image:
+    """An image beside its bound; ``test``: that has built it; ``folder``: for QEMU's plugin."""
+    board = project.board()
+    refused = partial(Image, test, board.name)
+    try:
+        machine = followed(project)
+    except EdgeconvError as error:
+        return refused(f"{error.got}: {error.rule}".removeprefix(": "))
+    try:
+        executed = counted(project, folder)
+    except subprocess.CalledProcessError:  # as of an image that the test has damaged
+        return refused("its run ends with an error")
+    predicted = (project.report["time"]["predicted_ms"] or 0.0) / 1e3 * (board.clock_hz or 0)
+    shipped = compiling.BASE_FLAGS == _SHIPPED
+    found = (machine.total, machine.executed, sum(executed.values()), predicted, shipped)
+    return Image(test, board.name, "", *found, beyond=tuple(beyond(machine, executed)))
+
+
+def summary(images: Iterable[Image]) -> Iterator[str]:
+    """Lines on images: of each board those with a bound, by reasons those without."""
+    by_board: dict[str, list[Image]] = defaultdict(list)
+    refused: dict[str, Counter[str]] = defaultdict(Counter)
+    for image in images:
+        if image.refused:
+            refused[image.refused][image.board] += 1
+        else:
+            by_board[image.board].append(image)
+    for board, bounded in sorted(by_board.items()):
+        wrong = sum(bool(image.beyond) for image in bounded)
+        yield f"{board}: {len(bounded)} images, {wrong or 'none'} with instructions beyond it"
+        counts = {i: i.cycles / i.executed for i in bounded if i.executed}
+        yield from _range(counts, "of the instructions executed")
+        shipped = {i: i.cycles / i.predicted for i in bounded if i.shipped and i.predicted}
+        yield from _range(shipped, "of what is predicted, compiled as what is shipped")
+    for why, where in sorted(refused.items()):
+        images_of = ", ".join(f"{count} of {board}" for board, count in sorted(where.items()))
+        yield f"no bound: {images_of}: {why}"
+
+
+def _range(ratios: Mapping[Image, float], what: str) -> Iterator[str]:
+    if ratios:
+        least, most = min(ratios.values()), max(ratios, key=lambda image: ratios[image])
+        yield f"  {len(ratios)}: {least:.2f} to {ratios[most]:.2f} {what} ({most.test})"
+
+
 @dataclass(eq=False)
 class BoundedImages:
-    """A plugin of pytest.  ``made``: projects that the test at hand has built, by folder.
-    ``bounded``: images of each board.  ``ratios``: of each board those of bounds to predictions.
-    ``refused``: boards by the reason why there is no bound, and how many images."""
+    """A plugin of pytest.  ``file``: gets a line of each image.  ``made``: what was found of the
+    projects that the test at hand has built, by folder."""
 
-    made: dict[Path, Project] = field(default_factory=dict)
-    bounded: Counter[str] = field(default_factory=Counter)
-    ratios: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
-    refused: dict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
+    file: Path
+    made: dict[Path, Image | None] = field(default_factory=dict)
+    images: list[Image] = field(default_factory=list)
     patch: pytest.MonkeyPatch = field(default_factory=pytest.MonkeyPatch)
 
     def pytest_sessionstart(self) -> None:
@@ -103,8 +181,10 @@ class BoundedImages:
 
         def built(project: Project, *args: Any, **how: Any) -> Binary:
             binary = build(project, *args, **how)
-            if project.is_firmware and how.get("run_here"):
-                self.made[project.directory] = project
+            where = project.directory
+            if project.is_firmware and how.get("run_here") and where not in self.made:
+                self.made[where] = None  # it is built again now
+                self.made[where] = self._judged(project)
             return binary
 
         self.patch.setattr(Project, "build", built)
@@ -112,51 +192,44 @@ class BoundedImages:
     def pytest_sessionfinish(self) -> None:
         self.patch.undo()
 
+    def _judged(self, project: Project) -> Image:
+        """An image as soon as it is built: tests damage it, or remove it.  What it reads stays."""
+        test = os.environ.get("PYTEST_CURRENT_TEST", "").partition(" ")[0]
+        inputs = project.input_file.read_bytes() if project.input_file.exists() else None
+        with tempfile.TemporaryDirectory() as folder:
+            image = judged(project, test, Path(folder))
+        if inputs is None:
+            project.input_file.unlink(missing_ok=True)
+        else:
+            project.input_file.write_bytes(inputs)
+        self.images.append(image)
+        with self.file.open("a") as lines:
+            lines.write(json.dumps(asdict(image)) + "\n")
+        return image
+
     @pytest.hookimpl(wrapper=True)
-    def pytest_runtest_teardown(self, item: pytest.Item) -> Generator[None]:
-        """The test's folder is still there."""
+    def pytest_runtest_teardown(self) -> Generator[None]:
         made, self.made = self.made, {}
-        wrong: list[str] = []
-        if made:
-            factory: pytest.TempPathFactory = item.config._tmp_path_factory  # type: ignore[attr-defined]
-            folder = factory.mktemp("counting")
-            for where, project in made.items():
-                wrong += [f"{where}: {each}" for each in self._wrong(project, folder)]
-        self.made.clear()
         yield
+        wrong = [f"{at}: {each}" for at, image in made.items() if image for each in image.beyond]
         if wrong:
             pytest.fail("\n".join(wrong), pytrace=False)
 
-    def _wrong(self, project: Project, folder: Path) -> Sequence[str]:
-        """Instructions beyond the bound; ``folder``: for QEMU's plugin."""
-        board, clock = project.board().name, project.board().clock_hz or 0
-        if not project.directory.exists():
-            self.refused["the test has removed its project"][board] += 1
-            return ()
-        try:
-            machine = followed(project)
-        except EdgeconvError as error:
-            self.refused[f"{error.got}: {error.rule}".removeprefix(": ")][board] += 1
-            return ()
-        try:
-            executed = counted(project, folder)
-        except subprocess.CalledProcessError:  # as of an image that the test has damaged
-            self.refused["its run ends with an error"][board] += 1
-            return ()
-        found = beyond(machine, executed)
-        self.bounded[board] += 1
-        predicted = (project.report["time"]["predicted_ms"] or 0.0) / 1e3 * clock
-        if predicted and compiling.BASE_FLAGS == _SHIPPED:
-            self.ratios[board].append(machine.total / predicted)
-        return found
-
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         terminalreporter.section("bounds in cycles")
-        for board, count in sorted(self.bounded.items()):
-            line = f"{board}: {count} images, no instruction beyond its bound"
-            if ratios := self.ratios[board]:
-                line += f"; bounds {min(ratios):.2f} to {max(ratios):.2f} of what is predicted"
+        for line in summary(self.images):
             terminalreporter.line(line)
-        for why, where in sorted(self.refused.items()):
-            images = ", ".join(f"{count} of {board}" for board, count in sorted(where.items()))
-            terminalreporter.line(f"no bound: {images}: {why}")
+
+
+def main() -> int:
+    """Print the summary of files that runs have written."""
+    parser = argparse.ArgumentParser("python -m tests.bounded_images", description=main.__doc__)
+    parser.add_argument("file", type=Path, nargs="+")
+    lines = [line for file in parser.parse_args().file for line in file.read_text().splitlines()]
+    images = (Image(**{**row, "beyond": tuple(row["beyond"])}) for row in map(json.loads, lines))
+    print(*summary(images), sep="\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -43,8 +43,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
     parser.addoption(
         "--bounded-images",
-        action="store_true",
-        help="hold the bound in cycles of every firmware that tests build to what QEMU executes",
+        metavar="FILE",
+        type=Path,
+        help="hold the bound in cycles of all firmware that tests build to what QEMU executes, and"
+        " note that in FILE (python -m tests.bounded_images FILE prints it)",
     )
 
 
@@ -73,10 +75,10 @@ def pytest_configure(config: pytest.Config) -> None:
     fixed = config.getoption("--hypothesis-seed", None) is not None
     settings.load_profile("the same" if fixed else "unhurried")
     cpu_times.register(config)
-    if config.getoption("--bounded-images"):
+    if file := config.getoption("--bounded-images"):
         from tests.bounded_images import BoundedImages  # noqa: PLC0415 - needs an emulator's plugin
 
-        config.pluginmanager.register(BoundedImages(), "bounded-images")
+        config.pluginmanager.register(BoundedImages(file), "bounded-images")
 
 
 @pytest.hookimpl(wrapper=True)
