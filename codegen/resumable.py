@@ -9,7 +9,7 @@ from typing import Any
 from edgeconv.base.names import shortened
 from edgeconv.codegen.row_streaming import StepCalls
 from edgeconv.ir.choice import Choice
-from edgeconv.ir.resumable import Division, PieceCost, Resumption
+from edgeconv.ir.resumable import MOST_WORK, Division, PieceCost, Resumption
 
 Words = tuple[str, ...]
 RANGE = ("from", "to")  # pieces of the call, in the C of a step
@@ -18,11 +18,14 @@ RANGE = ("from", "to")  # pieces of the call, in the C of a step
 @dataclass(frozen=True, slots=True)
 class WorkRow:
     """A row of the table of work.  ``cost``: of pieces, of which there are ``count``.  ``last``:
-    position of the last layer of its step.  ``said``: which layer it is."""
+    position of the last layer of its step.  ``whole``: units of all pieces, where a layer that is
+    the only one of its step is computed at once; more than any budget of others.  ``said``: which
+    layer it is."""
 
     cost: PieceCost
     count: int
     last: int
+    whole: int
     said: str
 
 
@@ -62,4 +65,5 @@ def _work_rows(
             cost = resumption.costs[order[call.position]]
             said = f"{call.position}: {call.comment[0]}"
             pieces = max(1, cost.pieces.axis.pieces)
-            yield WorkRow(cost, pieces, step.calls[-1].position, said)
+            whole = MOST_WORK if step.stream_rows else min(cost.of(pieces), MOST_WORK)
+            yield WorkRow(cost, pieces, step.calls[-1].position, whole, said)
