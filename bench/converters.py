@@ -85,7 +85,8 @@ def measure(job: Job) -> Found:
     notes: list[str] = []
     size = job.path.stat().st_size
     with tempfile.TemporaryDirectory() as folder:
-        ways = ("tflite", "exact") if kind.startswith("int") else ("exact",)
+        whole = kind.startswith("int") or kind == "dynamic"
+        ways = ("tflite", "exact") if whole else ("exact",)
         for way in ways:
             begun = time.process_time()
             try:

@@ -26,6 +26,7 @@ from edgeconv.base.errors import EdgeconvError
 from edgeconv.base.progress import Progress, no_progress
 from edgeconv.codegen.port_names import port_names
 from edgeconv.ir.graph import Graph
+from edgeconv.ir.requantisation import TFLITE
 from edgeconv.ir.states import with_integer_states
 from edgeconv.model import frontend, passes
 from edgeconv.run.machine import own_rates
@@ -77,7 +78,7 @@ class Decider(Closing):
         graph = frontend.load(
             options.model,
             input_shapes=options.input_shapes,
-            cut_at=options.cut,
+            cut_at=replace(options.cut, dynamic_quantisation=options.requantise == TFLITE),
             max_sizes=options.max_sizes,
             states=options.states,
             initial_states=options.initial_states,

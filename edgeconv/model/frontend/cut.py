@@ -1,4 +1,4 @@
-"""A part of a model: from some of its tensors to others."""
+"""A part of a model, from some of its tensors to others, and how its file is read."""
 
 from __future__ import annotations
 
@@ -21,12 +21,15 @@ class Cut:
 
     ``inputs``: all that the part is given, in this order; empty for the model's own.  ``outputs``:
     the same of what it returns.  ``values``: inputs of the model that are constants of the part,
-    with their numbers as `edgeconv.base.arguments.numbers` reads them.
+    with their numbers as `edgeconv.base.arguments.numbers` reads them.  ``dynamic_quantisation``:
+    of TensorFlow Lite's layers that read float32 beside int8 filters, as its own kernels do; no
+    part of what a report notes here, since it follows from ``--requantise``.
     """
 
     inputs: tuple[str, ...] = ()
     outputs: tuple[str, ...] = ()
     values: tuple[tuple[str, str], ...] = ()
+    dynamic_quantisation: bool = False
 
     def __bool__(self) -> bool:
         return bool(self.inputs or self.outputs or self.values)

@@ -72,7 +72,7 @@ def load(
     ``details``.
     """
     path = Path(path)
-    file = model_file.read(path)
+    file = model_file.read(path, dynamic_quantisation=cut_at.dynamic_quantisation)
     file, said = modernised(file, _OLDEST_OPSET)
     opsets = _checked_opsets(file)
     weights = Weights(file)

@@ -70,8 +70,9 @@ class ModelFile:
         return tuple((state.input, state.output) for state in self.states)
 
 
-def read(path: Path) -> ModelFile:
-    """Map and parse ``path``.
+def read(path: Path, *, dynamic_quantisation: bool = False) -> ModelFile:
+    """Map and parse ``path``.  ``dynamic_quantisation``: of TensorFlow Lite's layers with int8
+    filters (`tflite.translate`); what an ONNX file quantises at run time it says itself.
 
     Raises EdgeconvError: exit status 2 when the path cannot be read, 1 when the file is no model.
     """
@@ -80,13 +81,15 @@ def read(path: Path) -> ModelFile:
             content = map_file(path)
     except ValueError:
         raise _no_model(path, "an empty file") from None
-    return _translated(path, content) if is_tflite(content) else _parsed(path, content)
+    if is_tflite(content):
+        return _translated(path, content, dynamic_quantisation)
+    return _parsed(path, content)
 
 
-def _translated(path: Path, content: mmap.mmap) -> ModelFile:
+def _translated(path: Path, content: mmap.mmap, dynamic_quantisation: bool) -> ModelFile:
     """A TensorFlow Lite model."""
     try:
-        found = tflite.translate(content, str(path))
+        found = tflite.translate(content, str(path), dynamic_quantisation=dynamic_quantisation)
     except DamagedError as error:
         what = "not a readable TensorFlow Lite model"
         rule = "every offset, size and index in it lies within the file"

@@ -77,7 +77,7 @@ def references(
 ) -> Iterator[Callable[[Mapping[str, Values]], ReferenceRun]]:
     """`reference_outputs` for one set of inputs after the other, of the same shapes and types: the
     engine reads the model once."""
-    file = model_file.read(Path(path))
+    file = model_file.read(Path(path), dynamic_quantisation=cut_at.dynamic_quantisation)
     cut.apply(file.model, cut_at, states=file.state_names)
     copies: dict[str, str] = {}
 
@@ -142,7 +142,7 @@ def prepared_beside(
         if shift:
             shift_rounding(graph, shift, {*inputs, *results})
 
-    file = model_file.read(Path(path))
+    file = model_file.read(Path(path), dynamic_quantisation=cut_at.dynamic_quantisation)
     cut.apply(file.model, cut_at, states=file.state_names)
     asked = _Query(
         file, cut_at, lambda _: [name + OWN for name in results], rewrite, defined=bool(shift)

@@ -127,7 +127,13 @@ OPTIONS: Mapping[str, Layout] = MappingProxyType(
         "L2_POOL_2D": _POOL,
         "MAX_POOL_2D": _POOL,
         "FULLY_CONNECTED": Layout(
-            8, {**_activated(), "weights_format": Field(1, "b"), "keep_num_dims": Field(2, "?")}
+            8,
+            {
+                **_activated(),
+                "weights_format": Field(1, "b"),
+                "keep_num_dims": Field(2, "?"),
+                "asymmetric_quantize_inputs": Field(3, "?"),
+            },
         ),
         "SOFTMAX": Layout(9, {"beta": Field(0, "f", 0.0)}),
         "CONCATENATION": Layout(10, {"axis": Field(0, "i"), **_activated(1)}),

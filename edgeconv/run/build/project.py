@@ -20,7 +20,7 @@ from edgeconv.ir.array_types import array_type
 from edgeconv.ir.element_types import FLOAT32, element_type
 from edgeconv.ir.layout import ROW_MAJOR, Layout
 from edgeconv.ir.link import SIBLING
-from edgeconv.ir.requantisation import EXACT
+from edgeconv.ir.requantisation import EXACT, TFLITE
 from edgeconv.model.frontend.cut import WHOLE, Cut
 from edgeconv.run.build import report_file
 from edgeconv.run.build.compile import (
@@ -230,8 +230,9 @@ class Project:
 
     @property
     def original_cut(self) -> Cut:
-        """The part that it is of the model that it was compiled from."""
-        return Cut.of(self.report["model"].get("cut"))
+        """The part that it is of the model that it was compiled from, read as it was then."""
+        noted = Cut.of(self.report["model"].get("cut"))
+        return replace(noted, dynamic_quantisation=self.requantise == TFLITE)
 
     @property
     def window_cut(self) -> Cut:

@@ -14,6 +14,7 @@ from edgeconv.ir.element_types import FLOAT32
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.grids import integers_for, last_activation, rounded_to
 from edgeconv.ir.quantisation import integers_of, rounding_to
+from edgeconv.ir.ranges import ZERO
 from edgeconv.ir.requantisation import EXACT
 from edgeconv.kernels.algorithms import algorithms
 from edgeconv.kernels.lowering.options import LayoutOption
@@ -136,13 +137,19 @@ def _follows(layer: Layer) -> bool:
 
 def roundings(graph: Graph) -> frozenset[str]:
     """The nodes that bring computed numbers to a grid where they do not lie.  What the caller gives
-    as float32 is not computed."""
-    known, given = rounded_to(graph), set(graph.inputs)
+    as float32 is not computed, and integers by a scale of run time are those of that."""
+    known, given, writers = rounded_to(graph), set(graph.inputs), graph.producers()
     for node in graph.nodes:
         if node.inputs[:1] and node.inputs[0] in given and node.op in _MOVEMENT:
             given |= {node.output} if node.epilogue.is_empty else set()
 
+    def by_run_time(node: Node) -> bool:
+        made = [writers[name].op for name in node.inputs if name in writers]
+        return node.op == "Binary" and ZERO in made
+
     def rounds(node: Node) -> bool:
+        if by_run_time(node):
+            return False
         if node.op != "Quantise":
             kinds = node.epilogue.before.kind, node.epilogue.after.kind
             as_given = node.op in _ROUNDS_ALONE and node.inputs[0] in given

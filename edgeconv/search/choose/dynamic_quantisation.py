@@ -10,10 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from edgeconv.ir.activation import Activation, grid
 from edgeconv.ir.edit import Editor
 from edgeconv.ir.encoding import INT8
-from edgeconv.ir.filters import DYNAMIC
+from edgeconv.ir.filters import DYNAMIC, format_of_integers
 from edgeconv.ir.graph import Epilogue, Graph, Node, Tensor, origins
 from edgeconv.ir.ranges import RANGE, SCALE
 from edgeconv.kernels.algorithms.int8_packed.run_time import STORED
@@ -122,6 +124,7 @@ def _with_integers(graph: Graph, name: str, target: Target, may: May) -> Graph |
         tensors = {**editor.tensors, stored: replace(like, name=stored, storage=STORED)}
         if computable(last, replace(graph, tensors=tensors), target):
             _put(position, last, editor)
+            _remove_unread(name, editor)
             done = True
     if not done:
         return None
@@ -136,15 +139,14 @@ def _with_integers(graph: Graph, name: str, target: Target, may: May) -> Graph |
     return editor.finish()
 
 
-def _chain(position: int, editor: Editor) -> Iterator[Node]:
-    """The nodes behind a product, each the only reader of the one before."""
+def _chain(node: Node, editor: Editor) -> Iterator[Node]:
+    """A product and the nodes behind it, each the only reader of the one before."""
     while True:
-        node = editor.node(position)
         yield node
         reader = editor.sole_reader(node.output)
         if reader is None or not node.epilogue.is_empty:
             return
-        position = reader
+        node = editor.node(reader)
 
 
 def _product(
@@ -158,11 +160,13 @@ def _product(
 ) -> Node | None:
     """The product at ``position`` that reads ``name``, with the unit, the bias and what is added
     behind it, as one node of integers; None where it is none."""
-    chain = _chain(position, editor)
-    product = next(chain)
+    product = editor.node(position)
     if product.op not in DYNAMIC or product.inputs[0] != name or any(product.inputs[2:]):
         return None
-    product = widened(product, graph) or product
+    product = _with_upper_bits(product, editor)
+    chain = _chain(product, editor)
+    next(chain)
+    product = widened(product, replace(graph, tensors=editor.tensors)) or product
     storage = product.storage
     if storage.element != INT8 or set(storage.scale) != {1.0}:
         return None
@@ -189,6 +193,44 @@ def _product(
         epilogue=epilogue,
         origin=origins(*nodes),
     )
+
+
+def _with_upper_bits(lower: Node, editor: Editor) -> Node:
+    """The product that ``lower`` is part of where the frontend sums upper and lower bits of filters
+    apart, because float32 has not all of their sums (`definitions.dynamic`): int32 has."""
+    upper = editor.producer(lower.epilogue.residual)
+    if upper is None or lower.epilogue != Epilogue(residual=upper.output):
+        return lower
+    zeros = [editor.constant(bias) for bias in upper.inputs[2:] if bias]
+    if any(bias is None or bias.any() for bias in zeros) or not upper.epilogue.is_empty:
+        return lower
+    if _but_filters(upper) != _but_filters(lower):
+        return lower
+    halves = [editor.constant(each.inputs[1]) for each in (upper, lower)]
+    if halves[0] is None or halves[1] is None or halves[0].shape != halves[1].shape:
+        return lower
+    whole = halves[0] + halves[1]
+    form = format_of_integers(int(whole.min()), int(whole.max()), INT8.bits)
+    if form is None or (whole != np.rint(whole)).any():
+        return lower
+    attrs = {**lower.attrs, "storage": form.scaled((1.0,) * len(whole)), "exact": True}
+    filters = editor.add_constant(f"{lower.inputs[1]}/whole", whole)
+    inputs = (lower.inputs[0], filters, *lower.inputs[2:])
+    return replace(lower, inputs=inputs, attrs=attrs, epilogue=Epilogue())
+
+
+def _but_filters(node: Node) -> tuple[str, str, dict[str, object]]:
+    """What a product is beside its filters."""
+    attrs = {name: value for name, value in node.attrs.items() if name not in ("storage", "exact")}
+    return node.op, node.inputs[0], attrs
+
+
+def _remove_unread(name: str, editor: Editor) -> None:
+    """Products of ``name`` that nothing reads any more: those with upper bits."""
+    for position in list(editor.readers(name)):
+        output = editor.node(position).output
+        if not editor.readers(output) and output not in editor.outputs:
+            editor.replace(position, None)
 
 
 def _beside(node: Node | None, name: str, kind: str, axis: int, editor: Editor) -> str:

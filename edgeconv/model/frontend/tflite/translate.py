@@ -200,15 +200,19 @@ class Translated:
     signature: Mapping[str, str] = field(default_factory=dict)
 
 
-def translate(content: Content, where: str) -> Translated:
+def translate(content: Content, where: str, *, dynamic_quantisation: bool = False) -> Translated:
     """The model in ``content``, the bytes of the file ``where``, as ONNX.
+
+    ``dynamic_quantisation``: layers of int8 filters that read float32 quantise it, as TensorFlow
+    Lite's hybrid kernels do.
 
     Tensors keep their names, shapes and order of elements.  An operator that is not translated is
     one of the domain `DOMAIN`, which nothing behind knows; it says why in its attribute `REASON`.
 
     Raises DamagedError for what is no such model, EdgeconvError beyond a limit.
     """
-    out = Writing(read(content, where), content, where, _fill)
+    file = read(content, where)
+    out = Writing(file, content, where, _fill, dynamic_quantisation=dynamic_quantisation)
     variables = Variables(out)
     _fill(out, variables)
     file = out.model

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from edgeconv.model.frontend.tflite import hybrid
 from edgeconv.model.frontend.tflite.elements import alike, has, is_quantised
 from edgeconv.model.frontend.tflite.writing import (
     NCHW_TO_NHWC,
@@ -42,19 +43,18 @@ def _convolution(out: Writing, operator: Operator, axes: Sequence[int], group: i
     options, x, w = operator.options, out.tensor(operator, 0), out.tensor(operator, 1)
     out_c, kernel = w.shape[axes[0]], w.shape[1:3]
     dilations = [options["dilation_h"], options["dilation_w"]]
-    inputs = [
-        out.transposed(out.real(operator), NHWC_TO_NCHW),
-        out.transposed(out.real(operator, 1), axes),
-    ]
-    y = out.add(
-        "Conv",
-        inputs + bias(out, operator, out_c),
-        main=True,
-        group=group,
-        kernel_shape=list(kernel),
-        dilations=dilations,
+    window = {
+        "group": group,
+        "kernel_shape": list(kernel),
+        "dilations": dilations,
         **_windows(x, options, kernel, dilations),
-    )
+    }
+    given = out.transposed(out.real(operator), NHWC_TO_NCHW)
+    if hybrid.is_hybrid(out, operator, rows=x.shape[0]):
+        y = hybrid.convolved(out, operator, given, axes, bias(out, operator, out_c), **window)
+    else:
+        inputs = [given, out.transposed(out.real(operator, 1), axes)]
+        y = out.add("Conv", inputs + bias(out, operator, out_c), main=True, **window)
     out.result(operator, out.transposed(out.activated(y, operator), NCHW_TO_NHWC))
 
 
@@ -160,7 +160,9 @@ def fully_connected(out: Writing, operator: Operator) -> None:
     given = out.real(operator)
     if len(x.shape) != 2 and not operator.options["keep_num_dims"]:
         given = out.add("Reshape", [given, out.value([-1, w.shape[1]])])
-    if len(x.shape) != 2 and operator.options["keep_num_dims"]:
+    if hybrid.is_hybrid(out, operator, rows=hybrid.rows_of(x)):
+        y = hybrid.multiplied(out, operator, given, bias(out, operator, w.shape[0]))
+    elif len(x.shape) != 2 and operator.options["keep_num_dims"]:
         y = out.add("MatMul", [given, out.transposed(out.real(operator, 1), (1, 0))], main=True)
         for addend in bias(out, operator, w.shape[0]):
             y = out.add("Add", [y, addend])

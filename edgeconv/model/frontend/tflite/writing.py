@@ -67,6 +67,7 @@ class Writing:
         *,
         outer: Writing | None = None,
         index: int = 0,
+        dynamic_quantisation: bool = False,
     ) -> None:
         self.model = model
         self.nodes: list[onnx.NodeProto] = []
@@ -75,6 +76,7 @@ class Writing:
         self.states: dict[str, str] = {}  # inputs that variables are, and what they become
         self.functions: list[onnx.FunctionProto] = []
         self.fill = fill
+        self.dynamic_quantisation = dynamic_quantisation  # of what int8 filters multiply (`hybrid`)
         self.called: set[int] = set()  # other graphs of the file
         self._differs: dict[tuple[str, str], list[str]] = {}
         self._content, self._where = self.source = content, where
@@ -87,6 +89,7 @@ class Writing:
             self.initializers, self._taken = outer.initializers, outer._taken
             self.called, self._differs = outer.called, outer._differs
             self.functions = outer.functions
+            self.dynamic_quantisation = outer.dynamic_quantisation
         self._stored: set[int] = set()  # constants of the file that are initializers
         self._reals: dict[int, str] = {}
         self._written = set(model.inputs)
