@@ -9,7 +9,8 @@ options; and prints a line for each tool and option.  By network: layers compute
 those with multiply-accumulates; the share of these; milliseconds, as far as the board's file
 predicts some; bytes of RAM.  ``--run`` compiles them for ``host`` too, and adds whether verify
 finds them equal to the model, and the largest difference from ONNX Runtime without optimisation,
-in steps of the output; of .tflite files from LiteRT's reference kernels.  Files in FOLDER are taken
+in steps of the output; of .tflite files from LiteRT's reference kernels.  Their option ``dynamic``
+is compiled with ``--requantise tflite``.  Files in FOLDER are taken
 as they are: remove FOLDER/TOOL to make them again.
 """
 
@@ -30,6 +31,7 @@ from quantising.networks import NETWORKS, write_networks
 import edgeconv
 from edgeconv.app.pipeline import compile_model, verify_project
 from edgeconv.base.errors import EdgeconvError
+from edgeconv.ir.requantisation import EXACT, TFLITE
 from edgeconv.run.verify.inputs import seeded, write_tensors
 from edgeconv.run.verify.program import run_program
 from edgeconv.search.options import CompileOptions
@@ -142,7 +144,8 @@ def compiled(model: Path, board: str, *, run: bool) -> Outcome:
         return Outcome(refused="not written")
     with tempfile.TemporaryDirectory() as folder:
         try:
-            project, _ = compile_model(CompileOptions(model, board), Path(folder) / "net")
+            options = CompileOptions(model, board, requantise=_way_of(model))
+            project, _ = compile_model(options, Path(folder) / "net")
         except EdgeconvError as error:
             return Outcome(refused=f"refused: {error.what}")
         found = outcome_of(project.report)
@@ -150,6 +153,12 @@ def compiled(model: Path, board: str, *, run: bool) -> Outcome:
         return found
     ran = _ran_as_litert if model.suffix == ".tflite" else _ran
     return Outcome(**{**vars(found), "ran": ran(model)})
+
+
+def _way_of(model: Path) -> str:
+    """Dynamic range files of TensorFlow Lite leave it to the engine how layers are computed."""
+    dynamic = model.suffix == ".tflite" and model.name.split(".")[1] == "dynamic"
+    return TFLITE if dynamic else EXACT
 
 
 def _ran_as_litert(model: Path) -> str:

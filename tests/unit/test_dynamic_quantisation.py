@@ -15,8 +15,11 @@ from onnx import TensorProto, helper, numpy_helper
 from onnx.backend.test.case import node as every
 
 from edgeconv.base.errors import EdgeconvError
+from edgeconv.ir.encoding import INT8
 from edgeconv.ir.graph import Graph
 from edgeconv.model import frontend, passes
+from edgeconv.search.choose.dynamic_quantisation import in_integers
+from edgeconv.target import board as boards
 from tests import onnx_models
 from tests.ir_interpreter import evaluate
 
@@ -61,6 +64,25 @@ def test_sums_beyond_what_float32_has_are_rounded_once(tmp_path: Path) -> None:
     exact = np.rint(x / scale).astype(np.int64) @ weights.astype(np.int64)
     assert exact.max() > 2**24
     np.testing.assert_array_equal(values["y"].astype(np.float32), exact.astype(np.float32))
+
+
+@pytest.mark.parametrize("zero", [None, np.array([1, 90, 3], np.int8)])
+def test_upper_and_lower_bits_are_one_product_in_integers(
+    zero: Values | None, tmp_path: Path
+) -> None:
+    """Of int32, which has the sums that float32 has not: filters of nine bits too."""
+    weights = np.random.default_rng(1).integers(-128, 128, (1400, 3)).astype(np.int8)
+    model = product(1400, weights, zero=zero)
+    model.graph.node[-1].output[0] = "real"
+    model.graph.node.append(node("Mul", ["s", "unit"], ["factor"]))
+    model.graph.node.append(node("Mul", ["real", "factor"], ["y"]))
+    model.graph.initializer.append(numpy_helper.from_array(np.float32([0.1, 0.2, 0.3]), "unit"))
+    graph = in_integers(loaded(model, tmp_path), boards.load("mps2-an386").target)
+    assert not [each for each in graph.nodes if each.op == "Dense"]
+    (dense,) = [each for each in graph.nodes if each.op == "DynamicDense"]
+    wanted = weights.T.astype(int) - (0 if zero is None else zero.astype(int)[:, None])
+    np.testing.assert_array_equal(graph[dense.inputs[1]].constant(), wanted)
+    assert dense.storage.element == INT8
 
 
 def whole(graph: Graph, dense: Any) -> Values:

@@ -79,7 +79,7 @@ def _folded(out: Writing, chain: Sequence[Operator]) -> _Fold | None:
     first, last, conv, tensors = chain[0], chain[-1], chain[len(chain) // 2], out.model.tensors
     x, y = tensors[first.inputs[0]], tensors[last.outputs[0]]
     constants = [*first.inputs[1:3], *last.inputs[1:3], conv.inputs[1]]
-    if any(tensors[place].data is None for place in constants) or x.free:
+    if any(tensors[place].data is None for place in constants) or x.free - {0}:
         return None
     inside = [tensors[place] for place in (first.outputs[0], conv.inputs[0])]
     behind = [tensors[place] for place in (conv.outputs[0], last.inputs[0])]
@@ -121,7 +121,8 @@ def _image(out: Writing, tensor: Tensor, axis: int) -> Tensor:
 
 
 def _to(tensor: Tensor) -> Options:
-    return {"new_shape": tensor.shape}
+    """Options of the view of a tensor; a batch that is free stays so."""
+    return {"new_shape": (-1 if tensor.free else tensor.shape[0], *tensor.shape[1:])}
 
 
 def _options(
