@@ -361,6 +361,9 @@ def test_a_project_verifies_and_says_what_steps_take(tmp_path: Path) -> None:
     assert verify_project(tmp_path / "net", model=model, layers=True).passed
     found = project.report["resumable"]
     assert found["least"] == max(units(layer, 1) for layer in found["layers"])
+    source = (tmp_path / "net" / "net.c").read_text()
+    at_once = re.findall(r"^    \{.*, (\d+)u\}, /\* \d+: ", source, re.MULTILINE)
+    assert [*map(int, at_once)] == [units(layer, layer["pieces"]) for layer in found["layers"]]
     header = (tmp_path / "net" / "net.h").read_text()
     assert f"UINT32_C({found['least']})" in header
     assert f"UINT64_C({found['total']})" in header
