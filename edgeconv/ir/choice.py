@@ -16,7 +16,7 @@ from edgeconv.ir.graph import Graph, Node, Tensor
 from edgeconv.ir.memory import MemoryMap
 from edgeconv.ir.placement import ANYWHERE, Placement
 from edgeconv.ir.states import moving_states
-from edgeconv.ir.step import Divides, Step, alone
+from edgeconv.ir.step import Divides, Step, alone, placed
 from edgeconv.ir.straight_line import Routine
 from edgeconv.ir.work import CacheTraffic, Work
 
@@ -242,7 +242,7 @@ def divides_of(layers: Sequence[Layer]) -> list[Divides]:
         if layer.divides:
             names = layer.node.inputs[0], layer.node.epilogue.residual
             source, added = (number - makers.get(name, number) for name in names)
-            found.append(replace(layer.divides, source=source, added=added))
+            found.append(placed(layer.divides, source, added))
         makers |= dict.fromkeys(filter(None, layer.node.outputs), number)
     return found
 

@@ -3,9 +3,9 @@ rows."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import accumulate, pairwise
 from operator import itemgetter
 from typing import NamedTuple
@@ -158,7 +158,7 @@ class Columns(NamedTuple):
         return self.end - self.begin
 
 
-def patches_of(divides: Sequence[Divides], count: int) -> list[tuple[Columns, ...]]:
+def patches_of(divides: Sequence[Divides], count: int) -> tuple[tuple[Columns, ...], ...]:
     """By patch and by layer the columns that are computed, where the last result is cut into
     ``count`` ranges; none where a layer computes all columns, or would compute none for some patch.
 
@@ -166,46 +166,67 @@ def patches_of(divides: Sequence[Divides], count: int) -> list[tuple[Columns, ..
     other patch, which each patch computes that reads them (MCUNetV2, arXiv 2110.15352; msf-CNN,
     arXiv 2505.11483).
     """
-    columns = tuple(of_columns(divides))
-    return [*_patches(columns, count)] if len(columns) == len(divides) else []
+    return _patches_of(tuple(divides), count)
 
 
-def of_columns(divides: Sequence[Divides]) -> list[Divides]:
-    """How the layers of a step read columns, in place of rows; fewer where one computes all."""
-    return [
-        replace(each.columns, source=each.source, added=each.added)
-        for each in divides
-        if each.columns
-    ]
+@lru_cache(maxsize=4096)  # blocks of a network are often alike
+def _patches_of(divides: tuple[Divides, ...], count: int) -> tuple[tuple[Columns, ...], ...]:
+    columns = tuple(
+        placed(each.columns, each.source, each.added) for each in divides if each.columns
+    )
+    return _patches(columns, count) if len(columns) == len(divides) else ()
+
+
+@lru_cache(maxsize=4096)
+def placed(divides: Divides, source: int, added: int) -> Divides:
+    """``divides`` of a layer of a step, with what makes its first input and its residual: the same
+    object for equal ones, which are compared by that."""
+    return replace(divides, source=source, added=added)
 
 
 @lru_cache(maxsize=4096)
 def _patches(columns: tuple[Divides, ...], count: int) -> tuple[tuple[Columns, ...], ...]:
     """The `_patch_widths` whose widest patch computes the fewest columns of the first layer, then
     those of the fewest of all layers."""
+    begins, ends = _borders(columns)
     found = []
     for widths in _patch_widths(columns, count):
         borders = pairwise(accumulate(widths, initial=0))
-        each = ((starts(columns, begin), _ends(columns, end)) for begin, end in borders)
-        patches = tuple(tuple(map(Columns, *both)) for both in each)
-        every = [[of.width for of in layer] for layer in zip(*patches, strict=True)]
+        patches = [[*zip(begins(begin), ends(end), strict=True)] for begin, end in borders]
+        every = [[end - begin for begin, end in layer] for layer in zip(*patches, strict=True)]
         if min(map(min, every)) > 0:
             found.append(((max(every[0]), sum(map(max, every))), patches))
-    return min(found, key=itemgetter(0))[1] if found else ()
+    best = min(found, key=itemgetter(0))[1] if found else []
+    return tuple(tuple(Columns(*own) for own in patch) for patch in best)
+
+
+_Places = Callable[[int], list[int]]  # by layer, of a place of the last result
+
+
+@lru_cache(maxsize=1024)
+def _borders(columns: tuple[Divides, ...]) -> tuple[_Places, _Places]:
+    """`starts` and `_ends` of layers, which patches of any number ask for the same places."""
+    return lru_cache(partial(starts, columns)), lru_cache(partial(_ends, columns))
 
 
 def _patch_widths(columns: Sequence[Divides], count: int) -> Iterator[list[int]]:
     """Columns of the last result by patch: those at the borders, whose halo on one side is padding,
-    have some more; first as many as make all compute about as many of the first layer."""
+    have some more, the one maybe one more than the other; first as many as make all compute about
+    as many of the first layer."""
     number, width = len(columns) - 1, columns[-1].rows
     stride, pad = 1, 0  # of all windows but the first, together
     while 0 < (each := columns[number]).source <= number:
         stride, pad = stride * each.stride, pad * each.stride + each.pad
         number -= each.source
-    for more in range(min(pad // stride, (width - count) // 2) if count > 2 else 0, -1, -1):
-        least, rest = divmod(width - 2 * more, count)  # of the rest the last has one
+    most = pad // stride if count > 2 else 0
+    equal = [(more, more) for more in range(most, -1, -1)]
+    others = [(more - 1, more) for more in range(most, 0, -1)]
+    for left, right in (*equal, *others, *((right, left) for left, right in others)):
+        least, rest = divmod(width - left - right, count)  # of the rest the last has one
+        if least < 1 or (left != right and rest):
+            continue
         widths = [least + (number < rest - 1) for number in range(count)]
-        widths[0], widths[-1] = widths[0] + more + (rest == 1), widths[-1] + more + (rest > 1)
+        widths[0], widths[-1] = widths[0] + left + (rest == 1), widths[-1] + right + (rest > 1)
         yield widths
 
 

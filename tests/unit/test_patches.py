@@ -19,11 +19,13 @@ from edgeconv.app.deciding.planning import Allowed
 from edgeconv.app.pipeline import compile_model, verify_project
 from edgeconv.codegen.row_streaming import patch_columns
 from edgeconv.ir.check import InvariantError
+from edgeconv.ir.choice import Choice, divides_of
 from edgeconv.ir.step import Divides, patches_of
 from edgeconv.run.build.project import Project
 from edgeconv.run.verify.layers import Unread, unread
 from edgeconv.search.choose.row_streaming import joins, macs_computed, most_columns, stream_rows_of
 from edgeconv.search.choose.storage import EVERY_RESULT
+from edgeconv.search.choose.streaming_prices import SomeRows
 from edgeconv.search.memory.step_check import check_steps
 from edgeconv.search.options import CompileOptions
 from edgeconv.target import board as boards
@@ -128,6 +130,47 @@ def test_what_is_left_of_the_columns_makes_no_patch_wider_than_it_must() -> None
     assert [patch[-1].width for patch in patches_of(layers, 3)] == [3, 2, 3]
 
 
+def test_one_border_may_have_a_column_more_than_the_other() -> None:
+    """Behind strides whose padding is all on the right the patch on the left reads the wider halo:
+    of equal patches of the first layer those that need less of the others."""
+    windows = ((32, 1, 1, 0), *2 * ((32, 3, 1, 1),), (16, 3, 2, 0), (16, 3, 1, 1), (8, 3, 2, 0))
+    layers = [Divides(*each, columns=Divides(*each)) for each in (*windows, (8, 3, 1, 1))]
+    patches = patches_of(layers, 5)
+    assert [patch[-1].width for patch in patches] == [2, 1, 1, 1, 3]
+    widest = [max(each.width for each in layer) for layer in zip(*patches, strict=True)]
+    assert widest == [23, 21, 19, 9, 8, 4, 3]
+
+
+@pytest.fixture(scope="module")
+def mobile(tmp_path_factory: pytest.TempPathFactory) -> Choice:
+    """Six layers from `l0_node` on."""
+    path = tmp_path_factory.mktemp("model") / "net.onnx"
+    onnx.save(chain(CHAINS["mobile"], (32, 32)), path)
+    with Decider(CompileOptions(path, BOARD)) as decider:
+        return decider.decide(streaming=False).choice
+
+
+def test_the_work_of_patches_is_that_of_their_widths(mobile: Choice) -> None:
+    """Panels of three pixels take as much of three columns as of one, so that patches of three and
+    of one are not two of two, each of whose columns is a panel."""
+    layer = next(each for each in mobile.layers if each.node.name == "l1_node")
+    some, rings = SomeRows(mobile.graph, TARGET), {"from_ring": True, "to_ring": True}
+    one, two, three = (some.of(layer, 1, **rings, columns=width)[0].work for width in (1, 2, 3))
+    made, uses = some.of_patches(layer, 1, {3: 2, 1: 2}, **rings)
+    assert made.work.moves == pytest.approx((one.moves + three.moves) / 2)
+    assert made.work.moves < 0.9 * two.moves
+    assert uses == some.of(layer, 1, **rings, columns=2)[1]
+
+
+def test_blocks_that_are_alike_are_looked_at_once(mobile: Choice) -> None:
+    """Layers that divide alike have the very same object, by which searches find what is known."""
+    layers = [each for each in mobile.layers if each.node.name.startswith("l")][:2]
+    renamed = [replace(each, divides=replace(each.divides)) for each in layers if each.divides]
+    for known, found in zip(divides_of(layers), divides_of(renamed), strict=True):
+        assert known is found
+    assert patches_of(divides_of(layers), 3) is patches_of(divides_of(renamed), 3)
+
+
 def test_columns_that_no_window_reads_are_not_judged() -> None:
     of = {"rows": 6, "ring": 6, "reach": 1, "stride": 1, "pad": 0}
     skips = {"rows": 2, "ring": 2, "reach": 1, "stride": 3, "pad": 0}
@@ -139,13 +182,10 @@ def test_columns_that_no_window_reads_are_not_judged() -> None:
     assert unread([step]) == {4: Unread((4, 5), (1, 2, 4, 5))}
 
 
-def test_a_plan_of_patches_is_checked(tmp_path: Path) -> None:
+def test_a_plan_of_patches_is_checked(mobile: Choice) -> None:
     """Rings of patches have the columns that their readers need, and work that is done again is
     counted."""
-    path = tmp_path / "net.onnx"
-    onnx.save(chain(CHAINS["mobile"], (32, 32)), path)
-    with Decider(CompileOptions(path, BOARD)) as decider:
-        choice = decider.decide(streaming=False).choice
+    choice = mobile
     first = [layer.node.name for layer in choice.layers].index("l0_node")
     layers = choice.layers[first : first + 6]
     made = stream_rows_of(choice, TARGET, first, 6, 1, patches=4)

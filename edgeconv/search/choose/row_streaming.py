@@ -11,6 +11,7 @@ from itertools import chain, pairwise
 from edgeconv.ir.choice import Alias, Choice, Layer, divides_of, tensor_bytes
 from edgeconv.ir.graph import Graph
 from edgeconv.ir.step import (
+    Divides,
     Share,
     Step,
     columns_read,
@@ -23,6 +24,7 @@ from edgeconv.search.choose.select import lowered
 from edgeconv.target.targets import Target
 
 _overlap = lru_cache(maxsize=4096)(overlap)  # blocks of a network are often alike
+PATCHES = (2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32)  # of a step, that are tried
 MOST_COLUMNS = 32767  # of an image that patches are made of: what ec_columns.h counts
 
 
@@ -164,22 +166,41 @@ def stream_rows_of(
     return replace(choice, graph=graph, layers=layers, steps=steps)
 
 
-def most_columns(layers: Sequence[Layer], patches: int, graph: Graph) -> list[tuple[int, int]]:
+MostColumns = tuple[tuple[int, int], ...]  # by layer: of its input, and of its result
+
+
+def most_columns(layers: Sequence[Layer], patches: int, graph: Graph) -> MostColumns:
     """By layer the most columns of its input, and of its result, that one of so many ``patches`` of
     a step has; none where there are no such patches."""
-    divides = divides_of(layers)
-    width = graph[layers[0].node.inputs[0]].shape[-1]
-    each = patches_of(divides, patches) if width <= MOST_COLUMNS else []
-    if not each:
-        return []
+    widths = (graph[layer.node.inputs[0]].shape[-1] for layer in layers)
+    return most_columns_of(divides_of(layers), tuple(widths), patches)
+
+
+def most_columns_of(divides: Sequence[Divides], widths: Sequence[int], patches: int) -> MostColumns:
+    """`most_columns` of layers that divide so, with inputs of so many columns."""
+    each = patches_of(divides, patches) if widths[0] <= MOST_COLUMNS else ()
     found = []
-    for number, (layer, made) in enumerate(zip(layers, zip(*each, strict=True), strict=True)):
-        width = graph[layer.node.inputs[0]].shape[-1]
-        read = [columns_read(divides[number], of, width).width for of in made]
+    for layer, width, made in zip(divides, widths, zip(*each, strict=True), strict=False):
+        read = [columns_read(layer, of, width).width for of in made]
         if min(read) <= 0:
-            return []
+            return ()
         found.append((max(read), max(of.width for of in made)))
-    return found
+    return tuple(found)
+
+
+@lru_cache(maxsize=4096)  # blocks of a network are often alike
+def columns_by_patches(
+    divides: tuple[Divides, ...], widths: tuple[int, ...]
+) -> tuple[tuple[int, MostColumns], ...]:
+    """The numbers of patches that layers which divide so can be computed in, the fewest first, with
+    the columns of each; ``widths``: columns of their inputs."""
+    found, columns = [], divides[-1].columns
+    for patches in (each for each in PATCHES if columns and each <= columns.rows):
+        most = most_columns_of(divides, widths, patches)
+        if not most:
+            break
+        found.append((patches, most))
+    return tuple(found)
 
 
 def of_patch(layer: Layer, most: tuple[int, int], graph: Graph, target: Target) -> Layer:

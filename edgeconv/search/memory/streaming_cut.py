@@ -29,6 +29,7 @@ from edgeconv.search.choose.fused import StepPrices
 from edgeconv.search.choose.row_streaming import (
     aliases_of,
     can_stream,
+    columns_by_patches,
     most_columns,
     of_patch,
     readers,
@@ -43,7 +44,6 @@ from edgeconv.search.memory.program import of_choice
 MOST_LAYERS = 12  # of a step
 MOST_LAYERS_IN_PATCHES = 16  # of one whose rings are narrower
 STREAM_ROWS = (1, 2, 4)  # rows of the last result per round that are tried
-PATCHES = (2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32)  # of a step, likewise
 _FLOOR_OF_PATCHES = 0.9  # of the time of whole images; caches and rows may save some
 CLEARLY_SLOWER = 1.02  # than without a limit: worth looking at patches
 _least_rings = lru_cache(maxsize=4096)(least_rings)  # blocks of a network are often alike
@@ -74,6 +74,7 @@ class StreamingCuts:
         self._reads = readers(choice)
         self._some: dict[tuple[int, tuple[str, ...]], Layer] = {}
         self._of_patches: dict[tuple[int, tuple[tuple[str, int], ...], tuple[int, int]], Layer] = {}
+        self._rings: dict[tuple[str, int, int], int] = {}
         self._known: dict[_Cut, float] = {}
         self._torn: set[_Cut] = set()
 
@@ -254,14 +255,12 @@ class StreamingCuts:
     def _by_patches(self, begin: int, end: int) -> Iterator[_Cut]:
         """The steps that compute the layers [begin, end) in patches, the fewest first, as long as
         more of them need fewer bytes, workspaces aside."""
-        layers, least = self._choice.layers[begin:end], inf
-        divides = divides_of(layers)
-        columns, rings = divides[-1].columns, least_rings(divides, ROW_BY_ROW)
+        layers, graph, least = self._choice.layers[begin:end], self._choice.graph, inf
+        divides = tuple(divides_of(layers))
+        rings = _least_rings(divides, ROW_BY_ROW)
+        widths = tuple(graph[layer.node.inputs[0]].shape[-1] for layer in layers)
         result = self._around[begin] + sum(map(self._held, layers[-1].node.outputs))
-        for patches in PATCHES:
-            most = most_columns(layers, patches, self._choice.graph)
-            if columns is None or patches > columns.rows or not most:
-                return
+        for patches, most in columns_by_patches(divides, widths):
             each = zip(layers, rings, most, strict=False)
             needed = result + sum(self._ring_bytes(of, rows, own[1]) for of, rows, own in each)
             if needed < least:
@@ -340,9 +339,11 @@ class StreamingCuts:
         return self._of_patches[key]
 
     def _ring_bytes(self, layer: Layer, rows: int, columns: int = 0) -> int:
-        tensor = self._choice.graph[layer.node.output]
-        ring = replace(tensor, ring=rows, ring_columns=columns)
-        return self._rounded(tensor_bytes(ring))
+        key = layer.node.output, rows, columns
+        if key not in self._rings:
+            ring = replace(self._choice.graph[key[0]], ring=rows, ring_columns=columns)
+            self._rings[key] = self._rounded(tensor_bytes(ring))
+        return self._rings[key]
 
     def _rounded(self, size: int) -> int:
         return self._program.round_up(size)
