@@ -10,8 +10,9 @@ from edgeconv.ir.encoding import FLOAT32
 from edgeconv.ir.work import Work
 from edgeconv.kernels.algorithms.axis import axes_of
 from edgeconv.kernels.algorithms.candidate import ConvCandidate
-from edgeconv.kernels.algorithms.integer.cycles import BLOCK_1X4, of_core, real_cycles_of
+from edgeconv.kernels.algorithms.integer.cycles import BLOCK_1X4, of_core
 from edgeconv.kernels.algorithms.integer.packing import padded
+from edgeconv.kernels.algorithms.integer.real_cycles import real_cycles_of
 from edgeconv.kernels.algorithms.problem import ConvProblem
 from edgeconv.target.micro_kernel import Lies, MicroKernel
 from edgeconv.target.targets import DSP, DUAL_ISSUE, HELIUM, THUMB_1, Target

@@ -18,7 +18,7 @@ from edgeconv.kernels.algorithms.candidate import ConvCandidate
 from edgeconv.kernels.algorithms.int16.candidate import Int16Plan, sums_apart
 from edgeconv.kernels.algorithms.int16.overlap import overlapping
 from edgeconv.kernels.algorithms.int16.packing import channel_words, in_words
-from edgeconv.kernels.algorithms.integer.cycles import real_cycles_of
+from edgeconv.kernels.algorithms.integer.real_cycles import real_cycles_of
 from edgeconv.kernels.algorithms.real_sums import real_sums_of
 from edgeconv.kernels.algorithms.wide_sums import WideSums, wide_sums_of
 from edgeconv.kernels.lowering.calls import (

@@ -28,7 +28,7 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from edgeconv.ir.requantisation.scalings import OFFSETS, OWN_SHIFT, TIES, right_of
-from edgeconv.target.targets import DSP, DUAL_ISSUE, HELIUM, RISCV, THUMB_1, Target
+from edgeconv.target.targets import DSP, DUAL_ISSUE, RISCV, THUMB_1, Target
 
 Row = TypeVar("Row")
 
@@ -248,51 +248,6 @@ TAPS_1X8, TAP_1X8, ROW_1X8, AROUND_1X8, LAST_1X8 = 40.0, 9.0, 6.0, 140.0, 100.0
 
 
 @dataclass(frozen=True, slots=True)
-class RealCycles:
-    """Cycles of layers whose sums become float32 (ec_int8_real.h).  ``tile``: of the six sums of a
-    tile, and ``four``: of those of four filters, beside their products; ``around``: of the latter,
-    where filters have zero points, besides.  Of a depthwise layer ``window`` and ``tap`` of four
-    channels, ``lone`` and ``lone_tap`` of one; where columns are taken apart as for int8 results
-    ``nine`` sums of four channels, and ``taps`` of another kernel besides what `Cycles` has of its
-    taps.  ``result``: of a sum that becomes float32 and is stored, the epilogue aside.
-
-    The least with which no layer of some fifteen, of each kind and of odd sizes, takes more than is
-    predicted, as counted under QEMU: cycles of the manuals of Cortex-M0 and M4, of a Cortex-M7 and
-    M55 instructions as `lowering.loops.PerCore` counts them.
-    """
-
-    tile: float
-    four: float
-    window: float
-    tap: float
-    lone: float
-    lone_tap: float
-    result: float
-    around: float = 20.0
-    nine: float = 0.0
-    taps: float = 0.0
-
-
-_REAL_SINGLE = RealCycles(40, 54, 0, 22, 0, 13, 17, nine=66, taps=48)
-_REAL_DUAL = RealCycles(40, 45, 0, 19.2, 0, 8.5, 5, nine=37, taps=22)
-_REAL_HELIUM = RealCycles(0, 26, 0, 15, 0, 9, 10)
-_REAL_THUMB_2 = RealCycles(60, 60, 20, 30, 15, 15, 320)
-_REAL_THUMB_1 = RealCycles(101, 1170, 40, 86, 100, 10, 320)
-_REAL_PORTABLE = RealCycles(60, 40, 30, 24, 20, 10, 8)
-
-
-def real_cycles_of(target: Target) -> RealCycles:
-    """The cycles of the core that ``target`` is."""
-    rows = {
-        THUMB_1: _REAL_THUMB_1,
-        HELIUM: _REAL_HELIUM,
-        DUAL_ISSUE: _REAL_DUAL,
-        DSP: _REAL_SINGLE,
-    }
-    return of_core(target, rows, _REAL_THUMB_2) if target.is_scalar else _REAL_PORTABLE
-
-
-@dataclass(frozen=True, slots=True)
 class Besides:
     """What a scaling with words besides multipliers takes more: of a tile's six results, and of
     four of another kernel's.  Counted in the assembly of ec_int8_scaling_*.h, two cycles a load;
@@ -311,25 +266,6 @@ _BESIDES: Mapping[str, Mapping[str, Besides]] = {
     OFFSETS: {"single": Besides(4, 8), "dual": Besides(2, 4), "c": Besides(24, 16)},
     TIES: {"single": Besides(20, 24), "dual": Besides(14, 16), "c": Besides(72, 48)},
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Packed:
-    """What it takes to pack an operand that is computed at run time as filters are: a ``column``,
-    and each ``number`` of it.  Counted under QEMU as `RealCycles` are."""
-
-    column: float
-    number: float
-
-
-_PACKED_SINGLE, _PACKED_DUAL = Packed(80, 7), Packed(50, 4)
-_PACKED_HELIUM, _PACKED_THUMB_1 = Packed(60, 5), Packed(150, 15)
-
-
-def pack_cycles(target: Target) -> Packed:
-    """The cycles of the core that ``target`` is."""
-    rows = {THUMB_1: _PACKED_THUMB_1, HELIUM: _PACKED_HELIUM, DUAL_ISSUE: _PACKED_DUAL}
-    return of_core(target, rows, _PACKED_SINGLE)
 
 
 def cycles_of(target: Target, scaling: str = "", *, bounded: bool = False) -> Cycles:
@@ -393,49 +329,6 @@ def _shifting(core: Cycles, scaling: str, kind: str) -> Cycles:
 
 def _kind(target: Target) -> str:
     return of_core(target, {DUAL_ISSUE: "dual", DSP: "single"}, "c") if target.is_scalar else "c"
-
-
-@dataclass(frozen=True, slots=True)
-class Cycles2x2:
-    """Cycles of depthwise layers by pairs of rows (ec_int8_2x2.h), for four channels of a lattice.
-    Of a kernel of 3x3: ``four``; ``column`` of four rows that is packed; of one channel
-    ``channel``, and ``window`` of two columns and rows.  Of another: ``any_kernel``; ``pair`` of
-    rows of a column that is packed, and ``pairs`` of those of all columns; ``call`` of the windows
-    of two rows; of two channels of a window ``half``, and ``tap`` of a pair; ``transposed`` of a
-    row of an image.  Of a kernel of three numbers: ``call_of_three``; of two channels
-    ``line_of_three`` of a line of windows, and ``of_three`` of one of them."""
-
-    four: float
-    column: float
-    channel: float
-    window: float
-    any_kernel: float
-    pair: float
-    pairs: float
-    call: float
-    half: float
-    tap: float
-    transposed: float
-    call_of_three: float
-    line_of_three: float
-    of_three: float
-
-
-# 26 instructions, four of them loads and eight stores; 55, four of them LDRD and one LDM of three;
-# 17; 36; 6, LDRD and LDM of four among them, with an eighth of the loop's end.  Of three numbers 16
-# instructions with a third of the loop's end, two loads of an address and two stores among them.
-_SINGLE_ISSUE_2X2 = Cycles2x2(75, 36, 45, 69.5, 80, 20, 45, 110, 50, 12.4, 1200, 130, 46, 21.3)
-_DUAL_ISSUE_2X2 = Cycles2x2(50, 24, 20, 46, 50, 15, 28, 65, 32, 6.3, 700, 85, 32, 13.7)
-
-
-def cycles_2x2_of(target: Target, scaling: str) -> Cycles2x2:
-    """The cycles of the core with DSP that ``target`` is; ``scaling``: of sums."""
-    is_dual = DUAL_ISSUE in target.features
-    core = _DUAL_ISSUE_2X2 if is_dual else _SINGLE_ISSUE_2X2
-    if not right_of(scaling):
-        return core
-    window, half = (4, 2) if is_dual else (5, 4)
-    return replace(core, window=core.window - window, half=core.half - half)
 
 
 def besides_of(target: Target, scaling: str, *, bounded: bool = False) -> Besides:

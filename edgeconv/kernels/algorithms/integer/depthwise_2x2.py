@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 
 from edgeconv.ir.requantisation.scalings import right_of
 from edgeconv.kernels.algorithms.integer.adjacent_windows import AdjacentWindows, is_column
-from edgeconv.kernels.algorithms.integer.cycles import Cycles2x2, besides_of, cycles_2x2_of
+from edgeconv.kernels.algorithms.integer.cycles import besides_of
+from edgeconv.kernels.algorithms.integer.cycles_2x2 import Cycles2x2, cycles_2x2_of
 from edgeconv.kernels.algorithms.integer.kernels import (
     DEPTHWISE_2X2,
     DEPTHWISE_2X2_TRANSPOSED,

@@ -13,11 +13,11 @@ from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.requantisation.scalings import words_of
 from edgeconv.kernels.algorithms.candidate import ConvCandidate
 from edgeconv.kernels.algorithms.integer import candidate as whole
-from edgeconv.kernels.algorithms.integer.cycles import pack_cycles
 from edgeconv.kernels.algorithms.integer.lower import PAIR, sums_behind, zero_points_header
 from edgeconv.kernels.algorithms.integer.packing import FOUR, K_BLOCK, SIXTEEN, padded
 from edgeconv.kernels.algorithms.integer.real import with_results
 from edgeconv.kernels.algorithms.integer.real_candidate import RealPlan, product_candidate
+from edgeconv.kernels.algorithms.integer.real_cycles import pack_cycles
 from edgeconv.kernels.algorithms.problem import ConvProblem
 from edgeconv.kernels.algorithms.product_sums import unit_of_product
 from edgeconv.kernels.algorithms.products import Product, nested, product_of, product_problem

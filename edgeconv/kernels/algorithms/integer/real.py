@@ -20,7 +20,6 @@ from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.work import Work
 from edgeconv.kernels.algorithms.candidate import ConvCandidate
 from edgeconv.kernels.algorithms.integer.candidate import rows_of
-from edgeconv.kernels.algorithms.integer.cycles import real_cycles_of
 from edgeconv.kernels.algorithms.integer.lower import (
     C_TYPES,
     PAIR,
@@ -42,6 +41,7 @@ from edgeconv.kernels.algorithms.integer.real_candidate import (
     RealPlan,
     words_of_channels,
 )
+from edgeconv.kernels.algorithms.integer.real_cycles import real_cycles_of
 from edgeconv.kernels.algorithms.packing import filters_blob
 from edgeconv.kernels.algorithms.problem import ConvProblem
 from edgeconv.kernels.algorithms.real_sums import RealSums, real_sums_of

@@ -21,12 +21,7 @@ from edgeconv.kernels.algorithms.integer.candidate import (
     rows_of,
     windows_copied,
 )
-from edgeconv.kernels.algorithms.integer.cycles import (
-    BLOCK_1X4,
-    SUMMED_1X4,
-    cycles_of,
-    real_cycles_of,
-)
+from edgeconv.kernels.algorithms.integer.cycles import BLOCK_1X4, SUMMED_1X4, cycles_of
 from edgeconv.kernels.algorithms.integer.packing import (
     DEPTHWISE_CHANNELS,
     FOUR,
@@ -41,6 +36,7 @@ from edgeconv.kernels.algorithms.integer.panels import (
     panels_of,
     summing,
 )
+from edgeconv.kernels.algorithms.integer.real_cycles import real_cycles_of
 from edgeconv.kernels.algorithms.problem import ConvProblem
 from edgeconv.kernels.algorithms.real_sums import largest_reach
 from edgeconv.target.targets import DSP, HELIUM, Target
