@@ -76,11 +76,13 @@ def lower(node: Node, graph: Graph, target: Target) -> Layer:
     looked_up = made.is_whole and (target.is_scalar or out.storage.affine)
     by_lines = _by_lines(node, made, out) if looked_up and not target.is_scalar else None
     near = _neighbours(made, 1 if looked_up and not by_lines else made.channels)
+    further: tuple[str, ...] = ()
     operands: dict[str, str | Blob] = {
         "in": node.inputs[0],
         "neighbours": Blob("neighbours", near.size, lambda: near, dtype="int16"),
     }
     if by_lines:
+        further = ("ec_preprocess_lines.h",)
         words = np.array([by_lines.factor, by_lines.offset], np.int32)
         around = _stored(results(node, made)[-made.channels :], out)
         operands["linear"] = Blob("linear", words.size, lambda: words, dtype="int32")
@@ -90,6 +92,7 @@ def lower(node: Node, graph: Graph, target: Target) -> Layer:
     elif looked_up:
         operands["table"] = _table(node, made, out)
     else:
+        further = ("ec_preprocess_numbers.h",)
         numbers = _numbers(made)
         operands["numbers"] = Blob("numbers", numbers.size, lambda: numbers)
     layer = kernel_layer(
@@ -107,7 +110,7 @@ def lower(node: Node, graph: Graph, target: Target) -> Layer:
             "plain": _is_plain(node, out),
             **_params(made, out),
         },
-        headers=("ec_preprocess.h",),
+        headers=("ec_preprocess.h", *further),
         work=_work(call, made, looked_up, by_lines is not None),
         workspace_bytes=0 if looked_up and not by_lines else _workspace(made, by_lines is not None),
         divides=Divides(made.size[0]),
