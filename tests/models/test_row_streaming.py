@@ -24,6 +24,7 @@ from edgeconv.run.verify.program import run_program
 from edgeconv.search.options import CompileOptions
 from tests import onnx_models
 from tests.row_streaming import convolutions, one_by_one, stream
+from tests.tools import available
 
 pytestmark = pytest.mark.usefixtures("unoptimised")
 
@@ -76,6 +77,7 @@ def chains() -> list[object]:
 def test_the_same_bytes(
     chain: str, board: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    available(board)
     one_by_one(monkeypatch)
     kinds, first = CHAINS[chain], 1 if chain == "added" else 0  # what is added is a whole tensor
     model = onnx_models.save(convolutions(kinds, 20, (25, 19)), tmp_path / "net.onnx")

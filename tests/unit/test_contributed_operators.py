@@ -35,6 +35,12 @@ def whole(dtype: str, *shape: int) -> Values:
     return RNG.integers(info.min, info.max, shape, dtype, endpoint=True)
 
 
+def halved(*shape: int) -> Any:
+    """Filters of int8 of 7 bits: where a CPU has no instruction for products with bytes, ONNX
+    Runtime saturates the sum of two of them to 16 bits."""
+    return whole("int8", *shape) // 2
+
+
 def one(op: str, x: tuple[int, ...], *inputs: Any, **attrs: Any) -> Any:
     """A node of ``op``: x of run time, and constants; "": absent, "x2": another such input."""
     outputs, every = attrs.pop("outputs", 1), attrs.pop("every", False)
@@ -219,7 +225,7 @@ CASES: Mapping[str, Callable[[], Any]] = {
     "quantised attention, mask and past": lambda: quantised(
         "QAttention",
         (2, 5, 8),
-        whole("int8", 8, 24),
+        halved(8, 24),
         real(24),
         "s",
         np.float32(0.01),
@@ -252,7 +258,7 @@ CASES: Mapping[str, Callable[[], Any]] = {
     "quantised attention": lambda: quantised(
         "QAttention",
         (2, 5, 8),
-        whole("int8", 8, 24),
+        halved(8, 24),
         real(24),
         "s",
         np.float32(0.01),
@@ -264,7 +270,7 @@ CASES: Mapping[str, Callable[[], Any]] = {
     "integers to float": lambda: quantised(
         "MatMulIntegerToFloat",
         (3, 8),
-        whole("int8", 8, 4),
+        halved(8, 4),
         "s",
         ROW,
         "z",
