@@ -221,6 +221,8 @@ class Graph:
     # What the model's own signature calls inputs and outputs, by their names here.
     signature: Mapping[str, str] = field(default_factory=dict)
     texts: tuple[Texts, ...] = ()
+    # What layers are to be called once the passes have made them, by a tensor that each writes.
+    layer_names: Mapping[str, str] = field(default_factory=dict)
 
     def __getitem__(self, name: str) -> Tensor:
         return self.tensors[name]

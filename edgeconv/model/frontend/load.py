@@ -21,8 +21,10 @@ from edgeconv.ir.layout import Shape
 from edgeconv.model.frontend import (
     cut,
     input_values,
+    layer_names,
     model_file,
     preprocess_metadata,
+    recurrent_results,
     rejections,
     structured,
     tflite,
@@ -121,6 +123,7 @@ def load(
     ]
     finished = _finished(path, walk, inputs, outputs, notes, digest)
     finished = preprocess_metadata.restored(finished, file.model, weights)
+    finished = recurrent_results.joined(finished, file.model)
     if file.translated:
         finished = tflite.halves_away(finished)
     texts = [*(Texts(name, (), walk.texts.examples()) for name in strings), *texts]
@@ -129,6 +132,7 @@ def load(
         data_dependent=tuple(data_dependent),
         signature=file.signature,
         texts=tuple(texts),
+        layer_names=layer_names.noted(file.model),
     )
     kept = with_states(with_variables(finished, file.states, cut_at), states)
     return with_initial_states(kept, initial_states) if initial_states else kept

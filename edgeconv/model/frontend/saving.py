@@ -27,7 +27,7 @@ from edgeconv.ir.grids import rounded_to
 from edgeconv.ir.loop import LOOP, body_of
 from edgeconv.ir.preprocessing import PREPROCESS
 from edgeconv.kernels.ops.short_lstm import SHORT_LSTM
-from edgeconv.model.frontend import preprocess_metadata, short_lstm
+from edgeconv.model.frontend import layer_names, preprocess_metadata, recurrent_results, short_lstm
 from edgeconv.model.frontend.saved_activations import activation, table
 from edgeconv.model.frontend.saved_coupling import coupling
 from edgeconv.model.frontend.saved_data_dependent import SAVED_DATA_DEPENDENT
@@ -86,6 +86,8 @@ def model_of(graph: Graph) -> onnx.ModelProto:
     model = helper.make_model(made, opset_imports=opsets, producer_name=PRODUCER)
     model.ir_version = helper.find_min_ir_version_for(opsets)
     preprocess_metadata.note(model, graph.nodes)
+    layer_names.note(model, writer.names)
+    recurrent_results.note(model, graph)
     return model
 
 
@@ -116,11 +118,13 @@ def _value(tensor: Tensor) -> onnx.ValueInfoProto:
 
 
 class _Writer:
-    """Writes the nodes of a graph.  ``written``: ONNX nodes and constants so far."""
+    """Writes the nodes of a graph.  ``written``: ONNX nodes and constants so far.  ``names``: of
+    the layers that are several nodes of ONNX, by a tensor that each writes."""
 
     def __init__(self, graph: Graph) -> None:
         self.graph, self.written = graph, Written(graph)
         self.grids = rounded_to(graph)
+        self.names: dict[str, str] = {}
         outputs = {*graph.outputs}
         for tensor in graph.tensors.values():
             if tensor.data is not None and tensor.name in outputs:
@@ -128,6 +132,12 @@ class _Writer:
 
     def add(self, node: Node) -> None:
         """The node's operator, then its epilogue, step by step."""
+        before = len(self.written.nodes)
+        self._add(node)
+        if len(self.written.nodes) > before + 1:
+            self.names[next(filter(None, node.outputs))] = node.name
+
+    def _add(self, node: Node) -> None:
         epilogue, self.written.calling = node.epilogue, node.name
         steps: list[Activation | str] = [epilogue.before] if epilogue.before != NONE else []
         steps += [epilogue.residual] if epilogue.residual else []

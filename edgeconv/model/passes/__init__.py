@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache, partial
 
+from edgeconv.base.names import untaken
 from edgeconv.base.registry import scan
 from edgeconv.ir.check import InvariantError, check
-from edgeconv.ir.graph import Graph
+from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.loop import with_bodies
 from edgeconv.model.passes.base import Pass, Stage, in_order
 
@@ -29,11 +31,33 @@ def passes() -> tuple[Pass, ...]:
 def optimise(graph: Graph) -> Graph:
     """The simplest equivalent graph the passes find: same inputs, outputs and values.
 
-    The stages run in turn until none changes the graph; invariants are checked after every pass
-    that changed it.  InvariantError names the pass that breaks one, or those that go on undoing
-    what the others did.  Bodies of loops are made simple alike.
+    The stages run in turn until none changes the graph, and layers get their ``layer_names`` then;
+    invariants are checked after every pass that changed it.  InvariantError names the pass that
+    breaks one, or those that go on undoing what the others did.  Bodies of loops are made simple
+    alike.
     """
-    return with_bodies(_settled(graph, _stages)[0], optimise)
+    return with_bodies(_named(_settled(graph, _stages)[0]), optimise)
+
+
+def _named(graph: Graph) -> Graph:
+    """``graph`` with its ``layer_names``; nodes that have one of these by chance get another."""
+    if not graph.layer_names:
+        return graph
+    given: dict[str, int] = {}  # name -> the position of the node that it is for
+    for position, node in enumerate(graph.nodes):
+        known = [graph.layer_names[y] for y in node.outputs if y in graph.layer_names]
+        if known:
+            given.setdefault(known[0], position)
+    name_of = {position: name for name, position in given.items()}
+    taken = {*given, *(node.name for node in graph.nodes)}
+    nodes: list[Node] = []
+    for position, node in enumerate(graph.nodes):
+        name = name_of.get(position, node.name)
+        if given.get(name, position) != position:
+            name = untaken(name, taken)
+            taken.add(name)
+        nodes.append(replace(node, name=name))
+    return check(replace(graph, nodes=tuple(nodes), layer_names={}), "names of layers")
 
 
 def _stages(graph: Graph) -> Changed:
