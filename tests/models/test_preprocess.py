@@ -42,29 +42,45 @@ std = 58
 
 
 def network(seed: int = 0, quantised: bool = False) -> onnx.ModelProto:
-    """Two convolutions of an image of 16 x 24 pixels; quantised: of integers of its input."""
+    """Two convolutions of an image of 16 x 24 pixels; quantised: of integers, from the first to
+    the last."""
     random = np.random.default_rng(seed)
     weights = {
         "w1": random.normal(size=(6, 3, 3, 3)) / 4,
         "w2": random.normal(size=(4, 6, 3, 3)) / 6,
     }
-    constants = [numpy_helper.from_array(w.astype(np.float32), name) for name, w in weights.items()]
-    nodes, x = [], "image"
-    if quantised:
-        scale, zero = np.float32(1 / 45), np.int8(5)
-        constants += [numpy_helper.from_array(np.asarray(scale), "scale")]
-        constants += [numpy_helper.from_array(np.asarray(zero), "zero")]
-        nodes += [
-            helper.make_node("QuantizeLinear", ["image", "scale", "zero"], ["whole"]),
-            helper.make_node("DequantizeLinear", ["whole", "scale", "zero"], ["real"]),
-        ]
-        x = "real"
-    nodes += [
-        helper.make_node("Conv", [x, "w1"], ["a"], pads=[1] * 4, strides=[2, 2]),
-        helper.make_node("Relu", ["a"], ["b"]),
-        helper.make_node("Conv", ["b", "w2"], ["c"], pads=[1] * 4),
-        helper.make_node("GlobalAveragePool", ["c"], ["y"]),
-    ]
+    constants, nodes = list[onnx.TensorProto](), list[onnx.NodeProto]()
+
+    def scaled(name: str, scale: float, zero: int) -> list[str]:
+        values = {"scale": np.asarray(scale, np.float32), "zero": np.asarray(zero, np.int8)}
+        made = {f"{name}_{what}": value for what, value in values.items()}
+        for each, value in made.items():
+            constants.append(numpy_helper.from_array(np.asarray(value), each))
+        return [*made]
+
+    def rounded(x: str, scale: float, zero: int) -> str:
+        if not quantised:
+            return x
+        grid = scaled(x, scale, zero)
+        nodes.append(helper.make_node("QuantizeLinear", [x, *grid], [f"{x}_whole"]))
+        nodes.append(helper.make_node("DequantizeLinear", [f"{x}_whole", *grid], [f"{x}_real"]))
+        return f"{x}_real"
+
+    def filters(name: str) -> str:
+        value = weights[name].astype(np.float32)
+        if quantised:
+            value = np.clip(np.rint(value * 64), -127, 127).astype(np.int8)
+            inputs = [f"{name}_whole", *scaled(name, 1 / 64, 0)]
+            nodes.append(helper.make_node("DequantizeLinear", inputs, [name]))
+        constants.append(numpy_helper.from_array(value, f"{name}_whole" if quantised else name))
+        return name
+
+    x = rounded("image", 1 / 46, 5)  # no value lies in the middle of two integers
+    nodes.append(helper.make_node("Conv", [x, filters("w1")], ["a"], pads=[1] * 4, strides=[2, 2]))
+    nodes.append(helper.make_node("Relu", ["a"], ["b"]))
+    x = rounded("b", 1 / 24, -128)
+    nodes.append(helper.make_node("Conv", [x, filters("w2")], ["c"], pads=[1] * 4))
+    nodes.append(helper.make_node("GlobalAveragePool", [rounded("c", 1 / 24, 0)], ["y"]))
     image = helper.make_tensor_value_info("image", 1, (1, 3, 16, 24))
     y = helper.make_tensor_value_info("y", 1, (1, 4, 1, 1))
     made = helper.make_graph(nodes, "camera", [image], [y], constants)
@@ -114,6 +130,15 @@ def test_no_byte_beside_the_frame_is_read(board: str, quantised: bool, tmp_path:
     binary = sanitized(project, tmp_path / "checked")
     done = run_binary(binary.path, binary.board, [], cwd=project.directory)
     assert done.status == 0, done.stdout + done.stderr
+
+
+def test_integers_by_lines(tmp_path: Path) -> None:
+    """On vectors results are computed a line at a time, and are those of the definition."""
+    options = options_of(tmp_path, "x86-64-v3", "rgb565", quantised=True)
+    options = replace(options, storage={"image/Preprocess:output": "int8"})
+    project, _ = compile_model(options, tmp_path / "made")
+    assert "ec_preprocess_lines(spec" in (project.directory / "camera.c").read_text()
+    assert verify_project(tmp_path / "made", model=options.model).passed
 
 
 def test_frames_as_integers_on_a_microcontroller(tmp_path: Path) -> None:

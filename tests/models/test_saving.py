@@ -154,7 +154,7 @@ def functions(kinds: Sequence[str], rounded: Sequence[bool]) -> onnx.ModelProto:
         elif kind == "residual":
             net.node("Add", [x, before], y)
         elif kind in ("Add", "Mul"):
-            net.node(kind, [x, net.constant(f"c{i}", np.float32(0.7))], y)
+            net.node(kind, [x, net.constant(f"c{i}", np.asarray(0.7, np.float32))], y)
         else:
             net.node(kind, [x], y)
         before, x = x, net.pair(y, 0.02 + 0.003 * i, -5) if rounds else y
