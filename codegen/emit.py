@@ -336,8 +336,7 @@ class _Emitter:
         headers = amalgamate(
             self.target.header,
             merge_headers(
-                layer.headers
-                for layer in with_bodies(call.layer for call in calls if call.code)
+                layer.headers for layer in with_bodies(call.layer for call in calls if call.code)
             ),
             stored=any(form != FLOAT32 for form in (*blobs, *tensors)),
             tensors=any(form != FLOAT32 for form in tensors),

@@ -106,9 +106,8 @@ class FunctionTable:
         ]
         numbers = Numbers(self.gathered)
         params = {name: numbers.in_c(name, value) for name, value in layer.params.items()}
-        if layer.body:
-            called = partial(self._call_in_body, items=Items(items.workers))
-            params |= {"body": loop_text(layer, called)}
+        called = partial(self._call_in_body, items=Items(items.workers))
+        body_lines = loop_text(layer, called) if layer.body else []
         half = layer.compute == HALF
         rendered = self.env.get_template(layer.template).render(
             **params,
@@ -116,6 +115,7 @@ class FunctionTable:
             lanes=self.half_lanes if half else self.lanes,
             by_rows=by_rows,
             items=items,
+            body=body_lines,
         )
         body = _unpacking(layer) + indent(dedent(rendered).strip("\n"), "    ")
         if by_rows and not ("row0" in body and "row1" in body):

@@ -47,8 +47,8 @@ def recurrent(*, scan: bool = True, length: int = LENGTH) -> onnx.ModelProto:
     ]
     state, row = value("h", [1, UNITS]), value("row", [1, UNITS])
     results = [value("h_out", [1, UNITS]), value("y_out", [1, UNITS])]
-    constants = {"w": _random(UNITS, UNITS), "r": _random(UNITS, UNITS)[::-1]}
-    constants |= {"h0": np.zeros((1, UNITS), np.float32)}
+    constants: dict[str, Any] = {"w": _random(UNITS, UNITS), "r": _random(UNITS, UNITS)[::-1]}
+    constants["h0"] = np.zeros((1, UNITS), np.float32)
     if scan:
         body = helper.make_graph(nodes, "body", [state, row], results)
         node = helper.make_node(
@@ -118,7 +118,7 @@ def nested() -> onnx.ModelProto:
         helper.make_graph([helper.make_node(op, ["b"], [op])], op, [], [value(op, [4])])
         for op in ("Neg", "Exp")
     ]
-    scan = {"body": inner, "num_scan_inputs": 1}
+    scan: dict[str, Any] = {"body": inner, "num_scan_inputs": 1}
     nodes = [
         helper.make_node("Scan", ["a", "x"], ["scanned"], "inner", **scan),
         helper.make_node("Tanh", ["scanned"], ["b"]),
@@ -223,23 +223,21 @@ def side_by_side(models: Mapping[str, onnx.ModelProto]) -> onnx.ModelProto:
     """One network of all, of which none reads anything of the others."""
     whole = onnx.ModelProto()
     whole.CopyFrom(next(iter(models.values())))
-    for field in (whole.graph.node, whole.graph.initializer, whole.graph.input, whole.graph.output):
-        del field[:]
-    for prefix, each in models.items():
-        graph = each.graph
-        own = [*graph.initializer, *graph.input, *graph.output]
-        names = {value.name: f"{prefix}_{value.name}" for value in own}
+    fields = ("node", "initializer", "input", "output")
+    for field in fields:
+        del getattr(whole.graph, field)[:]
+    for prefix, single in models.items():
+        graph = single.graph
+        own = [each.name for field in fields[1:] for each in getattr(graph, field)]
+        names = {name: f"{prefix}_{name}" for name in own}
         names |= {name: f"{prefix}_{name}" for node in graph.node for name in node.output if name}
         nodes = inlining.renamed(graph.node, names)
         for node in nodes:
             node.name = f"{prefix}_{node.name}"
         whole.graph.node.extend(nodes)
-        for field, own in (
-            (whole.graph.initializer, graph.initializer),
-            (whole.graph.input, graph.input),
-            (whole.graph.output, graph.output),
-        ):
-            for value in own:
-                field.add().CopyFrom(value)
-                field[-1].name = names[value.name]
+        for field in fields[1:]:
+            for each_value in getattr(graph, field):
+                added = getattr(whole.graph, field).add()
+                added.CopyFrom(each_value)
+                added.name = names[each_value.name]
     return whole

@@ -88,7 +88,7 @@ def quantise_model(
     accuracy = metric_of(metric)
     whole_file.require_replaceable(output, saved_by_us)
     progress(Share("reading the model", 0))
-    graph = passes.optimise(frontend.load(model, states=states))
+    graph = passes.optimise(frontend.load(model, states=states, loops=False))
     require_quantisable(graph, str(model))
     found = calibration_samples.load(samples, graph)
     if accuracy is None:

@@ -47,7 +47,7 @@ _TABLE = (
         most=(1 << 31) - 1,
     ),
     Limit("model-nodes", 100_000, "nodes", "a model, its functions and branches written out"),
-    Limit("loop-trips", 1024, "trips", "a Loop or Scan, whose body is written out so often"),
+    Limit("loop-trips", 1024, "trips", "a Loop or Scan whose body is written out"),
     Limit("model-depth", 32, "levels", "functions and subgraphs within each other", most=100),
     Limit("model-seconds", 600, "seconds", "reading a model and evaluating its constant part"),
     Limit(

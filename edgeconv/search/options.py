@@ -129,6 +129,21 @@ class CompileOptions:
         return self.min_sqnr is not None or self.max_drop is not None
 
     @property
+    def asks_of_layers(self) -> bool:
+        """Something is asked, or to be found, for each layer: formats, integers, algorithms.  Then
+        bodies of loops, which are decided as they are, are written out."""
+        asked = self.storage, self.algorithms, self.calibration, self.streams, self.winograd_error
+        exact = self.requantise == EXACT
+        return (
+            any(asked)
+            or self.int8
+            or self.float16
+            or self.limited
+            or self.flash is not None
+            or not exact
+        )
+
+    @property
     def prefix(self) -> str:
         """The prefix in use.  Raises EdgeconvError (exit status 2) when it is no C prefix."""
         return require_prefix(self.name) if self.name else c_prefix(self.model.stem)

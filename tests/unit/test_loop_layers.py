@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -58,13 +59,13 @@ def test_a_loop_is_one_layer_that_computes_the_same(name: str, tmp_path: Path) -
 
 
 def test_programs_of_loops_compute_what_the_model_does(edgeconv: Command, tmp_path: Path) -> None:
-    """All of them side by side in one program, layer by layer."""
-    onnx.save(side_by_side(MODELS), tmp_path / "net.onnx")
+    """All in float32, side by side in one program."""
+    others = {name: model for name, model in MODELS.items() if name != "quantised"}
+    onnx.save(side_by_side(others), tmp_path / "net.onnx")
     out = tmp_path / "net"
-    edgeconv.ok("compile", tmp_path / "net.onnx", "--board", BOARD, "-o", out)
-    edgeconv.ok("verify", out, "--layers")
+    edgeconv.ok("compile", tmp_path / "net.onnx", "--board", BOARD, "-o", out, "--verify")
     text = (out / "net.c").read_text()
-    assert text.count("for (int trip = 0; trip < 12; ++trip) {") == 3
+    assert text.count("for (int trip = 0; trip < 12; ++trip) {") == 2
     assert "goes; ++trip" in text
     assert "trip < *trips" in text
 
@@ -79,6 +80,23 @@ def test_weights_and_code_are_the_same_for_any_number_of_trips(
         sizes.add(sum(layer["weight_bytes"] for layer in done["layers"]))
     (size,) = sizes
     assert 2 * 4 * UNITS**2 <= size < 1.1 * 2 * 4 * UNITS**2
+
+
+@pytest.mark.slow
+def test_a_program_of_a_quantised_loop(edgeconv: Command, tmp_path: Path) -> None:
+    onnx.save(MODELS["quantised"], tmp_path / "net.onnx")
+    out = tmp_path / "net"
+    edgeconv.ok("compile", tmp_path / "net.onnx", "--board", BOARD, "-o", out, "--verify")
+    weights = json.loads((out / "report.json").read_text())["flash"]["weights"]
+    assert weights < 2 * UNITS**2 + 1024
+
+
+def test_formats_of_layers_have_bodies_written_out(edgeconv: Command, tmp_path: Path) -> None:
+    onnx.save(recurrent(length=4), tmp_path / "net.onnx")
+    command = ("explain", tmp_path / "net.onnx", "--board", BOARD, "--storage", "*=int8", "--json")
+    layers = edgeconv.ok(*command).json()["layers"]
+    assert {"Dense"} <= {layer["op"] for layer in layers}
+    assert LOOP not in {layer["op"] for layer in layers}
 
 
 def test_a_loop_whose_state_grows_is_written_out(tmp_path: Path) -> None:

@@ -82,6 +82,7 @@ class Decider(Closing):
             max_sizes=options.max_sizes,
             states=options.states,
             initial_states=options.initial_states,
+            loops=not options.asks_of_layers,
         )
         progress("simplifying the graph")
         graph = replace(graph, requantise=options.requantise)

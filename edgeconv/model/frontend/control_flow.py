@@ -44,6 +44,8 @@ class Walking(walking.Walking, Protocol):
 
     def free_prefix(self, prefix: str, inner: Collection[str]) -> str: ...
 
+    loops: bool
+
     def inside(self) -> Inside: ...
 
     def add_loop(self, body: Body, visit: Visit, operands: Sequence[str]) -> list[str]: ...
@@ -284,7 +286,7 @@ class ControlFlow:
         self._finish(visit, states, kept, [0] * count, [0] * count)
 
     def _rolled_loop(
-        self, visit: Visit, body: onnx.GraphProto, most: int | None, goes: Values | None
+        self, visit: Visit, body: onnx.GraphProto, most: int | None, goes: Any
     ) -> bool:
         """Whether a Loop is a layer, which then is written.  ``goes``: its condition at first."""
         trips, condition, *states = visit.node.input
@@ -304,6 +306,8 @@ class ControlFlow:
 
     def _layer(self, visit: Visit, said: Statement) -> bool:
         """Whether a loop is a layer, which then is written."""
+        if not self._walk.loops:
+            return False
         try:
             found = layer_of(self._walk.inside(), self._walk.values, visit, said, self._weights)
         except NoLayerError:

@@ -57,6 +57,7 @@ def load(
     max_sizes: Mapping[str, int] = _NO_SIZES,
     states: Sequence[tuple[str, str]] = (),
     initial_states: Path | None = None,
+    loops: bool = True,
 ) -> Graph:
     """The network in ``path`` in canonical operators, with static shapes.
 
@@ -67,7 +68,8 @@ def load(
     the file must not change while the graph is in use.  ``cut_at``: where the model begins
     and ends.  ``max_sizes``: the most that is kept of what a node finds at run time, by the name of
     its result.  ``states``: outputs, each with the input that it is in the next run;
-    ``initial_states``: an .npz file of what these are before the first one.
+    ``initial_states``: an .npz file of what these are before the first one.  ``loops``: Loop and
+    Scan are nodes of their own where they can be; else their bodies are written out.
 
     Raises EdgeconvError: status 2 for a path, a shape or a part that does not fit, 1 for a file
     that is no valid model and for a model that cannot be compiled, with every reason in
@@ -90,6 +92,7 @@ def load(
     if not named:
         raise _invalid(path, "no outputs", "a model must have an output")
     walk, inputs, fixed = _begun(file, weights, input_shapes, max_sizes)
+    walk.loops = loops
     strings = [name for name in inputs if name in walk.texts.kept]
     missing = [name for name in named if not name or name not in value_names(graph)]
     if missing:

@@ -153,7 +153,7 @@ class _Maker:
         if said.counts:
             found.counter, truth, *own = named
             self._declare(found.counter, "int64", ())
-            self.values.define(truth, np.True_)
+            self.values.define(truth, np.array(True))
         found.states, found.scanned = own[: len(said.states)], own[len(said.states) :]
         if len(found.scanned) != len(said.scanned):
             raise NoLayerError("its body has another number of inputs")

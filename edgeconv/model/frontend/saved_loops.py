@@ -70,7 +70,7 @@ def loop(
 def _last(body: Body, number: str) -> list[onnx.TensorProto]:
     if not body.backwards.intersection(body.scanned):
         return []
-    return [numpy_helper.from_array(np.int64((body.trips or 0) - 1), f"{number}/last")]
+    return [numpy_helper.from_array(np.array((body.trips or 0) - 1, np.int64), f"{number}/last")]
 
 
 def _read(body: Body, around: tuple[str, ...], number: str) -> list[onnx.NodeProto]:

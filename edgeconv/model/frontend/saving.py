@@ -80,7 +80,7 @@ def model_of(graph: Graph) -> onnx.ModelProto:
     Raises KeyError for an operator, ValueError for an activation that has no ONNX form: a defect
     of the tool.
     """
-    made, wide = _written(graph), _has_wide_grids(graph)
+    made, wide = _written(graph), _is_wide(graph)
     versions = {"": opset_of(graph, _OPSET_OF_INT16 if wide else OPSET), **versions_of(graph)}
     opsets = [helper.make_opsetid(*version) for version in versions.items()]
     model = helper.make_model(made, opset_imports=opsets, producer_name=PRODUCER)
@@ -91,12 +91,11 @@ def model_of(graph: Graph) -> onnx.ModelProto:
     return model
 
 
-def _has_wide_grids(graph: Graph) -> bool:
+def _is_wide(graph: Graph) -> bool:
     """Whether it rounds to more numbers than int8 has."""
-    grids = rounded_to(graph).values()
     inner = (body_of(node).graph for node in graph.nodes if node.op == LOOP)
-    own = any(grid.gamma - grid.beta > INT8.high - INT8.low for grid in grids)
-    return own or any(map(_has_wide_grids, inner))
+    own = (to.gamma - to.beta > INT8.high - INT8.low for to in rounded_to(graph).values())
+    return any(own) or any(map(_is_wide, inner))
 
 
 def _written(graph: Graph) -> onnx.GraphProto:

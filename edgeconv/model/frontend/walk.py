@@ -56,8 +56,11 @@ class Walk(StringValues):
     """Imports nodes in order; the ``ImportContext`` of the importers.
 
     ``stated``: types that the model itself states of its values.  ``nodes`` is the graph so far,
-    ``problems`` what was refused, ``own`` the model's own nodes that were met.
+    ``problems`` what was refused, ``own`` the model's own nodes that were met.  ``loops``: Loop and
+    Scan are nodes of their own where they can be.
     """
+
+    loops = True
 
     def __init__(
         self,

@@ -118,7 +118,7 @@ def _whole(
         return
     rows = {name: each["whole"] for name, each in slides.items()}
     shapes = {port.name: _with_rows(port, slides, rows).shape for port in project.inputs}
-    graph = load(model, input_shapes=shapes, cut_at=project.window_cut)
+    graph = load(model, input_shapes=shapes, cut_at=project.window_cut, loops=False)
     moved = {name: Slide(each["axis"], each["rows"]) for name, each in slides.items()}
     with TemporaryDirectory(prefix="edgeconv-window-") as folder:
         path = Path(folder) / "window.onnx"

@@ -14,7 +14,7 @@ from edgeconv.model.tflite import Model, Operator, Tensor
 
 
 @dataclass(frozen=True, slots=True)
-class CountedLoop:
+class LoopLists:
     """A loop of ``length`` trips.  ``items``: loop variable of a list, of which each trip writes
     the next item and reads nothing -> that item, a tensor of the body."""
 
@@ -22,7 +22,7 @@ class CountedLoop:
     items: Mapping[int, int]
 
 
-def counted_loop(out: Writing, operator: Operator) -> CountedLoop | None:
+def counted_loop(out: Writing, operator: Operator) -> LoopLists | None:
     """The loop that a WHILE is; None of those whose length the condition does not say."""
     bodies, numbers = out.bodies, [operator.options[name] for name in ("cond", "body")]
     if not all(0 < number <= len(bodies) for number in numbers):
@@ -44,7 +44,7 @@ def counted_loop(out: Writing, operator: Operator) -> CountedLoop | None:
         and (item := _item(terms, body, index)) is not None
         and body.tensors[item].shape == (1, *tensor.shape[1:])
     }
-    return CountedLoop(length, items)
+    return LoopLists(length, items)
 
 
 def loop_variables(out: Writing, given: Sequence[Tensor]) -> list[Term]:
