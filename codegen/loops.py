@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Callable, Iterator, Sequence
 
 from edgeconv.base.names import shortened
 from edgeconv.codegen.c_names import c_comment, identifier, unique_identifiers
@@ -43,10 +44,16 @@ class _Loop:
 
     def lines(self) -> Iterator[str]:
         """Declarations, first values, the loop, results."""
+        used = list(self._statements())
+        words = _words(used)
         for name, place in self.pointers.items():
             shape = "x".join(map(str, self.graph[name].shape)) or "scalar"
             kept = ", carried" if name in self.states else ""
-            yield f"void *const {self.names[name]} = {_behind(place)}; /* {shape}{kept} */"
+            if self.names[name] in words:
+                yield f"void *const {self.names[name]} = {_behind(place)}; /* {shape}{kept} */"
+        yield from used
+
+    def _statements(self) -> Iterator[str]:
         first = dict(zip(self.states, self.layer.node.inputs[FIRST_STATE:], strict=False))
         for i, (name, given) in enumerate(first.items()):
             size = tensor_bytes(self.graph[name])
@@ -58,7 +65,10 @@ class _Loop:
             begins = "*condition" if self.layer.node.inputs[CONDITION] else "1"
             yield f"uint8_t {_GOES} = {begins};"
         yield f"for ({self._header()}) {{"
-        for line in (*self._rows(), *self._calls()):
+        calls = list(self._calls())
+        read = _words(calls)
+        rows = (line for name, line in self._rows() if name in read)
+        for line in (*rows, *calls):
             yield f"    {line}"
         yield "}"
         yield from self._results()
@@ -79,18 +89,20 @@ class _Loop:
             kind = "int64_t"
         return f"{kind} {_TRIP} = 0; {' && '.join(bounds)}; ++{_TRIP}"
 
-    def _rows(self) -> Iterator[str]:
-        """What differs in each trip: the rows that are read and written, and its number."""
+    def _rows(self) -> Iterator[tuple[str, str]]:
+        """What differs in each trip, each name with its line: the rows that are read and written,
+        and the number of the trip."""
         if self.body.counter:
-            yield f"const int64_t {_NUMBER} = {_TRIP};"
+            yield _NUMBER, f"const int64_t {_NUMBER} = {_TRIP};"
         for i, name in enumerate(self.body.scanned):
             kind = c_type_of(self.graph[name].dtype)
             row = f"scanned_{i} + {self._row(name)}"
-            yield f"const {kind} *const {self.names[name]} = {row};"
+            yield self.names[name], f"const {kind} *const {self.names[name]} = {row};"
         for i, name in enumerate(self.body.results):
             if name not in self.states:
                 kind = c_type_of(self.graph[name].dtype)
-                yield f"{kind} *const {self.names[name]} = out_{i} + {self._row(name)};"
+                line = f"{kind} *const {self.names[name]} = out_{i} + {self._row(name)};"
+                yield self.names[name], line
 
     def _row(self, name: str) -> str:
         """The first element of a row of this trip."""
@@ -147,6 +159,12 @@ class _Loop:
         for i, name in enumerate(self.body.results):
             if name in self.states:
                 yield f"memcpy(out_{i}, {self.names[name]}, {tensor_bytes(self.graph[name])});"
+
+
+def _words(lines: Sequence[str]) -> set[str]:
+    """Names in lines of C that are no comments."""
+    code = (line for line in lines if not line.lstrip().startswith("/*"))
+    return {word for line in code for word in re.findall(r"\w+", line)}
 
 
 def _behind(place: Place) -> str:
