@@ -73,6 +73,7 @@ def activate(function: Activation, x: Values) -> Values:
         "floor": lambda: np.floor(x),
         "ceil": lambda: np.ceil(x),
         "round": lambda: np.round(x),
+        "sign": lambda: np.where(x < 0, -a, a),
         "grid": lambda: np.clip(np.round(x / a), b, function.gamma) * a,
     }
     return np.asarray(table[function.kind]())

@@ -32,6 +32,7 @@ class Activation:
     elu            x < 0 ? alpha * (exp(x) - 1) : x
     softplus       log(1 + exp(x))
     grid           min(max(rint(x / alpha), beta), gamma) * alpha, ties to even
+    sign           x < 0 ? -alpha : alpha; ``beta`` and ``gamma`` are -1 and 1, as of a grid
     erf, exp, log, sqrt, abs, neg, reciprocal, floor, ceil, round   the function of that name
     ============== ======================================================
     """
@@ -44,12 +45,16 @@ class Activation:
     def __str__(self) -> str:
         if self.kind == "grid":
             return f"grid({self.alpha:g}, {self.beta:g}, {self.gamma:g})"
+        if self.kind == "sign":
+            return f"sign({self.alpha:g})"
         if self.kind in ("clip", "hard_sigmoid", "hard_swish"):
             return f"{self.kind}({self.alpha:g}, {self.beta:g})"
         return f"{self.kind}({self.alpha:g})" if self.kind in ("leaky_relu", "elu") else self.kind
 
 
 NONE = Activation()
+# Kinds of which all results are whole multiples, from ``beta`` to ``gamma``, of ``alpha``.
+ONTO_GRIDS = frozenset({"grid", "sign"})
 
 
 def bounds(function: Activation) -> tuple[float, float] | None:
@@ -76,3 +81,8 @@ def grid(spacing: float, low: float, high: float) -> Activation:
     less the zero point.
     """
     return Activation("grid", spacing, low, high)
+
+
+def sign(size: float) -> Activation:
+    """``size`` where x is at least 0, -``size`` elsewhere: QONNX's BipolarQuant."""
+    return Activation("sign", size, -1.0, 1.0)

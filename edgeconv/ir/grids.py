@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from edgeconv.ir.activation import NONE, Activation, bounds, grid
+from edgeconv.ir.activation import NONE, ONTO_GRIDS, Activation, bounds, grid
 from edgeconv.ir.encoding import INT8, INT16, Encoding, int8, int16
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.quantisation import DEQUANTISES, integers_of, rounding_to
@@ -106,7 +106,7 @@ def integers_for(known: Activation) -> Encoding | None:
     """The integers that stand for a grid: of eight bits, the lowest multiple as -128; else of 16,
     the multiples themselves where they fit, or the lowest as -32768.  None where there are more, no
     0 among them, or no grid at all."""
-    if known.kind != "grid" or known.gamma - known.beta > INT16.high - INT16.low:
+    if known.kind not in ONTO_GRIDS or known.gamma - known.beta > INT16.high - INT16.low:
         return None
     if known.beta != round(known.beta):
         return None
@@ -130,8 +130,8 @@ def _grid(node: Node, graph: Graph, found: dict[str, Activation]) -> Activation 
     if DEQUANTISES in node.attrs and node.epilogue.is_empty:
         return _mixed(*node.attrs[DEQUANTISES])
     last = last_activation(node)
-    if last.kind == "grid":
-        return last
+    if last.kind in ONTO_GRIDS:
+        return replace(last, kind="grid")
     taken = _taken(node, graph, found)
     if taken is None or node.epilogue.residual:
         return None

@@ -27,7 +27,8 @@ enum ec_act {
     EC_ACT_FLOOR,
     EC_ACT_CEIL,
     EC_ACT_ROUND,
-    EC_ACT_GRID
+    EC_ACT_GRID,
+    EC_ACT_SIGN
 };
 
 EC_INLINE ec_vec ec_clip(ec_vec x, float lo, float hi)
@@ -69,6 +70,7 @@ EC_CHOICE ec_vec ec_activate(int kind, float alpha, float beta, float gamma, ec_
     case EC_ACT_CEIL: return ec_neg(ec_floor(ec_neg(x)));
     case EC_ACT_ROUND: return ec_round(x);
     case EC_ACT_GRID: return ec_on_grid(x, alpha, beta, gamma);
+    case EC_ACT_SIGN: return ec_select_lt(x, ec_set1(0.0f), ec_set1(-alpha), ec_set1(alpha));
 #ifdef EC_EXP_H
     case EC_ACT_EXP: return ec_exp(x);
 #endif

@@ -11,6 +11,7 @@ from edgeconv.ir.graph import Graph, Node, Tensor
 from edgeconv.ir.layout import CHANNELS_LAST, ROW_MAJOR, Layout, Order, Shape
 from edgeconv.ir.step import Divides
 from edgeconv.ir.winograd_form import Nested
+from edgeconv.kernels.algorithms.digits import FewBits, few_bits
 from edgeconv.kernels.algorithms.real_sums import real_sums_of
 from edgeconv.kernels.algorithms.scaling import scaling_of_layer
 from edgeconv.kernels.algorithms.sums import NO_FACTS, Facts, facts_of, form_of, two_fit
@@ -91,7 +92,8 @@ class ConvProblem:
     ``real_sums``: float32 is made of sums of stored integers (``real_sums.real_sums_of``),
     ``wide_real``: of those of an input of 16 bits.
     ``asymmetric``: filters have zero points.  ``transposed``: rows and columns are exchanged
-    (`along_rows`), those of filters in memory are not.
+    (`along_rows`), those of filters in memory are not.  ``few``: the bits of the input, where
+    filters have few (`Facts.digits`), and it has.
     """
 
     batch: int
@@ -128,6 +130,7 @@ class ConvProblem:
     wide_real: bool = False
     asymmetric: bool = False
     transposed: bool = False
+    few: FewBits | None = None
 
     @staticmethod
     def of_rows(rows: int, in_c: int, out_c: int) -> ConvProblem:
@@ -316,6 +319,7 @@ def computed(problem: ConvProblem, node: Node, graph: Graph, *, whole: bool = Tr
         whole_sums=True,
         sum_facts=facts,
         two_fit=two_fit(node, graph),
+        few=few_bits(node, graph) if facts.digits else None,
     )
 
 

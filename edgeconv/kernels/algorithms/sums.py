@@ -18,17 +18,19 @@ from math import inf
 import numpy as np
 import numpy.typing as npt
 
-from edgeconv.ir.activation import Activation
+from edgeconv.ir.activation import ONTO_GRIDS, Activation
 from edgeconv.ir.channel_scales import CHANNEL_SCALES, scales_of
 from edgeconv.ir.encoding import FLOAT32, INT8, Encoding, int8
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.grids import integers_for, last_activation
-from edgeconv.ir.requantisation import ARITHMETICS, Form, PerChannel, Sums
+from edgeconv.ir.requantisation import ARITHMETICS, EXACT, Form, PerChannel, Sums
 from edgeconv.ir.requantisation.double_rounding import Twice
 from edgeconv.ir.requantisation.exact_reals import in_units
 from edgeconv.ir.requantisation.forms import Fixed, fixed
 from edgeconv.ir.requantisation.pair import Affine, PairSum
 from edgeconv.ir.requantisation.scalings import right_of
+from edgeconv.ir.requantisation.signs import signs
+from edgeconv.kernels.algorithms.digits import Digits, digits_of
 
 Integers = npt.NDArray[np.int64]
 _LARGEST = 2**31 - 1
@@ -85,7 +87,8 @@ class Facts:
     last bit decides, as of halves of a step.  ``scaling``: that of the network
     (``scaling.scaling_of``), "" where it is not looked at.  ``joins``: two filters can be
     multiplied as one number (``integer.joined``): none has -128, and no sum, without what it starts
-    with, more than 24 bits.  ``bounded``: results have other bounds than int8.
+    with, more than 24 bits.  ``bounded``: results have other bounds than int8.  ``digits``: of
+    filters of few bits.
     """
 
     pair: int = 0
@@ -93,6 +96,7 @@ class Facts:
     scaling: str = ""
     joins: bool = False
     bounded: bool = False
+    digits: Digits | None = None
 
 
 NO_FACTS = Facts()
@@ -167,8 +171,9 @@ def _facts(node: Node, graph: Graph, form: Form) -> Facts:
     products = _reach(np.zeros(1, np.int64), filters.reshape(len(filters), -1), low)
     joins = bool(filters.min(initial=0) > INT8.low and products.max(initial=0) <= _MOST_JOINED)
     bounded = (form.low, form.high) != (INT8.low, INT8.high)
+    digits = None if filter_zeros(node, graph).any() else digits_of(filters)
     if isinstance(form, Twice) or (isinstance(form, PerChannel) and form.with_ties):
-        return Facts(pair, _NONE_SPARE, joins=joins, bounded=bounded)
+        return Facts(pair, _NONE_SPARE, joins=joins, bounded=bounded, digits=digits)
     reach = _reach(form.start.astype(np.int64), filters.reshape(len(filters), -1), low)
     # The upper word of a product, which a shift makes larger as well, and what is added to it.
     words = (reach * form.multiplier.astype(np.int64) >> 32) + 1 + form.most_added
@@ -176,7 +181,7 @@ def _facts(node: Node, graph: Graph, form: Form) -> Facts:
     bits = min(_LARGEST.bit_length() - most.bit_length(), _MOST_RIGHT - form.right)
     if isinstance(form, PerChannel):  # twice an offset fits 32 bits
         bits = min(bits, _LARGEST.bit_length() - 1 - form.most_added.bit_length())
-    return Facts(pair, max(0, bits), joins=joins, bounded=bounded)
+    return Facts(pair, max(0, bits), joins=joins, bounded=bounded, digits=digits)
 
 
 def _reach(start: Integers, filters: Integers, low: int) -> Integers:
@@ -200,7 +205,7 @@ def rounded_to(node: Node, graph: Graph) -> Encoding | None:
     before = node.epilogue.before
     if node.epilogue.is_only_before:
         y = result_of(node, graph)
-        return y if y and rounds_to(before, y) else None
+        return y if y and before.kind in ONTO_GRIDS and is_spaced_as(before, y) else None
     fits = before.kind == "grid" and before.gamma - before.beta <= INT8.high - INT8.low
     if not fits or before.beta != round(before.beta):
         return None
@@ -260,7 +265,12 @@ def are_scales(scales: tuple[float, ...]) -> bool:
 
 def rounds_to(rounding: Activation, y: Encoding) -> bool:
     """It rounds to the numbers that ``y`` has."""
-    if rounding.kind != "grid" or not y.affine or not y.is_per_tensor:
+    return rounding.kind == "grid" and is_spaced_as(rounding, y)
+
+
+def is_spaced_as(rounding: Activation, y: Encoding) -> bool:
+    """The results of ``rounding`` are whole multiples of the scale of ``y``."""
+    if not y.affine or not y.is_per_tensor:
         return False
     return replace(y, scale=(rounding.alpha,), zero=(0,)) == replace(y, zero=(0,))
 
@@ -285,7 +295,7 @@ def sums_in(node: Node, graph: Graph, y: Encoding) -> tuple[Sums, Integers, Inte
     low, high = bounds_in(node.epilogue.before, y)
     spacing = y.scale[0] * scales.of_results
     sums = Sums(unit, rest, least + whole, most + whole, spacing, y.zero[0], low, high)
-    return sums, whole, w
+    return signs(sums, whole, w) if node.epilogue.before.kind == "sign" else sums, whole, w
 
 
 def form_shifted(sums: Sums, arithmetic: str, right: int) -> Form | None:
@@ -297,6 +307,8 @@ def form_shifted(sums: Sums, arithmetic: str, right: int) -> Form | None:
 
 
 def _form(node: Node, graph: Graph, y: Encoding) -> Form | None:
+    if node.epilogue.before.kind == "sign" and graph.requantise != EXACT:
+        return None  # two steps between neighbouring sums, which a multiplier below 1 does not make
     sums, whole, w = sums_in(node, graph, y)
     found = form_shifted(sums, graph.requantise, right_of(graph.scaling))
     if found is None:

@@ -69,6 +69,7 @@ FUNCTIONS: Mapping[str, Function] = {
     "ceil": Function(5, lambda x, f: np.ceil(x), idempotent=True),
     "round": Function(1, lambda x, f: np.round(x), idempotent=True),
     "grid": Function(8, _grid),
+    "sign": Function(2, lambda x, f: np.where(x < 0, -f.alpha, f.alpha), idempotent=True),
     "sqrt": Function(4, lambda x, f: np.sqrt(x)),
     "reciprocal": Function(4, lambda x, f: 1 / x),
     "exp": Function(17, lambda x, f: np.exp(x), _EXP, never_negative=True),

@@ -71,6 +71,7 @@ FUNCTIONS: Mapping[str, PerCore] = MappingProxyType(
         "ceil": PerCore(440, 25, 21),
         "round": PerCore(315, 14, 11),
         "grid": PerCore(1190, 44, 25),
+        "sign": PerCore(40, 8, 4),
         "sqrt": PerCore(3240, 55, 41),
         "reciprocal": PerCore(540, 19, 19),
         "exp": PerCore(3920, 125, 81),

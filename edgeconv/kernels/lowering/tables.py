@@ -126,6 +126,7 @@ _RATIONAL: Mapping[str, Callable[[Activation, Numbers], Numbers]] = {
     "neg": lambda f, x: [-value for value in x],
     "none": lambda f, x: x,
     "relu": lambda f, x: [max(value, Fraction(0)) for value in x],
+    "sign": lambda f, x: [Fraction(-f.alpha if value < 0 else f.alpha) for value in x],
 }
 
 _KINDS: Mapping[str, Callable[[Fraction, Fraction], Fraction]] = {

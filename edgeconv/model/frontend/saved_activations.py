@@ -47,6 +47,10 @@ def activation(written: Written, function: Activation, x: str, y: str) -> None:
         written.node("Mul", (x, gate), y)
     elif kind == "clip":
         written.node("Clip", (x, np.float32(alpha), np.float32(function.beta)), y)
+    elif kind == "sign":
+        below = written.fresh(f"{y}/below")
+        written.node("Less", (x, np.float32(0)), below)
+        written.node("Where", (below, np.float32(-alpha), np.float32(alpha)), y)
     elif kind == "grid":
         _round(written, function, x, y)
     else:

@@ -136,6 +136,9 @@ def _quant(d: Definition) -> None:
     if mode is _HALF_EVEN and not zero.any() and not sign and _integers(spread):
         _rounded(d, d.input(0), scale, spread)  # QuantizeLinear rounds so itself
         return
+    if sign and not zero.any():
+        _signed(d, scale)
+        return
     y = _divided(d, scale, zero)
     y = _write_sign(d, y) if sign else mode.write(d, _clipped(d, y, (low, high)))
     _scaled(d, y, zero, scale, spread if whole_zero else None)
@@ -145,9 +148,19 @@ def _sign(x: Values) -> Values:
     return np.where(x >= 0, np.float32(1), np.float32(-1))
 
 
-def _write_sign(d: Definition, x: str) -> str:
+def _write_sign(d: Definition, x: str, size: float = 1.0) -> str:
     below = d.add("Less", [x, number(d, "nought", 0.0)])
-    return d.add("Where", [below, number(d, "minus", -1.0), number(d, "plus", 1.0)])
+    return d.add("Where", [below, number(d, "minus", -size), number(d, "plus", size)])
+
+
+def _signed(d: Definition, scale: Values) -> None:
+    """Make the scale with the sign of input 0, which no positive scale changes, what the node
+    writes."""
+    zero, spread = np.zeros((), np.float32), (-1.0, 1.0)
+    if scale.size == 1:
+        _rounded(d, _write_sign(d, d.input(0), float(scale.reshape(()))), scale, spread)
+    else:
+        _scaled(d, _write_sign(d, d.input(0)), zero, scale, spread)
 
 
 def _divided(d: Definition, scale: Values, zero: Values) -> str:
@@ -250,7 +263,7 @@ def _bipolar_quant(d: Definition) -> None:
     if x is not None:
         _write_constant(d, _sign(x), np.zeros((), np.float32), scale)
         return
-    _scaled(d, _write_sign(d, d.input(0)), np.zeros((), np.float32), scale, (-1.0, 1.0))
+    _signed(d, scale)
 
 
 def _trunc(d: Definition) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +14,7 @@ from edgeconv.ir.requantisation.exact_reals import (
     Real,
     Reals,
     Term,
+    UndecidedError,
     multiples,
     numbers,
     rounded,
@@ -37,6 +39,8 @@ def activated(function: Activation, x: Value) -> Value:
         return x
     if kind == "grid":
         return _there_and_back(function, x)
+    if kind == "sign":
+        return _sign(x, function.alpha)
     if kind in ("relu", "clip"):
         bounds = (0.0, np.inf) if kind == "relu" else (function.alpha, function.beta)
         return _clamped(x, *map(float, bounds))
@@ -61,6 +65,18 @@ def _there_and_back(function: Activation, x: Value) -> Value:
     """Quantised and dequantised."""
     low, high = round(function.beta), round(function.gamma)
     return dequantised(quantised(x, function.alpha, 0, low, high), function.alpha, 0)
+
+
+def _sign(x: Value, size: float) -> Value:
+    """``size``, or -``size`` of what is below 0."""
+    near = x.near()
+    below = near < 0
+    for index in zip(*np.nonzero(np.abs(near) <= x.real.doubt()), strict=True):
+        if np.any(np.broadcast_to(x.real.error, x.shape)[index]):
+            raise UndecidedError
+        below[index] = sum((term.at(index) for term in x.real.terms), Fraction(0)) < 0
+    signs = np.where(below, -1, 1).astype(np.int64)
+    return Value(multiples(signs, size), lambda: np.where(np.abs(near) <= x.off, 2 * size, 0.0))
 
 
 def quantised(x: Value, spacing: float | Reals, zero: int | Integers, low: int, high: int) -> Value:
