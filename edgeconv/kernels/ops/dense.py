@@ -11,6 +11,9 @@ import numpy as np
 from edgeconv.ir.choice import Layer
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.kernels.algorithms import algorithms, planned, within
+from edgeconv.kernels.algorithms.bit_serial import ALGORITHM as BIT_BY_BIT
+from edgeconv.kernels.algorithms.bit_serial.candidate import candidates as bit_serial_candidates
+from edgeconv.kernels.algorithms.bit_serial.lower import lower as lower_bit_serial
 from edgeconv.kernels.algorithms.direct.lower import lower as lower_direct
 from edgeconv.kernels.algorithms.int8_packed import ALGORITHM as OVER_PACKED_ROWS
 from edgeconv.kernels.algorithms.int8_packed.candidate import candidates as packed_candidates
@@ -34,6 +37,7 @@ from edgeconv.kernels.ops.left_products import product_of_columns
 from edgeconv.target.targets import Target
 
 INTEGER, PACKED, INT16 = IN_INTEGERS.name, OVER_PACKED_ROWS.name, WITH_INT16.name
+BIT_SERIAL = BIT_BY_BIT.name
 
 
 def _scaled(value: Values, factor: float) -> Values:
@@ -134,7 +138,9 @@ def _kernels(node: Node, graph: Graph, target: Target) -> list[str]:
         return [INT16] if int16_candidates(problem, target) else []
     if target.lanes == 1:
         real = dense_real_candidates(problem, target)
-        return [INTEGER] if problem.integers or real else []
+        by_bits = bit_serial_candidates(problem, target) if node.request.packed is None else ()
+        whole = [INTEGER] if problem.integers or real else []
+        return [*whole, *(each.algorithm for each in by_bits)]
     return [each.algorithm for each in packed_candidates(problem, target)]
 
 
@@ -143,6 +149,8 @@ def lower(node: Node, graph: Graph, target: Target) -> Layer:
     problem, wanted = dense_problem(node, graph), node.request.algorithm
     if wanted == INTEGER and not problem.integers:
         return lower_real(dense_real_candidates(problem, target)[0], node, graph, target)
+    if wanted == BIT_SERIAL:
+        return lower_bit_serial(bit_serial_candidates(problem, target)[0], node, graph, target)
     if wanted == INTEGER:
         return lower_integers(dense_candidate(problem, target), node, graph, target)
     if wanted == INT16:

@@ -22,6 +22,7 @@ from edgeconv.ir.states import with_kept_states, with_own_layouts
 from edgeconv.kernels.algorithms import algorithms as known
 from edgeconv.kernels.algorithms import applicable
 from edgeconv.kernels.algorithms.base import Algorithm
+from edgeconv.kernels.algorithms.digits import with_input_roundings
 from edgeconv.kernels.algorithms.product_sums import PRODUCT
 from edgeconv.kernels.algorithms.scaling import common_scaling, with_shift
 from edgeconv.kernels.algorithms.widening import widened
@@ -164,7 +165,7 @@ def select(
     Raises EdgeconvError for an operator without a kernel, for an algorithm that does not apply, and
     as `store_weights`, `store_tensors` and `bit_for_bit.require` do.
     """
-    graph = with_kept_states(graph)
+    graph = with_input_roundings(with_kept_states(graph))
     if winograd_forms is None:
         asked = asked_for(graph, algorithms or {})
         winograd_forms = forms_within(graph, dict.fromkeys(asked, LAYER_ERROR))
