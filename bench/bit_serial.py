@@ -32,7 +32,7 @@ _LAYERS = {"3x3": (3, 64, 8), "1x1": (1, 64, 6), "dense": (1, 256, 1)}
 
 
 def _network(kind: str, filters: str, activations: str) -> onnx.ModelProto:
-    """A layer behind one that rounds its input."""
+    """A layer behind one that rounds its input, in front of one that reads its integers."""
     kernel, c, side = _LAYERS[kind]
     rng = np.random.default_rng(3)
     constants: dict[str, onnx.TensorProto] = {}
@@ -48,7 +48,7 @@ def _network(kind: str, filters: str, activations: str) -> onnx.ModelProto:
         if bits == "1":
             nodes.append(helper.make_node("BipolarQuant", own, [y], domain=_DOMAIN))
             return y
-        own += [constant(0.0), constant({"t": 2.0}.get(bits, float(bits)))]
+        own += [constant(0.0), constant(2.0 if bits == "t" else float(bits))]
         attrs = {"signed": signed, "narrow": signed, "rounding_mode": "ROUND"}
         nodes.append(helper.make_node("Quant", own, [y], domain=_DOMAIN, **attrs))
         return y
@@ -56,8 +56,9 @@ def _network(kind: str, filters: str, activations: str) -> onnx.ModelProto:
     x = rounded("x", activations, "rounded", 0, 1.0)
     w = rounded(constant(rng.normal(0, 1, (c, c, kernel, kernel))), filters, "w", 1, 0.7)
     nodes.append(helper.make_node("Conv", [x, w], ["sums"]))
-    rounded("sums", activations, "y", 0, 8.0)
-    sizes = (1, c, side, side), (1, c, side - kernel + 1, side - kernel + 1)
+    last = [rounded("sums", activations, "read", 0, 8.0), constant(np.ones((1, c, 1, 1)))]
+    nodes.append(helper.make_node("Conv", last, ["y"]))
+    sizes = (1, c, side, side), (1, 1, side - kernel + 1, side - kernel + 1)
     ends = [
         helper.make_tensor_value_info(name, TensorProto.FLOAT, size)
         for name, size in zip("xy", sizes, strict=True)
@@ -69,7 +70,7 @@ def _network(kind: str, filters: str, activations: str) -> onnx.ModelProto:
 
 def _counted(path: Path, board: str, way: str) -> Counted:
     """Its layer, with a result of int8, by an algorithm."""
-    options = CompileOptions(path, board, "net", algorithms={"*": way}, storage={})
+    options = CompileOptions(path, board, "net", algorithms={"*": way})
     decided = pipeline.decide(options)
     found = layers_counted(decided.choice, decided.memory, boards.load(board), "speed")
     return next(each for each in found if each.layer.macs)

@@ -48,17 +48,17 @@ EC_INLINE uint32_t ec_product_word(const uint32_t *inputs, const uint32_t *signs
     return sizes ? (inputs[i] ^ signs[i]) & sizes[i] : inputs[i] ^ signs[i];
 }
 
-enum { EC_BIT_SERIAL_BLOCK = 8, EC_BIT_SERIAL_BLOCKS = 31 }; /* of eight words, as many as a byte counts eights of */
+enum { EC_BIT_SERIAL_BLOCK = 8, EC_BIT_SERIAL_BLOCKS = 31 }; /* of eight words, as many as a byte counts carries of */
 
-/* How many bits of n words of products are set; as `ec_product_word`. */
+/* How many bits of n words of products are set.  by_1, by_2, by_4: bits that count so many. */
 EC_INLINE int32_t ec_count_products(const uint32_t *inputs, const uint32_t *signs, const uint32_t *sizes, int n)
 {
-    uint32_t ones = 0, twos = 0, fours = 0, total = 0;
+    uint32_t by_1 = 0, by_2 = 0, by_4 = 0, total = 0;
     int left = n;
     do {
         const int blocks = ec_min_i(left / EC_BIT_SERIAL_BLOCK, EC_BIT_SERIAL_BLOCKS);
         const uint32_t *const end = inputs + blocks * EC_BIT_SERIAL_BLOCK;
-        uint32_t eights = 0; /* in bytes */
+        uint32_t by_8 = 0; /* in bytes */
         EC_NO_UNROLL
         while (inputs != end) {
             uint32_t two[4], four[2];
@@ -66,20 +66,20 @@ EC_INLINE int32_t ec_count_products(const uint32_t *inputs, const uint32_t *sign
             for (int i = 0; i < 4; i++) {
                 const uint32_t a = ec_product_word(inputs, signs, sizes, 2 * i);
                 const uint32_t b = ec_product_word(inputs, signs, sizes, 2 * i + 1);
-                two[i] = ec_carry(a, b, ones);
-                ones ^= a ^ b;
+                two[i] = ec_carry(a, b, by_1);
+                by_1 ^= a ^ b;
                 if (i % 2) {
-                    four[i / 2] = ec_carry(two[i - 1], two[i], twos);
-                    twos ^= two[i - 1] ^ two[i];
+                    four[i / 2] = ec_carry(two[i - 1], two[i], by_2);
+                    by_2 ^= two[i - 1] ^ two[i];
                 }
                 EC_IN_ORDER();
             }
-            eights += ec_nibbles(ec_ones_of_four(ec_carry(four[0], four[1], fours)));
-            fours ^= four[0] ^ four[1];
+            by_8 += ec_nibbles(ec_ones_of_four(ec_carry(four[0], four[1], by_4)));
+            by_4 ^= four[0] ^ four[1];
             inputs += EC_BIT_SERIAL_BLOCK, signs += EC_BIT_SERIAL_BLOCK;
             sizes = sizes ? sizes + EC_BIT_SERIAL_BLOCK : sizes;
         }
-        total += 8 * ec_bytes(eights);
+        total += 8 * ec_bytes(by_8);
         left -= blocks * EC_BIT_SERIAL_BLOCK;
     } while (left >= EC_BIT_SERIAL_BLOCK);
     uint32_t eight = 0; /* at most one carry reaches each bit: seven and seven are fewer than 16 */
@@ -87,18 +87,18 @@ EC_INLINE int32_t ec_count_products(const uint32_t *inputs, const uint32_t *sign
     for (int i = 0; i + 1 < left; i += 2) {
         const uint32_t a = ec_product_word(inputs, signs, sizes, i);
         const uint32_t b = ec_product_word(inputs, signs, sizes, i + 1);
-        const uint32_t two = ec_carry(a, b, ones), four = twos & two;
-        ones ^= a ^ b, twos ^= two;
-        eight |= fours & four, fours ^= four;
+        const uint32_t two = ec_carry(a, b, by_1), four = by_2 & two;
+        by_1 ^= a ^ b, by_2 ^= two;
+        eight |= by_4 & four, by_4 ^= four;
     }
     if (left % 2) {
         const uint32_t a = ec_product_word(inputs, signs, sizes, left - 1);
-        const uint32_t two = ones & a, four = twos & two;
-        ones ^= a, twos ^= two;
-        eight |= fours & four, fours ^= four;
+        const uint32_t two = by_1 & a, four = by_2 & two;
+        by_1 ^= a, by_2 ^= two;
+        eight |= by_4 & four, by_4 ^= four;
     }
-    const uint32_t low = ec_ones_of_four(ones) + 2 * ec_ones_of_four(twos);
-    const uint32_t high = ec_ones_of_four(fours) + 2 * ec_ones_of_four(eight);
+    const uint32_t low = ec_ones_of_four(by_1) + 2 * ec_ones_of_four(by_2);
+    const uint32_t high = ec_ones_of_four(by_4) + 2 * ec_ones_of_four(eight);
     return (int32_t)(total + ec_bytes(ec_nibbles(low) + 4 * ec_nibbles(high)));
 }
 
