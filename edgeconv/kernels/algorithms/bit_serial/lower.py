@@ -103,7 +103,8 @@ def bit_words(filters: Integers, magnitudes: int) -> Words:
     planes = np.stack([images < 0, *((sizes >> j) & 1 for j in range(magnitudes))], axis=1)
     filled = np.pad(planes, (*((0, 0),) * 4, (0, -in_c % WORD))).astype(np.uint32)
     words = filled.reshape(*filled.shape[:4], -1, WORD) << np.arange(WORD, dtype=np.uint32)
-    return np.bitwise_or.reduce(words, axis=-1).reshape(out_c, -1).view(np.int32)
+    found: Words = np.bitwise_or.reduce(words, axis=-1).reshape(out_c, -1).view(np.int32)
+    return found
 
 
 def channel_words(form: Words, filters: Integers, plan: BitSerialPlan) -> Words:
