@@ -61,8 +61,8 @@ def targets_of(
     if entries > _MOST:
         return ()
     goes_to = {probe.behind(block, index, value) for value in range(entries)}
-    known = sorted(each for each in goes_to if each in operations)
-    return known if len(known) == len(goes_to) else ()
+    known = [each for each in operations if each in goes_to]
+    return sorted(known) if len(known) == len(goes_to) else ()
 
 
 def _before(to: int, operations: Mapping[int, Operation]) -> Iterator[Operation]:
