@@ -7,6 +7,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
+from operator import itemgetter
 
 from edgeconv.app.deciding.fusing import by_price
 from edgeconv.app.deciding.planning import Allowed, NetworkPlan, Planner
@@ -274,17 +275,16 @@ def _note(planner: Planner, draft: NetworkPlan, made: NetworkPlan) -> str:
 def fastest_of_the_smallest(planner: Planner, drafts: Sequence[NetworkPlan]) -> NetworkPlan:
     """The one of least RAM, of several the fastest; but another that needs more where it takes so
     much less time that this is worth it (`_worth`)."""
-    price = partial(predicted_price, planner)
-    least = min(drafts, key=lambda each: (_ram(each), price(each)))
+    priced = [(_ram(each), predicted_price(planner, each), each) for each in drafts]
+    ram, price, least = min(priced, key=itemgetter(0, 1))
     fits = not planner.exceeded(least)
     faster = [
-        each
-        for each in drafts
-        if not (fits and planner.exceeded(each))
-        and _ram(each) <= _worth(price(least), price(each)) * _ram(least)
+        (needs / worth, cost, each)
+        for needs, cost, each in priced
+        if needs <= (worth := _worth(price, cost)) * ram and not (fits and planner.exceeded(each))
     ]
-    best = min(faster, key=lambda each: _ram(each) / _worth(price(least), price(each)))
-    return best if _CLEARLY_LESS * price(best) < price(least) else least
+    _, cost, best = min(faster, key=itemgetter(0))
+    return best if _CLEARLY_LESS * cost < price else least
 
 
 def _worth(price: float, less: float) -> float:
