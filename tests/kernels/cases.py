@@ -30,6 +30,7 @@ class Build:
     kernels are functions that take sizes at run time (``tests.kernels.once``).  ``check`` tries of
     its cases those that ``some`` picks, if given, and holds most plans to micro-kernels whose
     enumerators end with ``chosen``, where they name one: tiles of others may be what fits L1.
+    Programs with one of the headers ``without`` are skipped.
     """
 
     name: str
@@ -40,6 +41,7 @@ class Build:
     compiled_once: bool = False
     some: Callable[[Sequence[Case]], list[Case]] | None = None
     chosen: str = ""
+    without: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

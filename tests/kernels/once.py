@@ -143,10 +143,11 @@ def compiled_kernels(
             source = folder / "kernels.c"
             source.write_text("".join(whole))
             made.header.write_text("".join(declared))
-            _compile(command, "-c", source, made.object)
+            _compile([*command, "-c"], source, made.object)
         elif not (precompiled := folder / "kernels.h.gch").exists():
             # Found beside the header by GCC and Clang; without it the header is read each time.
-            _compile(calling, "-xc-header", made.header, precompiled)
+            # Without -c GCC would link what it made with the libraries that the command names.
+            _compile([*calling, "-c", "-xc-header"], made.header, precompiled)
     return made
 
 
@@ -155,9 +156,9 @@ def _own_folder() -> tempfile.TemporaryDirectory[str]:
     return tempfile.TemporaryDirectory(prefix="edgeconv-kernels-")
 
 
-def _compile(command: Sequence[str], kind: str, source: Path, to: Path) -> None:
+def _compile(command: Sequence[str], source: Path, to: Path) -> None:
     part = to.with_name(f"{to.name}.part")
-    words = [*command, kind, str(source), "-o", str(part)]
+    words = [*command, str(source), "-o", str(part)]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     if done.returncode:
         raise RuntimeError(f"{source}: {done.stderr[:4000]}")

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 
+import pytest
+
 from edgeconv.codegen import amalgamate
 from edgeconv.codegen.amalgamate import ON_INTEGERS, micro_kernel_list, quantised_table
 from edgeconv.codegen.equal_constants import encoded
@@ -214,7 +216,10 @@ class Program:
 def compile_program(
     build: Build, program: Program, folder: Path, options: Sequence[str] = ()
 ) -> Path:
-    """The binary, beside its source in ``folder``; RuntimeError with the compiler's message."""
+    """The binary, beside its source in ``folder``; RuntimeError with the compiler's message.  Skips
+    what the build is without, by name."""
+    if lacked := set(build.without).intersection(program.kernel_headers()):
+        pytest.skip(f"{build.name} has no {', '.join(sorted(lacked))}")
     source, binary = folder / "kernels.c", folder / "kernels"
     command = [*build.compiler, *options, *build.target.flags]
     compiled_once = build.compiled_once and program.scaling == FIXED
