@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
+from tests.mutants.by_unit_tests import MODULES
+
 
 @dataclass(frozen=True, slots=True)
 class Subject:
@@ -24,14 +26,29 @@ GEOMETRY_ISAS = ("portable", "avx2")
 _BUILDS = ("-k", "portable-gcc or avx2-clang", "-m", "not slow")
 _KERNELS: Mapping[str, tuple[str, str]] = MappingProxyType(
     {
+        "ec_activation": ("elementwise", ""),
         "ec_affine": ("elementwise", ""),
+        "ec_attention": ("attention", ""),
         "ec_binary": ("elementwise", "binary"),
         "ec_conv_depthwise": ("conv", "convolution"),
         "ec_conv_direct": ("conv", "convolution"),
         "ec_convert": ("data_movement", ""),
         "ec_copy": ("data_movement", ""),
+        "ec_elementwise": ("elementwise", ""),
+        "ec_epilogue": ("conv", "convolution"),
+        "ec_erf": ("elementwise", ""),
+        "ec_exp": ("softmax", ""),
         "ec_gather": ("data_movement", ""),
         "ec_gemm": ("sconv", "convolution"),
+        "ec_int8_average": ("int8_resize", ""),
+        "ec_int8_channel_pairs": ("int8_channels", ""),
+        "ec_int8_pair": ("int8_binary", ""),
+        "ec_int8_resize": ("int8_resize", ""),
+        "ec_int8_table": ("int8_table", ""),
+        "ec_integer_pool": ("integer_pool", ""),
+        "ec_integer_pool_average": ("integer_pool", ""),
+        "ec_integer_pool_max": ("integer_pool", ""),
+        "ec_log": ("elementwise", ""),
         "ec_lrn": ("lrn", ""),
         "ec_matmul": ("matmul", "product"),
         "ec_move": ("data_movement", ""),
@@ -42,10 +59,19 @@ _KERNELS: Mapping[str, tuple[str, str]] = MappingProxyType(
         "ec_pool_lanes": ("pool", "pool"),
         "ec_pool_op": ("pool", "pool"),
         "ec_pool_rows": ("pool", "pool"),
+        "ec_pow": ("elementwise", ""),
+        "ec_product": ("matmul", "product"),
         "ec_reduce": ("reduce", "reduction"),
         "ec_resize": ("resize", "resize"),
+        "ec_resize_nearest": ("resize", "resize"),
+        "ec_sigmoid": ("elementwise", ""),
         "ec_softmax": ("softmax", ""),
+        "ec_softplus": ("elementwise", ""),
+        "ec_tanh": ("elementwise", ""),
+        "ec_transpose": ("data_movement", ""),
         "ec_unary": ("elementwise", ""),
+        "ec_window": ("pool", "pool"),
+        "ec_winograd": ("winograd", ""),
     }
 )
 # Random geometries have tensors of all formats.  Kernels without have a test of their own there.
@@ -127,4 +153,9 @@ SUBJECTS = (
         for name in ("concat", "conv", "dense", "pad", "pool", "reduce", "resize")
     ),
     Subject("edgeconv/kernels/storage/scaled.py", ("tests/unit/test_grids.py",)),
+    *(
+        Subject(f"{folder}/{module}.py", tuple(f"tests/unit/test_{name}.py" for name in tests))
+        for folder, modules in MODULES.items()
+        for module, tests in modules.items()
+    ),
 )
