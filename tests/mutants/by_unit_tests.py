@@ -10,7 +10,7 @@ _REQUANTISATION: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
         "averages": ("averages", "tflite_averages"),
         "by_value": ("by_value",),
-        "channel_lines": ("per_channel",),
+        "channel_lines": ("channel_lines",),
         "channel_pairs": ("per_channel",),
         "curve": ("wide_functions",),
         "double_rounding": ("tflite_arithmetic",),
