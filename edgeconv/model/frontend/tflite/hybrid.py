@@ -12,7 +12,6 @@ of ONNX's DynamicQuantizeLinear, which rounds x / s, ties to even; TensorFlow Li
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -28,12 +27,13 @@ _ROWS = "one scale for each of its {} rows there; computed in float32"
 _SYMMETRIC = "around 0 there; computed in float32"
 
 
-def is_hybrid(out: Writing, operator: Operator, rows: int = 1) -> bool:
+def is_hybrid(out: Writing, operator: Operator, *, axis: int, rows: int) -> bool:
     """Whether a layer is to be computed so: operand 0 is float32, operand 1 int8, constant and
-    symmetric.  ``rows``: of operand 0, each of which has a range of its own; one alone is quantised
-    here.  What is computed in float32 where TensorFlow Lite quantises is noted."""
+    symmetric.  ``axis``: of output channels among the filters' dimensions; ``rows``: of operand 0,
+    each of which has a range of its own; one alone is quantised here.  What is computed in float32
+    where TensorFlow Lite quantises is noted."""
     x, w = out.tensor(operator, 0), out.tensor(operator, 1)
-    if x.dtype != "float32" or not _is_symmetric(w):
+    if x.dtype != "float32" or not _is_symmetric(w, axis):
         return False
     if not out.dynamic_quantisation:
         out.differs(operator, f"{_QUANTISES}; {_WAY}")
@@ -46,14 +46,11 @@ def is_hybrid(out: Writing, operator: Operator, rows: int = 1) -> bool:
     return False
 
 
-def _is_symmetric(w: Tensor) -> bool:
-    return (
-        w.dtype == "int8"
-        and w.data is not None
-        and bool(w.scale)
-        and w.blocks is None
-        and not any(w.zero)
-    )
+def _is_symmetric(w: Tensor, axis: int) -> bool:
+    """Whether filters are constants of int8 with a scale for all or one for each of ``axis``."""
+    stored = w.dtype == "int8" and w.data is not None and w.blocks is None
+    per_channel = w.axis == axis and len(w.scale) == w.shape[axis]
+    return stored and (len(w.scale) == 1 or per_channel) and not any(w.zero)
 
 
 def convolved(
@@ -97,6 +94,7 @@ def _scaled(
 ) -> str:
     """``sums`` in real numbers, and the bias.  ``shape``: of one number per output channel."""
     units = np.asarray(out.tensor(operator, 1).scale, np.float32)
+    units = np.where(units > 0, np.maximum(units, np.finfo(np.float32).tiny), units)
     unit = out.value(units.reshape(shape) if units.size > 1 else units[0], np.float32)
     real = out.add("Cast", [sums], to=TensorProto.FLOAT)
     y = out.add("Mul", [real, out.add("Mul", [scale, unit])])
@@ -104,8 +102,3 @@ def _scaled(
         each = addend if len(shape) == 1 else out.add("Reshape", [addend, out.value(shape)])
         y = out.add("Add", [y, each])
     return y
-
-
-def rows_of(x: Tensor) -> int:
-    """Rows of a tensor whose last dimension is multiplied."""
-    return math.prod(x.shape[:-1])

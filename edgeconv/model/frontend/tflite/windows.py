@@ -50,7 +50,7 @@ def _convolution(out: Writing, operator: Operator, axes: Sequence[int], group: i
         **_windows(x, options, kernel, dilations),
     }
     given = out.transposed(out.real(operator), NHWC_TO_NCHW)
-    if hybrid.is_hybrid(out, operator, rows=x.shape[0]):
+    if hybrid.is_hybrid(out, operator, axis=axes[0], rows=x.shape[0]):
         y = hybrid.convolved(out, operator, given, axes, bias(out, operator, out_c), **window)
     else:
         inputs = [given, out.transposed(out.real(operator, 1), axes)]
@@ -160,7 +160,8 @@ def fully_connected(out: Writing, operator: Operator) -> None:
     given = out.real(operator)
     if len(x.shape) != 2 and not operator.options["keep_num_dims"]:
         given = out.add("Reshape", [given, out.value([-1, w.shape[1]])])
-    if hybrid.is_hybrid(out, operator, rows=hybrid.rows_of(x)):
+    rows = math.prod(x.shape) // max(w.shape[1], 1)
+    if hybrid.is_hybrid(out, operator, axis=0, rows=rows):
         y = hybrid.multiplied(out, operator, given, bias(out, operator, w.shape[0]))
     elif len(x.shape) != 2 and operator.options["keep_num_dims"]:
         y = out.add("MatMul", [given, out.transposed(out.real(operator, 1), (1, 0))], main=True)
