@@ -76,7 +76,9 @@ def test_upper_and_lower_bits_are_one_product_in_integers(
     model.graph.node[-1].output[0] = "real"
     model.graph.node.append(node("Mul", ["s", "unit"], ["factor"]))
     model.graph.node.append(node("Mul", ["real", "factor"], ["y"]))
-    model.graph.initializer.append(numpy_helper.from_array(np.float32([0.1, 0.2, 0.3]), "unit"))
+    model.graph.initializer.append(
+        numpy_helper.from_array(np.array([0.1, 0.2, 0.3], np.float32), "unit")
+    )
     graph = in_integers(loaded(model, tmp_path), boards.load("mps2-an386").target)
     assert not [each for each in graph.nodes if each.op == "Dense"]
     (dense,) = [each for each in graph.nodes if each.op == "DynamicDense"]

@@ -47,9 +47,8 @@ def network(*, images: bool) -> bytes:
             if kind == "SQUEEZE":
                 sketch.operator("CONV_2D", [wide, *operands], [narrow], **options)
             axis = [sketch.constant("axis", 1, "int32")] if kind == "EXPAND_DIMS" else []
-            sketch.operator(
-                kind, [source, *axis], [target], **({} if axis else {"squeeze_dims": [1]})
-            )
+            squeezed: dict[str, Any] = {} if axis else {"squeeze_dims": [1]}
+            sketch.operator(kind, [source, *axis], [target], **squeezed)
     sketch.operator("BATCH_TO_SPACE_ND", [joined, edges, crops], [y])
     return sketch.bytes([x], [y])
 

@@ -20,28 +20,30 @@ from tests.tflite_models import Sketch, Values
 BY_LITERT = (-3.8758724, 1.1489695, -2.696672, 2.5415971, -13.52316)
 
 
-def network(rows: int = 1, **options: Any) -> bytes:
+def network(rows: int = 1, *, per_channel: bool = True, **options: Any) -> bytes:
     """A convolution, a depthwise one, a pointwise one and a fully connected layer of ``rows`` rows;
     ``options``: of the last."""
     random, sketch = np.random.default_rng(3), Sketch()
 
     def filters(name: str, shape: tuple[int, ...], axis: int) -> int:
-        scale = random.uniform(0.002, 0.01, shape[axis]).tolist()
+        count = shape[axis] if per_channel else 1
+        scale = random.uniform(0.002, 0.01, count).tolist()
         values = random.integers(-127, 128, shape)
-        return sketch.constant(name, values, "int8", scale=scale, zero=[0] * shape[axis], axis=axis)
+        return sketch.constant(name, values, "int8", scale=scale, zero=[0] * count, axis=axis)
 
     def bias(name: str, count: int) -> int:
         return sketch.constant(name, random.normal(size=count), "float32")
 
     window: dict[str, Any] = {"padding": "SAME", "dilation_w": 1, "dilation_h": 1}
-    wide, plain = {"stride_w": 2, "stride_h": 2}, {"stride_w": 1, "stride_h": 1}
+    wide: dict[str, Any] = {"stride_w": 2, "stride_h": 2}
+    plain: dict[str, Any] = {"stride_w": 1, "stride_h": 1}
     shapes = {"x": (1, 8, 6, 4), "a": (1, 4, 3, 8), "b": (1, 4, 3, 8), "c": (1, 4, 3, 12)}
     x, a, b, c = (sketch.tensor(name, shape) for name, shape in shapes.items())
     flat, y = sketch.tensor("flat", (rows, 144 // rows)), sketch.tensor("y", (rows, 5))
     operands = [x, filters("wa", (8, 3, 3, 4), 0), bias("ba", 8)]
     sketch.operator("CONV_2D", operands, [a], activation="RELU", **wide, **window)
     operands = [a, filters("wb", (1, 3, 3, 8), 3), bias("bb", 8)]
-    more = {"depth_multiplier": 1, "activation": "RELU6"}
+    more: dict[str, Any] = {"depth_multiplier": 1, "activation": "RELU6"}
     sketch.operator("DEPTHWISE_CONV_2D", operands, [b], **more, **plain, **window)
     operands = [b, filters("wc", (12, 1, 1, 8), 0), bias("bc", 12)]
     sketch.operator("CONV_2D", operands, [c], **plain, **window)
@@ -93,3 +95,11 @@ def test_what_is_quantised_otherwise_there_is_said(
     (note,) = (note for note in graph.notes if "beside int8 filters" in note)
     assert note.startswith("FULLY_CONNECTED 'y'")
     assert said in note
+
+
+def test_one_scale_for_all_filters_is_left_to_float32(tmp_path: Path) -> None:
+    """Of convolutions, where LiteRT's kernels do not agree; not of a fully connected layer."""
+    path = saved(network(per_channel=False), tmp_path)
+    notes = load(path, cut_at=Cut(dynamic_quantisation=True)).notes
+    said = [note for note in notes if "with one scale for all filters" in note]
+    assert [note.split()[0] for note in said] == ["CONV_2D", "DEPTHWISE_CONV_2D"]

@@ -15,7 +15,7 @@ import numpy as np
 from edgeconv.ir.activation import Activation, grid
 from edgeconv.ir.edit import Editor
 from edgeconv.ir.encoding import INT8
-from edgeconv.ir.filters import DYNAMIC, format_of_integers
+from edgeconv.ir.filters import DYNAMIC, Floats, format_of_integers
 from edgeconv.ir.graph import Epilogue, Graph, Node, Tensor, origins
 from edgeconv.ir.ranges import RANGE, SCALE
 from edgeconv.kernels.algorithms.int8_packed.run_time import STORED
@@ -206,10 +206,10 @@ def _with_upper_bits(lower: Node, editor: Editor) -> Node:
         return lower
     if _but_filters(upper) != _but_filters(lower):
         return lower
-    halves = [editor.constant(each.inputs[1]) for each in (upper, lower)]
-    if halves[0] is None or halves[1] is None or halves[0].shape != halves[1].shape:
+    high, low = (editor.constant(each.inputs[1]) for each in (upper, lower))
+    if high is None or low is None or high.shape != low.shape:
         return lower
-    whole = halves[0] + halves[1]
+    whole: Floats = high.astype(np.float32) + low.astype(np.float32)
     form = format_of_integers(int(whole.min()), int(whole.max()), INT8.bits)
     if form is None or (whole != np.rint(whole)).any():
         return lower

@@ -25,6 +25,7 @@ _QUANTISES = "reads float32 beside int8 filters; TensorFlow Lite quantises what 
 _WAY = "computed in float32; --requantise tflite does as it does"
 _ROWS = "one scale for each of its {} rows there; computed in float32"
 _SYMMETRIC = "around 0 there; computed in float32"
+_ONE_SCALE = "with one scale for all filters, of which its kernels differ; computed in float32"
 
 
 def is_hybrid(out: Writing, operator: Operator, *, axis: int, rows: int) -> bool:
@@ -41,6 +42,8 @@ def is_hybrid(out: Writing, operator: Operator, *, axis: int, rows: int) -> bool
         out.differs(operator, f"{_QUANTISES}, with {_ROWS.format(rows)}")
     elif not operator.options.get("asymmetric_quantize_inputs", 1):
         out.differs(operator, f"{_QUANTISES}, {_SYMMETRIC}")
+    elif len(w.scale) != w.shape[axis] and operator.kind != "FULLY_CONNECTED":
+        out.differs(operator, f"{_QUANTISES}, {_ONE_SCALE}")
     else:
         return True
     return False
