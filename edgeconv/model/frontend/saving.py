@@ -55,6 +55,7 @@ WRITERS: Mapping[str, Save] = MappingProxyType(
 )
 PRODUCER = "edgeconv"
 _MOST = 2**31 - 1  # of an int32 bias
+_FUNCTIONS_ALONE = ("Unary", "Identity")  # nothing but an epilogue
 
 
 def save(graph: Graph, path: Path) -> None:
@@ -133,7 +134,9 @@ class _Writer:
         """The node's operator, then its epilogue, step by step."""
         before = len(self.written.nodes)
         self._add(node)
-        if len(self.written.nodes) > before + 1:
+        # A rounding that stands alone may go into the layer in front of it, which has a name.
+        rounding = node.op in _FUNCTIONS_ALONE and node.epilogue.is_only_before
+        if len(self.written.nodes) > before + 1 and not rounding:
             self.names[next(filter(None, node.outputs))] = node.name
 
     def _add(self, node: Node) -> None:
@@ -141,7 +144,7 @@ class _Writer:
         steps: list[Activation | str] = [epilogue.before] if epilogue.before != NONE else []
         steps += [epilogue.residual] if epilogue.residual else []
         steps += [epilogue.after] if epilogue.after != NONE else []
-        alone = node.op in ("Unary", "Identity") and bool(steps)  # nothing but the epilogue
+        alone = node.op in _FUNCTIONS_ALONE and bool(steps)  # nothing but the epilogue
         names = [self.written.fresh(f"{node.output}/{i}") for i in range(len(steps) - alone)]
         names.append(node.output)
         last = node.inputs[0] if alone else names.pop(0)
