@@ -4,6 +4,8 @@ multiply-adds as llvm-mca's model of a CPU can do.  ``python bench/micro_kernels
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from innerloop.assembly import functions, loops
 from innerloop.mca import VERSION, bound, cycles, find_mca, independent
@@ -75,6 +77,23 @@ def test_inner_loops_neither_spill_nor_move_accumulators(isa: str, family: str) 
         for loop in of_kernel:
             assert not loop.spills, f"{kernel}: {loop.spills} spills"
             assert not loop.reloads, f"{kernel}: {loop.reloads} accumulators move"
+
+
+@pytest.mark.parametrize("in_order", [False, True])
+def test_integer_loops_of_neon_move_nothing_and_load_filters_together(in_order: bool) -> None:
+    """Products and sums, pixels that turn, loads and the loop's own three are all that there is;
+    cores in order load vectors one by one."""
+    target = replace(TARGETS["neon"], in_order=in_order)
+    without_dots = ("s16", "s8_pairs")
+    every = tuple(kernel for kernel in further(target) if kernel.kind in without_dots)
+    for kernel, of_kernel in inner_loops(target, compiler_for("neon", "gcc"), only=every).items():
+        loop, rows, vectors = of_kernel[0], kernel.tile.rows, kernel.tile.vectors
+        turned = 3 * rows if kernel.kind == "s8_pairs" else 0  # by a pair of channels, each time
+        products = (2 if kernel.kind == "s16" else 3) * 4 * rows * vectors
+        at_once = 4 if kernel.kind == "s16" else vectors
+        loads = rows + 4 * vectors // (1 if in_order else at_once)
+        assert loop.loads == loads, str(kernel)
+        assert len(loop.body) == products + turned + loads + 3, str(kernel)
 
 
 def decoders() -> list[object]:

@@ -19,13 +19,11 @@ typedef ec_s8_sums ec_s16_sums;
 #define EC_S16_WORD(EVEN, ODD)                                                                     \
     __asm__ volatile("smlal %0.4s, %1.4h, %2.h[" #EVEN "]\n\tsmlal2 %0.4s, %1.8h, %2.h[" #ODD "]"  \
                      : "+w"(*sum) : "w"(filters), "x"(pixels))
-#define EC_S16_NEXT "ldr %q0, [%1], #16"
 #else
 #define EC_S16_WORD(EVEN, ODD)                                                                     \
     __asm__ volatile("vmlal.s16 %q0, %e1, " EC_S16_LANE(EVEN)                                      \
                      "\n\tvmlal.s16 %q0, %f1, " EC_S16_LANE(ODD)                                  \
                      : "+w"(*sum) : "w"(filters), "x"(pixels))
-#define EC_S16_NEXT "vld1.8 {%e0-%f0}, [%1]!"
 #define EC_S16_LANE(NUMBER) EC_S16_LANE_##NUMBER
 #define EC_S16_LANE_0 "%e2[0]"
 #define EC_S16_LANE_1 "%e2[1]"
@@ -37,12 +35,17 @@ typedef ec_s8_sums ec_s16_sums;
 #define EC_S16_LANE_7 "%f2[3]"
 #endif
 
-/* A vector of filters; p moves on. */
-EC_INLINE int16x8_t ec_s16_next(const int16_t **p)
+/* Eight channels of a pixel.  Compilers are told of the registers whose lanes can be multiplied by, or GCC loads to others
+   and moves each vector before every two products. */
+EC_INLINE int16x8_t ec_s16_pixels(const char *p)
 {
+#if defined(__aarch64__)
     int16x8_t v;
-    __asm__ volatile(EC_S16_NEXT : "=w"(v), "+r"(*p)::"memory");
+    __asm__ volatile("ldr %q0, %1" : "=x"(v) : "m"(*(const char(*)[16])p));
     return v;
+#else
+    return vreinterpretq_s16_s8(vld1q_s8((const int8_t *)p));
+#endif
 }
 
 /* In place and in order, the filters at the two channels of a word by word number n of a pixel. */
@@ -59,29 +62,29 @@ EC_INLINE void ec_s16_add(ec_ivec *sum, int16x8_t filters, int16x8_t pixels, int
 EC_INLINE void ec_s16_mac(ec_s16_sums *tile, const void *a, ptrdiff_t a_row, ptrdiff_t a_k,
                           const void *b, int depth, int mr, int nv)
 {
+    const int at_once = ec_filters_run() && mr * nv + mr + 4 <= 32 ? 4 : 1; /* vectors of filters */
     const char *x_at = a;
-    const int16_t *w = b;
+    const int8_t *w = b;
     int k = 0;
     if (a_k == 4)
         EC_NO_UNROLL
         for (; k + 4 <= depth; k += 4, x_at += 16) {
             int16x8_t x[EC_TILE_VECS];
+            int8x16_t f[4];
             EC_UNROLL
             for (int p = 0; p < mr; p++)
-                x[p] = vreinterpretq_s16_s8(vld1q_s8((const int8_t *)(x_at + p * a_row)));
+                x[p] = ec_s16_pixels(x_at + p * a_row);
             EC_UNROLL
-            for (int i = 0; i < 4; i++) {
+            for (int i = 0; i < 4 * nv; i++) {
+                if (i % at_once == 0)
+                    ec_filters_next(f, &w, at_once);
                 EC_UNROLL
-                for (int j = 0; j < nv; j++) {
-                    const int16x8_t f = ec_s16_next(&w);
-                    EC_UNROLL
-                    for (int p = 0; p < mr; p++)
-                        ec_s16_add(&tile->acc[p * nv + j], f, x[p], i);
-                }
+                for (int p = 0; p < mr; p++)
+                    ec_s16_add(&tile->acc[p * nv + i % nv], vreinterpretq_s16_s8(f[i % at_once]), x[p], i / nv);
             }
         }
     EC_NO_UNROLL
-    for (; k < depth; k++, x_at += a_k, w += nv * 8) {
+    for (; k < depth; k++, x_at += a_k, w += nv * 16) {
         EC_UNROLL
         for (int p = 0; p < mr; p++) {
             int32_t pair;
@@ -89,7 +92,7 @@ EC_INLINE void ec_s16_mac(ec_s16_sums *tile, const void *a, ptrdiff_t a_row, ptr
             const int16x8_t x = vreinterpretq_s16_s32(vdupq_n_s32(pair));
             EC_UNROLL
             for (int j = 0; j < nv; j++)
-                ec_s16_add(&tile->acc[p * nv + j], vld1q_s16(w + j * 8), x, 0);
+                ec_s16_add(&tile->acc[p * nv + j], vreinterpretq_s16_s8(vld1q_s8(w + j * 16)), x, 0);
         }
     }
 }

@@ -37,18 +37,6 @@ typedef ec_s8_sums ec_s8_pairs_sums;
 #define EC_S8_ALL(NUMBER) "%q" #NUMBER
 #endif
 
-/* A vector of filters; p moves on. */
-EC_INLINE int8x16_t ec_s8_pairs_next(const int8_t **p)
-{
-    int8x16_t v;
-#ifdef __aarch64__
-    __asm__ volatile("ldr %q0, [%1], #16" : "=w"(v), "+r"(*p)::"memory");
-#else
-    __asm__ volatile("vld1.8 {%e0-%f0}, [%1]!" : "=w"(v), "+r"(*p)::"memory");
-#endif
-    return v;
-}
-
 /* One sum. */
 EC_INLINE void ec_s8_pairs_one(ec_ivec *sum, int8x16_t filters, int8x16_t x, int8x16_t upper)
 {
@@ -59,16 +47,32 @@ EC_INLINE void ec_s8_pairs_one(ec_ivec *sum, int8x16_t filters, int8x16_t x, int
             : "+w"(*sum), "=&w"(t) : "w"(filters), "w"(x), "w"(upper));
 }
 
+#define EC_SUM(NUMBER) tile->acc[(first + NUMBER) % mr * nv + (first + NUMBER) / mr]
+#define EC_FILTERS(NUMBER) filters[(first + NUMBER) / mr]
+#define EC_PIXELS(NUMBER) pixels[(first + NUMBER) % mr]
+
+/* Two sums, number `first` and the one behind it, in turn: where registers are left for the products of no more. */
+EC_INLINE void ec_s8_pairs_two(ec_s8_sums *tile, int first, const int8x16_t *filters, const int8x16_t *pixels,
+                               int mr, int nv)
+{
+    int16x8_t t0, t1;
+    __asm__ volatile(EC_S8_LOWER(EC_S8_ALL(2), EC_S8_LOW(4), EC_S8_LOW(6))
+            EC_S8_LOWER(EC_S8_ALL(3), EC_S8_LOW(5), EC_S8_LOW(7))
+            EC_S8_UPPER(EC_S8_ALL(2), EC_S8_HIGH(4), EC_S8_HIGH(6))
+            EC_S8_UPPER(EC_S8_ALL(3), EC_S8_HIGH(5), EC_S8_HIGH(7))
+            EC_S8_SUM(EC_S8_ALL(0), EC_S8_ALL(2))
+            EC_S8_SUM(EC_S8_ALL(1), EC_S8_ALL(3))
+            : "+w"(EC_SUM(0)), "+w"(EC_SUM(1)), "=&w"(t0), "=&w"(t1)
+            : "w"(EC_FILTERS(0)), "w"(EC_FILTERS(1)), "w"(EC_PIXELS(0)), "w"(EC_PIXELS(1)));
+}
+
 /* Four sums, number `first` and those behind it, in turn, so that none waits for a product: of a vector
    of filters with every row, then of the next. */
 EC_INLINE void ec_s8_pairs_four(ec_s8_sums *tile, int first, const int8x16_t *filters, const int8x16_t *pixels,
                                 int mr, int nv)
 {
     int16x8_t t0, t1, t2, t3;
-#define EC_SUM(NUMBER) tile->acc[(first + NUMBER) % mr * nv + (first + NUMBER) / mr]
 #define EC_OPERANDS(OF) "w"(OF(0)), "w"(OF(1)), "w"(OF(2)), "w"(OF(3))
-#define EC_FILTERS(NUMBER) filters[(first + NUMBER) / mr]
-#define EC_PIXELS(NUMBER) pixels[(first + NUMBER) % mr]
     __asm__ volatile(EC_S8_LOWER(EC_S8_ALL(4), EC_S8_LOW(8), EC_S8_LOW(12))
             EC_S8_LOWER(EC_S8_ALL(5), EC_S8_LOW(9), EC_S8_LOW(13))
             EC_S8_LOWER(EC_S8_ALL(6), EC_S8_LOW(10), EC_S8_LOW(14))
@@ -84,15 +88,18 @@ EC_INLINE void ec_s8_pairs_four(ec_s8_sums *tile, int first, const int8x16_t *fi
             : "+w"(EC_SUM(0)), "+w"(EC_SUM(1)), "+w"(EC_SUM(2)), "+w"(EC_SUM(3)),
               "=&w"(t0), "=&w"(t1), "=&w"(t2), "=&w"(t3)
             : EC_OPERANDS(EC_FILTERS), EC_OPERANDS(EC_PIXELS));
-#undef EC_SUM
 #undef EC_OPERANDS
+}
+
+#undef EC_SUM
 #undef EC_FILTERS
 #undef EC_PIXELS
-}
 
 /* All sums of four words of every row, which have turned `turn` times. */
 EC_INLINE void ec_s8_pairs_turn(ec_s8_sums *tile, int8x16_t *x, const int8_t **filters, int turn, int mr, int nv)
 {
+    const int at_once = ec_filters_run() ? nv : 1;
+    const int wait = at_once == 4 ? 2 : 4; /* products of so many sums are in registers at once */
     int8x16_t f[EC_TILE_VECS];
     EC_UNROLL
     for (int p = 0; p < mr; p++)
@@ -100,13 +107,15 @@ EC_INLINE void ec_s8_pairs_turn(ec_s8_sums *tile, int8x16_t *x, const int8_t **f
             __asm__ volatile(EC_S8_TURN(EC_S8_ALL(0)) : "+w"(x[p]));
     EC_UNROLL
     for (int i = 0; i < mr * nv; i++) {
-        if (i % mr == 0)
-            f[i / mr] = ec_s8_pairs_next(filters);
-        if (i % 4 == 3)
+        if (i % (mr * at_once) == 0)
+            ec_filters_next(f + i / mr, filters, at_once);
+        if (i % wait == wait - 1 && wait == 4)
             ec_s8_pairs_four(tile, i - 3, f, x, mr, nv);
+        else if (i % wait == wait - 1)
+            ec_s8_pairs_two(tile, i - 1, f, x, mr, nv);
     }
     EC_UNROLL
-    for (int i = mr * nv / 4 * 4; i < mr * nv; i++)
+    for (int i = mr * nv / wait * wait; i < mr * nv; i++)
         ec_s8_pairs_one(&tile->acc[i % mr * nv + i / mr], f[i / mr], x[i % mr], x[i % mr]);
 }
 
