@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, fields
 
 
@@ -32,18 +31,6 @@ class Work:
         """The work of so many calls, or of a part of one."""
         own = {each.name: by * getattr(self, each.name) for each in fields(Work)}
         return Work(**{**own, "sweep": self.sweep})
-
-    @classmethod
-    def mean(cls, calls: Mapping[Work, int]) -> Work:
-        """The work of a call, the mean of so many ``calls`` of each kind, ``sweep`` that of the
-        widest."""
-        total = sum(calls.values())
-        own = {
-            each.name: sum(getattr(work, each.name) * count for work, count in calls.items())
-            / total
-            for each in fields(Work)
-        }
-        return cls(**{**own, "sweep": max(work.sweep for work in calls)})
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,6 @@ from edgeconv.run.build.project import Project
 from edgeconv.run.verify.layers import Unread, unread
 from edgeconv.search.choose.row_streaming import joins, macs_computed, most_columns, stream_rows_of
 from edgeconv.search.choose.storage import EVERY_RESULT
-from edgeconv.search.choose.streaming_prices import SomeRows
 from edgeconv.search.memory.step_check import check_steps
 from edgeconv.search.options import CompileOptions
 from edgeconv.target import board as boards
@@ -148,18 +147,6 @@ def mobile(tmp_path_factory: pytest.TempPathFactory) -> Choice:
     onnx.save(chain(CHAINS["mobile"], (32, 32)), path)
     with Decider(CompileOptions(path, BOARD)) as decider:
         return decider.decide(streaming=False).choice
-
-
-def test_the_work_of_patches_is_that_of_their_widths(mobile: Choice) -> None:
-    """Panels of three pixels take as much of three columns as of one, so that patches of three and
-    of one are not two of two, each of whose columns is a panel."""
-    layer = next(each for each in mobile.layers if each.node.name == "l1_node")
-    some, rings = SomeRows(mobile.graph, TARGET), {"from_ring": True, "to_ring": True}
-    one, two, three = (some.of(layer, 1, **rings, columns=width)[0].work for width in (1, 2, 3))
-    made, uses = some.of_patches(layer, 1, {3: 2, 1: 2}, **rings)
-    assert made.work.moves == pytest.approx((one.moves + three.moves) / 2)
-    assert made.work.moves < 0.9 * two.moves
-    assert uses == some.of(layer, 1, **rings, columns=2)[1]
 
 
 def test_blocks_that_are_alike_are_looked_at_once(mobile: Choice) -> None:

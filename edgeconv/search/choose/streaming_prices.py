@@ -10,7 +10,6 @@ from functools import lru_cache
 from edgeconv.ir.choice import ArgKind, Choice, Layer, divides_of, tensor_bytes
 from edgeconv.ir.graph import Graph, Node, Tensor
 from edgeconv.ir.step import Divides, Share, calls, least_rings, patches_of
-from edgeconv.ir.work import Work
 from edgeconv.search.choose.select import lowered
 from edgeconv.target.price import Machine
 from edgeconv.target.price.operands import Touched, Use, between_neighbours
@@ -47,20 +46,6 @@ class SomeRows:
             made = lowered(node, graph, self._target)
             self._known[key] = made, between_neighbours(made, tensors, 0)
         return self._known[key]
-
-    def of_patches(
-        self, layer: Layer, rows: int, widths: Mapping[int, int], *, from_ring: bool, to_ring: bool
-    ) -> tuple[Layer, tuple[Use, ...]]:
-        """As `of`, of patches of these ``widths``, with how many there are of each: a call of their
-        mean width, with the mean of their work.  Tiles leave more columns over of some widths than
-        of others."""
-        columns = sum(width * count for width, count in widths.items())
-        rings = {"from_ring": from_ring, "to_ring": to_ring}
-        call, uses = self.of(layer, rows, **rings, columns=-(-columns // sum(widths.values())))
-        works: Counter[Work] = Counter()
-        for width, count in widths.items():
-            works[self.of(layer, rows, **rings, columns=width)[0].work] += count
-        return replace(call, work=Work.mean(works)), uses
 
     def _of_sums(self, layer: Layer, rows: int, columns: int) -> tuple[Layer, tuple[Use, ...]]:
         """The call that adds up so many ``rows``, or ``columns`` of these, of all that ``layer``
@@ -134,22 +119,20 @@ def priced(
 ) -> list[Price]:
     """What each of the layers ``numbers`` of ``choice`` takes where they are a step of
     ``stream_rows`` rows per round, all of it or a worker's ``share``, or in so many ``patches``,
-    of which a call moves what one of their mean width does, rounded up, and computes the mean of
-    what they compute.  ``whole``: their operands as they are when the step begins."""
+    all of which are taken to be as wide as they are on average, rounded up.  ``whole``: their
+    operands as they are when the step begins."""
     layers = [choice.layers[i] for i in numbers]
     divides = divides_of(layers)
     count, total = _calls_and_rows(tuple(divides), stream_rows, share)
     widths = [
-        Counter(each.width for each in of) for of in zip(*patches_of(divides, patches), strict=True)
+        sum(each.width for each in of) for of in zip(*patches_of(divides, patches), strict=True)
     ]
     found = []
     for i, (layer, own, operands) in enumerate(zip(layers, divides, whole, strict=True)):
         rows = -(-total[i] // max(1, count[i])) or 1  # none where a share reads padding alone
+        columns = -(-widths[i] // patches) if patches > 1 else 0
         rings = {"from_ring": 0 < own.source <= i, "to_ring": i < len(layers) - 1}
-        if patches > 1:
-            call, each = some_rows.of_patches(layer, rows, widths[i], **rings)
-        else:
-            call, each = some_rows.of(layer, rows, **rings)
+        call, each = some_rows.of(layer, rows, **rings, columns=columns)
         read = (rows - 1) * own.stride + own.reach
         fresh = min(1.0, rows * own.stride / read)
         found.append(StreamedLayer(call, each, patches * total[i] / rows, fresh, tuple(operands)))
