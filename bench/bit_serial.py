@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
@@ -49,7 +50,7 @@ def _network(kind: str, filters: str, activations: str) -> onnx.ModelProto:
             nodes.append(helper.make_node("BipolarQuant", own, [y], domain=_DOMAIN))
             return y
         own += [constant(0.0), constant(2.0 if bits == "t" else float(bits))]
-        attrs = {"signed": signed, "narrow": signed, "rounding_mode": "ROUND"}
+        attrs: dict[str, Any] = {"signed": signed, "narrow": signed, "rounding_mode": "ROUND"}
         nodes.append(helper.make_node("Quant", own, [y], domain=_DOMAIN, **attrs))
         return y
 

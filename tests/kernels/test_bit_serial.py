@@ -105,7 +105,9 @@ def by_bits(spec: Spec, build: Build) -> list[Case]:
 def test_bit_serial(build: Build, folder: Path) -> None:
     few = grid(float(2.0**-4), 0.0, 3.0)
     specs = [layer(shape) for shape in SHAPES] + [layer(shape, few) for shape in SHAPES[::4]]
-    rows = [((3, n), (5, n), {}, bits, 1, bool(bits)) for n, bits in ((33, 0), (600, 2))]
+    rows: list[Shape] = [
+        ((3, n), (5, n), {}, bits, 1, bool(bits)) for n, bits in ((33, 0), (600, 2))
+    ]
     specs += [layer(shape, dense=True) for shape in rows]
     cases = [case for spec in specs for case in by_bits(spec, build)]
     scalings = {case.layer.scaling for case in cases}

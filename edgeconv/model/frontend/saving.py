@@ -81,10 +81,10 @@ def model_of(graph: Graph) -> onnx.ModelProto:
     Raises KeyError for an operator, ValueError for an activation that has no ONNX form: a defect
     of the tool.
     """
-    made, wide = _written(graph), _is_wide(graph)
+    writer, wide = _written(graph), _is_wide(graph)
     versions = {"": opset_of(graph, _OPSET_OF_INT16 if wide else OPSET), **versions_of(graph)}
     opsets = [helper.make_opsetid(*version) for version in versions.items()]
-    model = helper.make_model(made, opset_imports=opsets, producer_name=PRODUCER)
+    model = helper.make_model(writer.graph_proto(), opset_imports=opsets, producer_name=PRODUCER)
     model.ir_version = helper.find_min_ir_version_for(opsets)
     preprocess_metadata.note(model, graph.nodes)
     layer_names.note(model, writer.names)
@@ -99,17 +99,17 @@ def _is_wide(graph: Graph) -> bool:
     return any(own) or any(map(_is_wide, inner))
 
 
-def _written(graph: Graph) -> onnx.GraphProto:
+def _written(graph: Graph) -> _Writer:
+    """The writer of ``graph``, all of its nodes written."""
     writer = _Writer(graph)
     for node in graph.nodes:
         writer.add(node)
-    return helper.make_graph(
-        writer.written.nodes,
-        graph.name or "graph",
-        [_value(graph[name]) for name in graph.inputs],
-        [_value(graph[name]) for name in graph.outputs],
-        writer.written.constants,
-    )
+    return writer
+
+
+def _body(graph: Graph) -> onnx.GraphProto:
+    """The body of a loop."""
+    return _written(graph).graph_proto()
 
 
 def _value(tensor: Tensor) -> onnx.ValueInfoProto:
@@ -130,6 +130,16 @@ class _Writer:
             if tensor.data is not None and tensor.name in outputs:
                 self.written.constants.append(numpy_helper.from_array(tensor.data, tensor.name))
 
+    def graph_proto(self) -> onnx.GraphProto:
+        """What was written so far, with the graph's inputs and outputs."""
+        return helper.make_graph(
+            self.written.nodes,
+            self.graph.name or "graph",
+            [_value(self.graph[name]) for name in self.graph.inputs],
+            [_value(self.graph[name]) for name in self.graph.outputs],
+            self.written.constants,
+        )
+
     def add(self, node: Node) -> None:
         """The node's operator, then its epilogue, step by step."""
         before = len(self.written.nodes)
@@ -149,7 +159,7 @@ class _Writer:
         names.append(node.output)
         last = node.inputs[0] if alone else names.pop(0)
         if node.op == LOOP:
-            loop(self.written, node, self._operands(node), _written, _value)
+            loop(self.written, node, self._operands(node), _body, _value)
             return
         if not alone:
             inputs = self._filters(node) if node.op in WEIGHTED else self._operands(node)
