@@ -18,7 +18,7 @@ from google.protobuf.message import DecodeError
 from onnx import helper, numpy_helper
 
 from edgeconv.base import regular_file
-from edgeconv.ir.activation import NONE, Activation
+from edgeconv.ir.activation import NONE, ONTO_GRIDS, Activation
 from edgeconv.ir.array_types import array_type
 from edgeconv.ir.encoding import INT4, INT8
 from edgeconv.ir.filters import RECURRENT, WEIGHTED
@@ -145,7 +145,9 @@ class _Writer:
         before = len(self.written.nodes)
         self._add(node)
         # A rounding that stands alone may go into the layer in front of it, which has a name.
-        rounding = node.op in _FUNCTIONS_ALONE and node.epilogue.is_only_before
+        own = node.epilogue
+        alone = node.op in _FUNCTIONS_ALONE and own.is_only_before
+        rounding = alone and own.before.kind in ONTO_GRIDS
         if len(self.written.nodes) > before + 1 and not rounding:
             self.names[next(filter(None, node.outputs))] = node.name
 
