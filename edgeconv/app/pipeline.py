@@ -18,7 +18,7 @@ from edgeconv.base.errors import UsageError
 from edgeconv.base.output_folder.folder import check_target, working
 from edgeconv.base.progress import Progress, no_progress
 from edgeconv.base.real_path import real_path
-from edgeconv.report import document
+from edgeconv.report import document, frontier
 from edgeconv.report.document import Report
 from edgeconv.report.explain import explain
 from edgeconv.run import bench as timing
@@ -38,6 +38,7 @@ from edgeconv.run.verify import (
 )
 from edgeconv.run.verify.judging import how
 from edgeconv.search.budget.frontier import Point
+from edgeconv.search.budget.tables import noise_of
 from edgeconv.search.calibration.sqnr import Accuracy
 from edgeconv.search.fitting import UnfitError
 from edgeconv.search.options import CompileOptions
@@ -63,6 +64,7 @@ def compile_model(
     directory: Path,
     *,
     build: bool = False,
+    pareto: bool = False,
     progress: Progress = no_progress,
 ) -> tuple[Project, tuple[str, ...]]:
     """Compile to ``directory``: the project, and the notes about the model for the user.
@@ -73,10 +75,31 @@ def compile_model(
     directory cannot be written, the C cannot be built.
     """
     check_target(real_path(directory))
+    points = frontier_of(options, progress=progress)[0] if pareto else ()
     with Decider(options, progress) as decider:
         decided = within_budgets(decider, directory, progress, build=build)
     model_file.remember(decided.choice.graph.sha256, options.model)
-    return Project.open(directory), decided.notes
+    project = Project.open(directory)
+    if pareto:
+        report = frontier.with_frontier(project.report, points, _point_of(decided))
+        project = project.write_report(report)
+    return project, decided.notes
+
+
+def _point_of(decided: Decision) -> Point | None:
+    """Where the decisions are among those of `frontier_of`, None where their noise is not known."""
+    accuracy = decided.report["accuracy"] or {}
+    if "source" not in accuracy and (decided.options.storage or decided.options.float16):
+        return None
+    sqnr = accuracy.get("sqnr_db")
+    return Point(
+        decided.sizes.ram.total,
+        decided.sizes.flash.total,
+        decided.predicted.ms,
+        decided.predicted.mj,
+        0.0 if sqnr is None else noise_of(sqnr),
+        {},
+    )
 
 
 def verify_project(

@@ -1,4 +1,5 @@
-"""The frontier of RAM, flash, time and SQNR as a table; drawn by report/html/frontier.py."""
+"""The frontier of RAM, flash, time and SQNR: as a table, in report.json; drawn by
+report/html/front.py."""
 
 from __future__ import annotations
 
@@ -13,6 +14,7 @@ from edgeconv.base.sizes import human
 from edgeconv.report.narrow_tables import plain_table
 from edgeconv.report.numbers import finite, significant
 from edgeconv.search.budget.frontier import Point
+from edgeconv.search.budget.tables import noise_of
 from edgeconv.search.choose.storage import OUTPUT
 
 
@@ -43,17 +45,56 @@ def frontier_table(points: Sequence[Point]) -> Table:
 
 def document(points: Sequence[Point]) -> list[dict[str, Any]]:
     """The points as JSON has them: no infinity, but null for an SQNR without noise."""
-    return [
-        {
-            "ram": point.ram,
-            "flash": point.flash,
-            "predicted_ms": point.ms,
-            "predicted_mj": point.mj,
-            "sqnr_db": finite(point.sqnr_db),
-            "storage": dict(point.formats),
-        }
-        for point in points
-    ]
+    return [_to_json(point) for point in points]
+
+
+def _to_json(point: Point) -> dict[str, Any]:
+    return {
+        "ram": point.ram,
+        "flash": point.flash,
+        "predicted_ms": point.ms,
+        "predicted_mj": point.mj,
+        "sqnr_db": finite(point.sqnr_db),
+        "storage": dict(point.formats),
+    }
+
+
+def with_frontier(
+    report: Mapping[str, Any], points: Sequence[Point], program: Point | None
+) -> dict[str, Any]:
+    """``report`` with the frontier; ``program``: the one that it is of, None where the noise of
+    that is not known."""
+    found: dict[str, Any] = {"points": document(points)}
+    if program is not None:
+        found["program"] = _to_json(program)
+    return {**report, "frontier": found}
+
+
+def noted(report: Mapping[str, Any]) -> tuple[tuple[Point, ...], Point | None]:
+    """The points and the program that `with_frontier` noted; none in a report without."""
+    found = report.get("frontier") or {"points": ()}
+    program = found.get("program")
+    return tuple(map(_point, found["points"])), _point(program) if program else None
+
+
+def _point(entry: Mapping[str, Any]) -> Point:
+    sqnr = entry["sqnr_db"]
+    return Point(
+        entry["ram"],
+        entry["flash"],
+        entry["predicted_ms"],
+        entry["predicted_mj"],
+        0.0 if sqnr is None else noise_of(sqnr),
+        entry["storage"],
+    )
+
+
+def budgets(point: Point) -> str:
+    """The options of `compile` that ask for a program as good as the point: its bytes, and its SQNR
+    rounded down."""
+    given = f"--ram {point.ram} --flash {point.flash}"
+    sqnr = finite(point.sqnr_db)
+    return given if sqnr is None else f"{given} --min-sqnr {math.floor(10 * sqnr) / 10:.1f}"
 
 
 def shown(points: Sequence[Point]) -> list[Column]:

@@ -11,8 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 
-from edgeconv.report.frontier import document, frontier_table
+from edgeconv.report.frontier import budgets, document, frontier_table, noted, with_frontier
+from edgeconv.report.html import front as pictures
 from edgeconv.report.html import frontier as page
+from edgeconv.report.html.front import Front
 from edgeconv.search.budget import Exact, Limits, Point, Tables, frontier
 from edgeconv.search.budget.tables import WEIGHTS, Item, Option, Step
 from tests.html_page import Page
@@ -89,28 +91,28 @@ def test_page_is_one_file_with_every_point(points: tuple[Point, ...]) -> None:
     assert "<script src" not in text
     assert 'rel="stylesheet"' not in text
     assert json.loads(Page(text).scripts["points"]) == document(points)
-    drawn = page.figures(points)
+    drawn = Front(points).figures
     assert list(drawn) == ["front-flash", "front-ram", "front-time"]
     assert all(len(figure.data[1].x) == len(points) for figure in drawn.values())
     assert all(math.isfinite(y) for figure in drawn.values() for y in figure.data[1].y)
     untimed = [replace(point, ms=None) for point in points]
-    assert len(page.figures(untimed)) == 2
-    assert page.figures([]) == {}
+    assert len(Front(untimed).figures) == 2
+    assert Front([]).figures == {}
     assert Page(page.render([], model="net", board="some-board")).words
 
 
 def test_points_that_are_best_at_something_have_a_letter_in_every_picture(
     points: tuple[Point, ...],
 ) -> None:
-    picks = page.picks(points)
+    picks = pictures.picks(points)
     assert len({id(pick.point) for pick in picks}) == len(picks) <= 5
     reasons = ", ".join(pick.why for pick in picks).split(", ")
     assert reasons[0] == "most accurate"
     assert sorted(reasons) == sorted(set(reasons))
     (small,) = (pick for pick in picks if "least flash" in pick.why)
-    usable = [point for point in points if point.sqnr_db >= page.USABLE]
+    usable = [point for point in points if point.sqnr_db >= pictures.USABLE]
     assert small.point.flash == min(point.flash for point in usable)
-    for figure in page.figures(points).values():
+    for figure in Front(points).figures.values():
         assert sorted("".join(figure.data[2].text)) == [pick.letter for pick in picks]
     shown = Page(page.render(points, model="net", board="some-board"))
     letters = [row[0].text for row in shown.tables["points-table"][1:] if row[0].text]
@@ -123,4 +125,25 @@ def test_the_front_is_what_nothing_is_better_than(places: list[tuple[float, floa
         return one[0] <= than[0] and one[1] >= than[1] and one != than
 
     expected = {each for each in places if not any(better(one, each) for one in places)}
-    assert page.front(places) == sorted(expected)
+    assert pictures.front(places) == sorted(expected)
+
+
+def test_a_report_has_the_points_and_the_program(points: tuple[Point, ...]) -> None:
+    for program in (points[1], None):
+        report = json.loads(json.dumps(with_frontier({"schema": 1}, points, program)))
+        found, own = noted(report)
+        assert document(found) == document(points)
+        assert (own is None) == (program is None)
+        assert own is None or own.measures()[:3] == points[1].measures()[:3]
+        shown = Front(found, own)
+        assert shown.here[:1] == [row[0] for _, row in shown.rows[1:2] if program]
+        circles = [len(figure.data) - 3 for figure in shown.figures.values()]
+        assert circles == [int(program is not None)] * 3
+    assert noted({}) == ((), None)
+
+
+def test_a_choice_says_what_asks_for_it(points: tuple[Point, ...]) -> None:
+    """SQNR is rounded down, or the point itself would be refused."""
+    loud = replace(points[0], noise=10**-5.5199)
+    assert budgets(loud) == f"--ram {loud.ram} --flash {loud.flash} --min-sqnr 55.1"
+    assert budgets(replace(loud, noise=0.0)) == f"--ram {loud.ram} --flash {loud.flash}"

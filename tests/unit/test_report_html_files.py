@@ -75,6 +75,26 @@ def test_compile_report_has_the_page_too(
     assert json.loads(shown.scripts["report"]) == json.loads((folder / "report.json").read_text())
 
 
+def test_compile_pareto_is_in_the_report_and_on_its_page(
+    edgeconv: Command, residual_model: Path, tmp_path: Path
+) -> None:
+    out, folder = tmp_path / "out", tmp_path / "reports"
+    given = ("compile", residual_model, "--board", "stm32f407", "-o", out, "--report", folder)
+    report = edgeconv.ok(*given, "--pareto", "--json").json()
+    front = report["frontier"]
+    assert front["program"]["ram"] == report["ram"]["total"]
+    measures = ("ram", "flash", "predicted_ms", "sqnr_db")
+    found = [tuple(point[key] for key in measures) for point in front["points"]]
+    assert tuple(front["program"][key] for key in measures) in found
+    assert json.loads((out / "report.json").read_text()) == report
+    shown = Page((folder / "report.html").read_text(encoding="utf-8"))
+    assert len(shown.tables["points-table"]) == len(found) + 1
+    assert [row[1].text for row in shown.tables["picks-table"]][1] == "this program"
+    edgeconv.ok(*given)
+    again = Page((folder / "report.html").read_text(encoding="utf-8"))
+    assert "points-table" not in again.tables
+
+
 def test_other_commands_do_not_wait_for_plotly() -> None:
     code = "import sys, edgeconv.app.cli; print([m for m in sys.modules if m.startswith('plotly')])"
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}

@@ -61,6 +61,10 @@ COMPILE = Command(
         "build, and find the most cycles of an inference from the machine code",
     ),
     option("--max-cycles", Word(count), "N", "refuse a program that may take more cycles"),
+    flag(
+        "--pareto",
+        "note in the report what RAM, flash, time and SQNR trade: report --html draws it",
+    ),
     option("--report", FOLDER, "DIR", "also write report.json, .txt and .html there"),
 )
 _SSH = ("--ssh", Word(str), "HOST", "run it on the board there, as ssh takes it: [user@]host")

@@ -17,10 +17,11 @@ from edgeconv.base.errors import UsageError, refused
 from edgeconv.base.names import path_ends, shortened
 from edgeconv.base.sizes import human
 from edgeconv.base.visible import visible
-from edgeconv.report import missing, numbers
+from edgeconv.report import frontier, missing, numbers
 from edgeconv.report.advice import suggestions
 from edgeconv.report.html import bundle, drawing, memory, rounding, table, verdict
 from edgeconv.report.html.figures import FIGURES
+from edgeconv.report.html.front import Front
 from edgeconv.report.network import Network
 
 NAME_WIDTH = 60  # of a layer; the whole name is where the pointer or the focus is
@@ -30,15 +31,17 @@ LAYER_WIDTH = 4  # pixels in a chart at least: with many layers, charts scroll
 def render(report: Mapping[str, Any]) -> str:
     """The page of a report, which may be one of an earlier version with fewer keys."""
     network, regions = Network.of(report), memory.regions(report)
+    front = Front(*frontier.noted(report))
     columns = table.columns(network)
     known = table.known(network, columns)
     return rendered(
         "page.html.j2",
-        {name: draw(network) for name, draw in FIGURES.items()},
+        {name: draw(network) for name, draw in FIGURES.items()} | front.figures,
         report=report,
         layers=network.layers,
         brief=_brief(report),
         network=network,
+        front=front,
         verdict=verdict.verdict(report),
         metrics=verdict.metrics(report),
         regions=regions,

@@ -26,6 +26,7 @@ def run(
     require_int8: bool,
     bound_cycles: bool,
     max_cycles: int | None,
+    pareto: bool,
     selftest: bool,
     model_version: str | None,
     as_json: bool,
@@ -48,7 +49,9 @@ def run(
     if unable:
         say(f"note: {unable.one_line()}: it will be built, and not verified")
     with ProgressDisplay() as progress:
-        _, notes = pipeline.compile_model(options, directory, build=build, progress=progress)
+        _, notes = pipeline.compile_model(
+            options, directory, build=build, pareto=pareto, progress=progress
+        )
     for note in notes:
         say(f"note: {note}")
     if verify and not unable:
