@@ -175,7 +175,7 @@ EC_INLINE void ec_bit_serial_convolve(const ec_bit_serial *spec, const int8_t *i
                 }
                 if (!inside)
                     sum += channel[EC_INT8_WORDS];
-                results[o] = ec_int8_of_sum(spec->result, channel[0] + (sum << spec->shift), channel + 1, 1);
+                results[o] = ec_int8_of_sum(spec->result, channel[0] + sum * (1 << spec->shift), channel + 1, 1);
             }
         }
     }

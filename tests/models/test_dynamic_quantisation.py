@@ -31,6 +31,7 @@ from edgeconv.search.choose.run_time_ranges import ranged
 from edgeconv.search.choose.storage import EVERY_RESULT
 from edgeconv.target import board as boards
 from tests import onnx_models
+from tests.onnx_runtime import own_kernels
 
 pytestmark = pytest.mark.usefixtures("unoptimised")
 
@@ -100,8 +101,7 @@ def test_integers_scales_and_sums(board: str, tmp_path: Path) -> None:
     model = onnx_models.save(network(), tmp_path / "net.onnx")
     folder = tmp_path / "net"
     compile_model(CompileOptions(model, board), folder)
-    options = onnxruntime.SessionOptions()
-    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    options = own_kernels()
     session = onnxruntime.InferenceSession(model, options)
     names = [each.name for each in session.get_outputs()]
     project = Project.open(folder)
@@ -195,8 +195,7 @@ def test_products_in_integers(board: str, tmp_path: Path) -> None:
     # The convolution is so small that ARMv7 takes as long in float32.
     assert operators.count("DynamicConv") == (board != "odroid-xu3")
     binary = project.build()
-    options = onnxruntime.SessionOptions()
-    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    options = own_kernels()
     session = onnxruntime.InferenceSession(model, options)
     names = [each.name for each in session.get_outputs()]
     x = np.random.default_rng(5).standard_normal((1, 5, 9, 8)).astype(np.float32)

@@ -15,9 +15,11 @@ from onnx import helper
 from edgeconv.base.errors import EdgeconvError
 from edgeconv.model import frontend, passes
 from edgeconv.model.frontend.definitions import DEFINED_IN, Definitions, row_of
+from edgeconv.model.frontend.engine_process import session_options
 from edgeconv.model.frontend.running import prepared
 from tests import onnx_models
 from tests.ir_interpreter import evaluate
+from tests.onnx_runtime import own_kernels
 
 onnxruntime = pytest.importorskip("onnxruntime", reason="the reference engine of these tests")
 
@@ -33,12 +35,6 @@ def real(*shape: int) -> Values:
 def whole(dtype: str, *shape: int) -> Values:
     info = np.iinfo(dtype)
     return RNG.integers(info.min, info.max, shape, dtype, endpoint=True)
-
-
-def halved(*shape: int) -> Any:
-    """Filters of int8 of 7 bits: where a CPU has no instruction for products with bytes, ONNX
-    Runtime saturates the sum of two of them to 16 bits."""
-    return whole("int8", *shape) // 2
 
 
 def one(op: str, x: tuple[int, ...], *inputs: Any, **attrs: Any) -> Any:
@@ -225,7 +221,7 @@ CASES: Mapping[str, Callable[[], Any]] = {
     "quantised attention, mask and past": lambda: quantised(
         "QAttention",
         (2, 5, 8),
-        halved(8, 24),
+        whole("int8", 8, 24),
         real(24),
         "s",
         np.float32(0.01),
@@ -258,7 +254,7 @@ CASES: Mapping[str, Callable[[], Any]] = {
     "quantised attention": lambda: quantised(
         "QAttention",
         (2, 5, 8),
-        halved(8, 24),
+        whole("int8", 8, 24),
         real(24),
         "s",
         np.float32(0.01),
@@ -270,7 +266,7 @@ CASES: Mapping[str, Callable[[], Any]] = {
     "integers to float": lambda: quantised(
         "MatMulIntegerToFloat",
         (3, 8),
-        halved(8, 4),
+        whole("int8", 8, 4),
         "s",
         ROW,
         "z",
@@ -307,8 +303,7 @@ def test_against_its_own_kernel(name: str, tmp_path: Path) -> None:
     feeds = {"x": real(*case[1])}
     graph = passes.optimise(frontend.load(path))
     values = evaluate(graph, feeds)
-    options = onnxruntime.SessionOptions()
-    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    options = own_kernels()
     wanted = onnxruntime.InferenceSession(path, options).run(None, feeds)
     for output, want in zip(graph.outputs, wanted, strict=True):
         got, most = values[output], float(np.abs(want.astype(np.float64)).max())
@@ -347,7 +342,9 @@ def test_definition_of_crops(name: str, tmp_path: Path) -> None:
     defined.graph.output.append(helper.make_tensor_value_info("y0", onnx.TensorProto.FLOAT, None))
     feeds = {"x": real(*shape)}
     paths = saved(case, tmp_path), onnx_models.save(defined, tmp_path / "defined.onnx")
-    want, got = (onnxruntime.InferenceSession(path).run(None, feeds)[0] for path in paths)
+    want, got = (
+        onnxruntime.InferenceSession(path, session_options()).run(None, feeds)[0] for path in paths
+    )
     np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-5)
     assert frontend.load(paths[0]).outputs == ("y0",)
 
@@ -371,7 +368,7 @@ def test_rows_of_a_packed_table(name: str, tmp_path: Path) -> None:
     path, feeds = saved(case, tmp_path), {"x": np.clip(real(*case[1]) * 3, -7, np.float32(6.5))}
     graph = passes.optimise(frontend.load(path))
     (got,) = prepared(graph)(feeds).values()
-    (want,) = onnxruntime.InferenceSession(path).run(None, feeds)
+    (want,) = onnxruntime.InferenceSession(path, session_options()).run(None, feeds)
     np.testing.assert_allclose(got, want, rtol=1e-6, atol=1e-6)
     flash = sum(t.data.nbytes for t in graph.tensors.values() if t.data is not None)
     assert flash < 4 * want.shape[-1] * 7  # not as float32
@@ -396,7 +393,7 @@ def test_embedding(tmp_path: Path) -> None:
     path, feeds = saved((node, (11, 8), constants), tmp_path), {"x": real(11, 8)}
     graph = passes.optimise(frontend.load(path))
     values = evaluate(graph, feeds)
-    wanted = onnxruntime.InferenceSession(path).run(["y0", "y2"], feeds)
+    wanted = onnxruntime.InferenceSession(path, session_options()).run(["y0", "y2"], feeds)
     for output, want in zip(graph.outputs, wanted, strict=True):
         np.testing.assert_allclose(values[output], want, rtol=1e-4, atol=1e-4)
 

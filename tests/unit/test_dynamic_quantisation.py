@@ -18,6 +18,7 @@ from edgeconv.base.errors import EdgeconvError
 from edgeconv.ir.encoding import INT8
 from edgeconv.ir.graph import Graph
 from edgeconv.model import frontend, passes
+from edgeconv.model.frontend.engine_process import session_options
 from edgeconv.search.choose.dynamic_quantisation import in_integers
 from edgeconv.target import board as boards
 from tests import onnx_models
@@ -241,7 +242,7 @@ def test_lstm_of_integers_is_onnx_runtimes(
     ways = 1 + (direction == "bidirectional")
     values = {"x": rng.normal(size=(4, 2, 3)).astype(np.float32)}
     values |= {name: rng.normal(0, 0.5, (ways, 2, 6)).astype(np.float32) for name in ("h", "c")}
-    options = runtime.SessionOptions()
+    options = session_options()
     options.intra_op_num_threads = 1
     session = runtime.InferenceSession(model.SerializeToString(), options)
     found = evaluate(loaded(model, tmp_path), values)

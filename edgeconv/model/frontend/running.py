@@ -14,6 +14,7 @@ from edgeconv.base.errors import EdgeconvError, Exit
 from edgeconv.base.mapped_file import maps_behind, release_pages
 from edgeconv.ir.filters import WEIGHTED
 from edgeconv.ir.graph import Graph
+from edgeconv.model.frontend.engine_process import session_options
 from edgeconv.model.frontend.saving import model_of
 
 Values = npt.NDArray[Any]
@@ -46,8 +47,7 @@ def prepared(graph: Graph) -> Run:
         )
     import onnxruntime  # noqa: PLC0415 - optional
 
-    options = onnxruntime.SessionOptions()
-    options.log_severity_level = 4  # what it raises is said by who catches it
+    options = session_options()
     outside = _outside(graph)
     maps = maps_behind(outside.values())
     try:
