@@ -42,9 +42,11 @@ SHAPES: list[Shape] = [
 assert SHAPES[10][1][1] * 49 > WORD * BLOCK * IN_A_BYTE
 
 
-def layer(shape: Shape, to: Activation | None = None, *, dense: bool = False) -> Spec:
+def layer(
+    shape: Shape, to: Activation | None = None, *, dense: bool = False, least: int = 0
+) -> Spec:
     """Filters 8 times as large as they are in units, biases of whole numbers of these; a result of
-    signs, or of four steps ``to`` others."""
+    signs, or of four steps ``to`` others.  ``least``: of inputs that are no signs, in steps."""
     x_shape, w_shape, window, bits, most, zeros = shape
     rng = np.random.default_rng(abs(hash((x_shape, w_shape, bits, most))) % 2**32)
     known = [each for each in range(-most, most + 1) if each or zeros]
@@ -53,7 +55,8 @@ def layer(shape: Shape, to: Activation | None = None, *, dense: bool = False) ->
     units = 2.0 ** rng.integers(-9, -6, w_shape[0])
     rows = (-1, *(1,) * (len(w_shape) - 1))
     q = rng.choice(np.array([-1, 1]), x_shape) if not bits else rng.integers(0, 1 << bits, x_shape)
-    read = sign(0.5) if not bits else grid(0.5, 0.0, float((1 << bits) - 1))
+    q += least
+    read = sign(0.5) if not bits else grid(0.5, float(least), float(least + (1 << bits) - 1))
     depth = int(np.prod(w_shape[1:]))
     made = sign(0.25) if to is None else to
     bias = rng.integers(-depth, depth, w_shape[0]) * units * 4
@@ -109,6 +112,8 @@ def test_bit_serial(build: Build, folder: Path) -> None:
         ((3, n), (5, n), {}, bits, 1, bool(bits)) for n, bits in ((33, 0), (600, 2))
     ]
     specs += [layer(shape, dense=True) for shape in rows]
+    # Padding, 0, needs a bit more than numbers that are all below it.
+    specs.append(layer(((1, 16, 4, 5), (3, 16, 3, 3), PADDED, 2, 1, True), least=-4))
     cases = [case for spec in specs for case in by_bits(spec, build)]
     scalings = {case.layer.scaling for case in cases}
     assert len(scalings) > 1  # of a program there is one
@@ -121,13 +126,14 @@ def test_bit_serial(build: Build, folder: Path) -> None:
     ("changed", "why"),
     [
         ({"bits": 5}, "bits of the input"),
+        ({"least": -16}, "bits of the padding"),
         ({"most": 4}, "magnitudes of filters"),
         ({"window": {"dilations": (1, 2)}}, "columns apart"),
     ],
 )
 def test_layers_of_more_bits_are_others(changed: dict[str, Any], why: str) -> None:
-    given: dict[str, Any] = {"window": {}, "bits": 2, "most": 3} | changed
+    given: dict[str, Any] = {"window": {}, "bits": 2, "most": 3, "least": 0} | changed
     kind = given["window"], given["bits"], given["most"], True
-    spec = layer(((1, 8, 5, 5), (3, 8, 3, 3), *kind))
+    spec = layer(((1, 8, 5, 5), (3, 8, 3, 3), *kind), least=given["least"])
     cases = spec.cases(TARGETS["portable"])
     assert "bit_serial" not in {case.layer.algorithm for case in cases}, why

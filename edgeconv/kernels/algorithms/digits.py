@@ -76,8 +76,13 @@ def few_bits(node: Node, graph: Graph) -> FewBits | None:
         return None
     if stored.zero[0] + given.beta != INT8.low:
         return None
-    return FewBits(int(given.gamma - given.beta).bit_length(), given.kind == "sign")
+    return FewBits(int(_largest(given)).bit_length(), given.kind == "sign")
 
 
 def _is_few(given: Activation) -> bool:
-    return given.gamma - given.beta < 1 << _MOST_BITS
+    return 0 < _largest(given) < 1 << _MOST_BITS
+
+
+def _largest(given: Activation) -> float:
+    """The largest q: of the numbers of a grid, and of the 0 that padding is."""
+    return max(given.gamma, 0.0) - given.beta

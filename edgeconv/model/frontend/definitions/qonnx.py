@@ -145,7 +145,7 @@ def _quant(d: Definition) -> None:
 
 
 def _sign(x: Values) -> Values:
-    return np.where(x >= 0, np.float32(1), np.float32(-1))
+    return np.where(x < 0, np.float32(-1), np.float32(1))
 
 
 def _write_sign(d: Definition, x: str, size: float = 1.0) -> str:
