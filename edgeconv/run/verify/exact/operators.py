@@ -219,8 +219,10 @@ def _pool(node: Node, operands: Operands, graph: Graph) -> Value:
         return found
 
     over = counted(attrs, x.shape[2:], out).astype(np.int64)
-    summed = Term(total(whole).astype(np.int64), factors, over)
     count = int(np.prod(attrs["kernel"]))
+    if count * np.abs(whole).max(initial=0.0) >= _EXACT:
+        raise NoExactValueError
+    summed = Term(total(whole).astype(np.int64), factors, over)
 
     def off() -> Reals:
         found: Reals = (growth(count + 2) * total(np.abs(x.near())) + 2 * total(x.off)) / over
