@@ -17,6 +17,7 @@ from edgeconv.kernels.ops.loop import constant_names, program_of
 # A layer of the body and which of its aliases are not granted -> its function, literals to pass.
 Called = Callable[[Layer, tuple[bool, ...]], tuple[str, tuple[str, ...]]]
 _TRIP, _GOES, _NUMBER = "trip", "goes", "number"
+_CALLED = {"memcpy", "memset", "int64_t", "uint8_t"}  # what no variable may hide
 
 
 def loop_text(layer: Layer, called: Called) -> list[str]:
@@ -26,7 +27,7 @@ def loop_text(layer: Layer, called: Called) -> list[str]:
 
 class _Loop:
     def __init__(self, layer: Layer, called: Called) -> None:
-        self.layer, self.called = layer, called
+        self.layer = layer
         self.body: Body = body_of(layer.node)
         self.program: Program = program_of(layer.node)
         self.graph: Graph = self.program.choice.graph
@@ -35,7 +36,9 @@ class _Loop:
         self.states = {state.input: state.output for state in self.graph.states}
         shown = [name for name in arena if name not in self.states.values()]
         ports = [*self.graph.input_ports, *self.graph.output_ports]
-        taken = {"workspace", _TRIP, _GOES, _NUMBER, *(arg.c_name for arg in layer.args)}
+        self.calls = list(self._calls_of(called))
+        own = {"workspace", _TRIP, _GOES, _NUMBER, *(arg.c_name for arg in layer.args)}
+        taken = own | _CALLED | {function for _, function, _ in self.calls} | self._types()
         self.names = unique_identifiers([*shown, *ports], taken, self._identifier)
         self.pointers = {name: self.places[name] for name in shown}
 
@@ -110,14 +113,24 @@ class _Loop:
         number = f"({(self.body.trips or 0) - 1} - {_TRIP})" if back else _TRIP
         return f"{number} * {self.graph[name].size}"
 
-    def _calls(self) -> Iterator[str]:
+    def _calls_of(self, called: Called) -> Iterator[tuple[int, str, tuple[str, ...]]]:
+        """The layers that are called, in order, each with its function and literals to pass."""
         choice, memory = self.program.choice, self.program.memory
         for index in memory.order:
             layer = choice.layers[index]
             copied = tuple((index, a) not in memory.granted for a in range(len(layer.aliases)))
-            if layer.free_if_aliased and not any(copied):
-                continue
-            function, numbers = self.called(layer, copied)
+            if any(copied) or not layer.free_if_aliased:
+                yield index, *called(layer, copied)
+
+    def _types(self) -> set[str]:
+        """The types that the text names."""
+        tensors = (tensor.dtype for tensor in self.graph.tensors.values())
+        passed = (arg.c_type for layer in self.program.choice.layers for arg in layer.args)
+        return {*map(c_type_of, tensors), *passed}
+
+    def _calls(self) -> Iterator[str]:
+        for index, function, numbers in self.calls:
+            layer = self.program.choice.layers[index]
             arguments = [self._argument(index, arg) for arg in layer.args]
             origin = ", ".join(map(shortened, dict.fromkeys(layer.node.origin))) or layer.node.name
             what = c_comment(f'{layer.node.op} "{origin}"')

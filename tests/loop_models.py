@@ -104,7 +104,8 @@ def convolutional() -> onnx.ModelProto:
 
 
 def nested() -> onnx.ModelProto:
-    """A Scan and an If within a Loop whose trips are counted at run time."""
+    """A Scan and an If within a Loop whose trips are counted at run time; a tensor is called like a
+    function."""
     inner = helper.make_graph(
         [
             helper.make_node("Add", ["q", "row"], ["moved"]),
@@ -120,8 +121,8 @@ def nested() -> onnx.ModelProto:
     ]
     scan: dict[str, Any] = {"body": inner, "num_scan_inputs": 1}
     nodes = [
-        helper.make_node("Scan", ["a", "x"], ["scanned"], "inner", **scan),
-        helper.make_node("Tanh", ["scanned"], ["b"]),
+        helper.make_node("Scan", ["a", "x"], ["net_reduce_sum_1"], "inner", **scan),
+        helper.make_node("Tanh", ["net_reduce_sum_1"], ["b"]),
         helper.make_node("ReduceSum", ["b"], ["total"], keepdims=0),
         helper.make_node("Greater", ["total", "zero"], ["positive"]),
         helper.make_node(
@@ -143,11 +144,12 @@ def nested() -> onnx.ModelProto:
 
 
 def halving() -> onnx.ModelProto:
-    """While a sum is large; nothing bounds how often."""
+    """While a sum is large; the most trips are more than there can be.  The sum and what is
+    halved are called like what the C around them calls."""
     nodes = [
-        helper.make_node("Mul", ["a", "half"], ["a_out"]),
-        helper.make_node("ReduceSum", ["a_out"], ["total"], keepdims=0),
-        helper.make_node("Greater", ["total", "least"], ["goes"]),
+        helper.make_node("Mul", ["memcpy", "half"], ["a_out"]),
+        helper.make_node("ReduceSum", ["a_out"], ["int64_t"], keepdims=0),
+        helper.make_node("Greater", ["int64_t", "least"], ["goes"]),
         helper.make_node("Add", ["n", "one"], ["n_out"]),
     ]
     body = helper.make_graph(
@@ -156,14 +158,14 @@ def halving() -> onnx.ModelProto:
         [
             value("i", [], TensorProto.INT64),
             value("going", [], TensorProto.BOOL),
-            value("a", [2, 3]),
+            value("memcpy", [2, 3]),
             value("n", [1]),
         ],
         [value("goes", [], TensorProto.BOOL), value("a_out", [2, 3]), value("n_out", [1])],
     )
-    node = helper.make_node("Loop", ["", "yes", "x", "n0"], ["y", "count"], "loop", body=body)
+    node = helper.make_node("Loop", ["most", "yes", "x", "n0"], ["y", "count"], "loop", body=body)
     constants = {"half": np.float32(0.5), "least": np.float32(0.1), "one": np.ones(1, np.float32)}
-    constants |= {"yes": np.True_, "n0": np.zeros(1, np.float32)}
+    constants |= {"most": np.int64(2**63 - 1), "yes": np.True_, "n0": np.zeros(1, np.float32)}
     return model(node, [value("x", [2, 3])], [value("y", [2, 3]), value("count", [1])], constants)
 
 

@@ -18,6 +18,7 @@ from edgeconv.ir.layout import Shape
 
 LOOP = "Loop"
 TRIPS, CONDITION, FIRST_STATE = range(3)  # places of inputs
+ENDLESS = 2**31 - 1  # trips that no loop makes: a count of so many is none
 
 
 @dataclass(frozen=True, eq=False)

@@ -66,7 +66,7 @@ def test_programs_of_loops_compute_what_the_model_does(edgeconv: Command, tmp_pa
     edgeconv.ok("compile", tmp_path / "net.onnx", "--board", BOARD, "-o", out, "--verify")
     text = (out / "net.c").read_text()
     assert text.count("for (int trip = 0; trip < 12; ++trip) {") == 2
-    assert "goes; ++trip" in text
+    assert "goes; ++trip" in text  # the most is none
     assert "trip < *trips" in text
 
 
@@ -97,6 +97,16 @@ def test_formats_of_layers_have_bodies_written_out(edgeconv: Command, tmp_path: 
     layers = edgeconv.ok(*command).json()["layers"]
     assert {"Dense"} <= {layer["op"] for layer in layers}
     assert LOOP not in {layer["op"] for layer in layers}
+
+
+@pytest.mark.parametrize("option", [("--flash", "1M"), ("--storage", "*=int8")])
+def test_trips_of_run_time_are_a_layer_whatever_is_asked(
+    option: tuple[str, str], edgeconv: Command, tmp_path: Path
+) -> None:
+    for name in ("nested", "halving"):
+        onnx.save(MODELS[name], tmp_path / "net.onnx")
+        command = ("explain", tmp_path / "net.onnx", "--board", BOARD, *option, "--json")
+        assert LOOP in {layer["op"] for layer in edgeconv.ok(*command).json()["layers"]}
 
 
 def test_a_loop_whose_state_grows_is_written_out(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from onnx import helper
 
 from edgeconv.base import limits
 from edgeconv.base.errors import EdgeconvError
-from edgeconv.ir.loop import Body
+from edgeconv.ir.loop import ENDLESS, Body
 from edgeconv.model.frontend import inlining, scans, walking
 from edgeconv.model.frontend.data_dependent import DataDependentShapes
 from edgeconv.model.frontend.definitions import DEFINED_IN
@@ -188,7 +188,7 @@ class ControlFlow:
             tuple((n, a, bool(b)) for n, a, b in zip(scanned, axes, back, strict=True)),
             tuple((a, bool(b)) for a, b in zip(out_axes, out_back, strict=True)),
         )
-        if self._layer(visit, said):
+        if self._walk.loops and self._layer(visit, said):
             return
         kept: list[list[str]] = []
         least = len(states) + outputs
@@ -251,15 +251,23 @@ class ControlFlow:
             got = f"a trip count of shape {list(known.shape)}"
             raise visit.invalid(got, "the count of trips is one number")
         most = None if known is None else max(int(known.reshape(-1)[0]), 0)
+        if most is not None and most >= ENDLESS:  # which exporters write for none
+            most = None
         active = condition  # "": as long as there are trips
         goes = self._walk.constant(condition) if condition else np.True_
         stated = None if most is not None and goes is not None else self._stated_trips(visit)
         if stated is not None:
             most, active = stated, ""
         count = len(node.output) - len(states)
-        if stated is None and self._rolled_loop(visit, body, most, goes):
+
+        def rolled() -> bool:
+            return stated is None and self._rolled_loop(visit, body, most, goes)
+
+        if self._walk.loops and rolled():
             return
         if stated is None and trips and known is None:
+            if rolled():  # even if others are to be written out
+                return
             raise _RefusedError("its trip count is computed at run time")
         kept: list[list[str]] = []
         least = 1 + max(len(states), len(node.output))  # the condition is a result, too
@@ -268,6 +276,8 @@ class ControlFlow:
             if goes_on is not None and not np.all(goes_on):
                 break
             if goes_on is None and most is None:
+                if rolled():
+                    return
                 raise _RefusedError(f"{_AT_RUN_TIME}, and nothing bounds its trip count")
             where = f"{visit.name}/{len(kept)}"
             self._held(visit, len(kept) + 1 if goes_on is not None else most or 0)
@@ -298,7 +308,7 @@ class ControlFlow:
             most,
             tuple(states),
             stacked=((0, False),) * count,
-            most=trips if most is None else "",
+            most=trips if trips and self._walk.constant(trips) is None else "",
             goes=condition if goes is None else "",
             counts=True,
         )
@@ -306,8 +316,6 @@ class ControlFlow:
 
     def _layer(self, visit: Visit, said: Statement) -> bool:
         """Whether a loop is a layer, which then is written."""
-        if not self._walk.loops:
-            return False
         try:
             found = layer_of(self._walk.inside(), self._walk.values, visit, said, self._weights)
         except NoLayerError:

@@ -9,10 +9,8 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 from edgeconv.ir.graph import Graph, Node, Tensor
-from edgeconv.ir.loop import CONDITION, FIRST_STATE, TRIPS, Body, body_of
+from edgeconv.ir.loop import CONDITION, ENDLESS, FIRST_STATE, TRIPS, Body, body_of
 from edgeconv.model.frontend.saved_nodes import Written
-
-_ENDLESS = np.int64(2**31 - 1)  # trips that no loop makes
 
 
 def loop(
@@ -33,7 +31,7 @@ def loop(
         for own in (body.graph[state],)
     ]
     trips = inputs[TRIPS] or written.constant(
-        f"{node.name}/trips", _ENDLESS if body.trips is None else np.int64(body.trips)
+        f"{node.name}/trips", np.int64(ENDLESS if body.trips is None else body.trips)
     )
     made = graph_of(body.graph)
     rows = [name for name in body.results if name not in body.carried]
