@@ -105,6 +105,7 @@ class Options(TypedDict, total=False):
     resumable: bool
     states_apart: bool
     bound_cycles: bool
+    pareto: bool
     max_cycles: int
     state: Sequence[str]
     initial_states: StrPath
@@ -294,11 +295,14 @@ def compile(  # noqa: A001 - edgeconv.compile
     beside = {name: value for name, value in alone.items() if value is not None}
     for name in ("directory", "build", "verify", "report", "as_json"):
         given.pop(name)
+    pareto = given.pop("pareto")
     model_path.require(given["model"])
     asked = replace(compile_options(**given), **beside)
     build = build or asked.bound_cycles or asked.max_cycles is not None
     folder = Path(directory if directory is not None else asked.prefix)
-    project, notes = pipeline.compile_model(asked, folder, build=build, progress=progress)
+    project, notes = pipeline.compile_model(
+        asked, folder, build=build, pareto=pareto, progress=progress
+    )
     return Program(project, notes)
 
 

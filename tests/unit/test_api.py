@@ -20,6 +20,7 @@ from edgeconv.app.cli.model_options import model_options
 from edgeconv.app.cli.program import COMPILE
 from edgeconv.run.inference import stacked
 from tests.command import BOARD, Command
+from tests.loop_models import MODELS
 from tests.onnx_models import save
 from tests.onnx_runtime import results
 from tests.state_models import NETWORKS
@@ -226,6 +227,13 @@ def test_module_beside_the_project(io: str, residual_model: Path, tmp_path: Path
         module.Model().run(x.astype(np.float64))
     with pytest.raises(RuntimeError, match="wrong size"):
         module.Model(weights=b"1234")
+
+
+def test_module_takes_scalars(tmp_path: Path) -> None:
+    path = save(MODELS["nested"], tmp_path / "net.onnx")
+    program = edgeconv.compile(path, BOARD, tmp_path / "eyes", name="eyes")
+    feeds = {"trips": np.array(5, np.int64), "x": noise((6, 4)), "x0": noise((4,), 1)}
+    close(loaded(program.directory).Model().run(feeds), program.run(feeds))
 
 
 def test_doctests_of_the_guide(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
