@@ -129,6 +129,7 @@ def test_the_same_bytes_of_workers(
 @pytest.mark.parametrize("board", STREAM_ROWS)
 def test_results_in_fewer_bits(board: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every layer is judged by what it had read, from rows that memory held for a while."""
+    available(board)
     kinds = CHAINS["convolutions"]
     model = onnx_models.save(convolutions(kinds, 20, (25, 19)), tmp_path / "net.onnx")
     stored = {"*": "int8", "*:output": "flyte16"}
