@@ -70,9 +70,10 @@ def compile_model(
     """Compile to ``directory``: the project, and the notes about the model for the user.
 
     ``build`` compiles the C as well and holds the size of the code against the flash budget: where
-    that is exceeded, formats are chosen again for what the code leaves.  Raises EdgeconvError, and
-    then ``directory`` is as it was: the model cannot be compiled, a budget is exceeded, the
-    directory cannot be written, the C cannot be built.
+    that is exceeded, formats are chosen again for what the code leaves.  ``pareto``:
+    the report has what `frontier_of` finds.  Raises EdgeconvError, and then ``directory`` is as it
+    was: the model cannot be compiled, a budget is exceeded, the directory cannot be written, the C
+    cannot be built.
     """
     check_target(real_path(directory))
     points = frontier_of(options, progress=progress)[0] if pareto else ()
