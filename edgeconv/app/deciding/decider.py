@@ -36,6 +36,7 @@ from edgeconv.search.budget.tables import Limits, Objective
 from edgeconv.search.choose.attention import with_attention
 from edgeconv.search.choose.bit_for_bit import require_kernels, with_integer_results
 from edgeconv.search.choose.dynamic_quantisation import in_integers
+from edgeconv.search.choose.known_calls import KNOWN
 from edgeconv.search.choose.storage import EVERY_LAYER, OUTPUT
 from edgeconv.search.fitting import AtBest, UnfitError, offered
 from edgeconv.search.loops import with_programs
@@ -116,7 +117,8 @@ class Decider(Closing):
         return Planner(options, self.board, filtering, measured)
 
     def close(self) -> None:
-        """Let go of the networks that were measured, if any were."""
+        """Let go of the networks that were measured, if any were, and of known kernel calls."""
+        KNOWN.clear()
         self._integers.close()
         self._formats.close()
         if self._window:

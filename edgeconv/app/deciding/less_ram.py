@@ -238,7 +238,9 @@ def _cuts(planner: Planner, draft: NetworkPlan) -> StreamingCuts:
 
 def _longer_steps(planner: Planner, choice: Choice) -> Choice:
     board, ram = planner.board, planner.options.ram
-    return streamed_for_memory(choice, board.target, lambda made: memory.fit(made, board, ram))[0]
+    return streamed_for_memory(
+        choice, board.target, lambda made: memory.fit(made, board, ram, verified=False)
+    )[0]
 
 
 def _ram(draft: NetworkPlan) -> int:

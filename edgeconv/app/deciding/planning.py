@@ -47,6 +47,7 @@ from edgeconv.search.choose.sharing import share_out
 from edgeconv.search.choose.storage import EVERY_LAYER, NO_RESULT, OUTPUT, ROUNDED
 from edgeconv.search.fitting import FormatChoice, FormatPlan, Lower
 from edgeconv.search.measured import load
+from edgeconv.search.memory.check import check as check_map
 from edgeconv.search.memory.link import unusable
 from edgeconv.search.memory.placement import WEIGHTS, require_memories, with_placement
 from edgeconv.search.memory.sizes import Budgets, Overhead, Sizes, planned_sizes
@@ -250,10 +251,10 @@ class Planner:
         return self._attention[key][1]
 
     def placed(self, choice: Choice, allowed: Allowed, storage: Mapping[str, str]) -> NetworkPlan:
-        """``choice``, made for ``storage``, in memory."""
+        """``choice``, made for ``storage``, in memory; its map is checked once it is decided."""
         board = self.board
         choice = with_placement(choice, self.places, board)
-        plan = memory.fit(choice, board, self.options.ram)
+        plan = memory.fit(choice, board, self.options.ram, verified=False)
         image = weight_image(choice, plan)
         memory.check_objects(board, arena=plan.arena_bytes, weights=image.bytes)
         notes = (
@@ -316,6 +317,7 @@ class Planner:
             model_version=options.model_version,
         )
         choice, plan, sizes = draft.choice, draft.memory, draft.sizes
+        check_map(choice, plan)
         predicted = predict(choice, plan, board)
         asked = LayerOptions(options.algorithms, options.storage)
         whys = in_float32(choice, board.target, asked)

@@ -26,12 +26,12 @@ from edgeconv.kernels.algorithms.digits import with_input_roundings
 from edgeconv.kernels.algorithms.product_sums import PRODUCT
 from edgeconv.kernels.algorithms.scaling import common_scaling, with_shift
 from edgeconv.kernels.algorithms.widening import widened
-from edgeconv.kernels.float16 import lowered as kernel_call
 from edgeconv.kernels.ops.attention import ATTENTION
 from edgeconv.search.choose.arena_limit import Room
 from edgeconv.search.choose.bit_for_bit import require
 from edgeconv.search.choose.channel_sums import with_channel_sums
 from edgeconv.search.choose.float16 import with_float16
+from edgeconv.search.choose.known_calls import KNOWN
 from edgeconv.search.choose.layouts import assign
 from edgeconv.search.choose.prices import Known
 from edgeconv.search.choose.product_places import with_places
@@ -259,4 +259,4 @@ def _requested(
 
 def lowered(node: Node, graph: Graph, target: Target) -> Layer:
     """The kernel call of a node of an operator that has kernels (`assign` refuses all others)."""
-    return kernel_call(node, graph, target, blobs=True)
+    return KNOWN.call(node, graph, target)

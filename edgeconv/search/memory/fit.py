@@ -9,28 +9,38 @@ from edgeconv.codegen.weights import layout
 from edgeconv.ir.choice import Choice
 from edgeconv.ir.memory import BankUse, MemoryMap, Region
 from edgeconv.search.memory.banks import Bank, largest_only, of_board, within
+from edgeconv.search.memory.check import check
 from edgeconv.search.memory.link import VARIABLES, io_regions, reserved, weights_by_region
 from edgeconv.search.memory.plan import plan
 from edgeconv.search.memory.program import caller_bytes
 from edgeconv.target.board import Board
 
 
-def fit(choice: Choice, board: Board, ram: int | None) -> MemoryMap:
+def fit(choice: Choice, board: Board, ram: int | None, *, verified: bool = True) -> MemoryMap:
     """The memory map of ``choice`` in the memories of ``board``, in ``ram`` bytes if that is given.
 
     Under an operating system there is one arena.  Without one, the caller's tensors are tried in
     every region, best first; when nothing fits, the result is the attempt with the least excess.
-    What the user has placed lies nowhere else.
+    What the user has placed lies nowhere else.  ``verified``: as in `plan`.
     """
     if not board.bare_metal:
-        return plan(choice)
+        return plan(choice, verified=verified)
+    tried: list[MemoryMap] = []
+    for found in _attempts(choice, board, ram):
+        tried.append(found)
+        if not _excess(found):
+            break
+    least = min(tried, key=_excess)
+    return check(choice, least) if verified else least
+
+
+def _attempts(choice: Choice, board: Board, ram: int | None) -> Iterator[MemoryMap]:
     io_bytes, placement = caller_bytes(choice), choice.placement
     # Their sizes by memory do not depend on the order of execution.
     parts = layout(choice, range(len(choice.layers))).parts if placement.weights else ()
     copied = sum(
         size for each, size in weights_by_region(board, parts).items() if not each.is_flash
     )
-    attempts: list[MemoryMap] = []
     for region in io_regions(board):
         if placement.io not in ("", region.name):
             continue
@@ -38,20 +48,16 @@ def fit(choice: Choice, board: Board, ram: int | None) -> MemoryMap:
         rest = None if ram is None else ram - io_bytes - copied - VARIABLES
         for allowed in _allowed(banks, rest):
             planned = _planned(choice, allowed, board)
-            found = replace(planned, caller_bank=board.ram.index(region))
-            if not _excess(found):
-                return found
-            attempts.append(found)
-    return min(attempts, key=_excess)
+            yield replace(planned, caller_bank=board.ram.index(region))
 
 
 def _planned(choice: Choice, banks: Sequence[Bank], board: Board) -> MemoryMap:
     """The plan in ``banks``; all in that which the user names, whether it fits or not."""
     names = [each.name for each in board.ram]
     if not choice.placement.arena:
-        return plan(choice, banks)
+        return plan(choice, banks, verified=False)
     number = names.index(choice.placement.arena)
-    alone = plan(choice, (banks[number],))
+    alone = plan(choice, (banks[number],), verified=False)
     places = {
         name: replace(place, bank=number) if place.region is Region.ARENA else place
         for name, place in alone.places.items()

@@ -34,7 +34,7 @@ _MOST_KNOWN = 256  # programs whose layouts are kept
 _known: dict[Hashable, tuple[_Layout, Packing, bool]] = {}
 
 
-def plan(choice: Choice, banks: Sequence[Bank] = ()) -> MemoryMap:
+def plan(choice: Choice, banks: Sequence[Bank] = (), *, verified: bool = True) -> MemoryMap:
     """Decide the order of execution, which aliases to grant and where every tensor lies.
 
     The arena is as small as the search can make it; ``optimal`` says whether that is proven.
@@ -44,7 +44,8 @@ def plan(choice: Choice, banks: Sequence[Bank] = ()) -> MemoryMap:
     but an excess that the map states.
 
     The same choice and banks give the same map on every machine.  Raises InvariantError when
-    ``choice`` is inconsistent or the map is wrong, both defects of the tool.
+    ``choice`` is inconsistent or the map is wrong, both defects of the tool; of a map that is not
+    ``verified``, which a search may pass over, `check` is still to be asked.
     """
     program, banks = of_choice(choice), banks or ONE
     layout, packing, optimal = _laid_out(program)
@@ -54,8 +55,7 @@ def plan(choice: Choice, banks: Sequence[Bank] = ()) -> MemoryMap:
     else:
         where = _assigned(layout.blocks, tuple(_moved(layout)), tuple(banks), program.align)
     memory_map = _to_map(layout, where, banks)
-    check(choice, memory_map)
-    return memory_map
+    return check(choice, memory_map) if verified else memory_map
 
 
 @dataclass(frozen=True, slots=True)

@@ -101,13 +101,11 @@ def _pixel_slots(problem: ConvProblem, plan: DirectPlan, target: Target) -> floa
 
 
 def _decode_slots(
-    cut: tuple[Segment, ...], problem: ConvProblem, plan: DirectPlan, target: Target
+    cut: tuple[Segment, ...], problem: ConvProblem, plan: DirectPlan, target: Target, *, once: bool
 ) -> float:
-    """Slots per strip to decode a vector of filters, in registers or once for all strips."""
+    """Slots per strip to decode a vector of filters, in registers or ``once`` for all strips."""
     each = target.decoding(problem.filters_as).vector
-    if decoded_bytes(problem, plan, target, channels_per_chunk(problem, plan, target)):
-        return (each + KEEP_SLOTS) / visits(plan, cut)
-    return each
+    return (each + KEEP_SLOTS) / visits(plan, cut) if once else each
 
 
 def _blocks_pay(problem: ConvProblem, plan: DirectPlan, target: Target) -> bool:
@@ -301,14 +299,20 @@ def _minimum_workspace_plan(problem: ConvProblem, target: Target) -> DirectPlan:
     fastest."""
     made = []
     for walk in _walks(problem, target):
+        loads = _tile_loads(problem, walk, target)
         for plan in _decoding_ways(walk, problem, target):
             band = band_elements(problem, plan)
             slots = band * (target.decoding(problem.in_as).element + KEEP_SLOTS)
             cost = _plan_cost(problem, plan, target) + slots
-            made.append((cost + _tile_loads(problem, plan, target), replace(plan, cost=cost)))
-    enough = (1 + target.slack) * min(time for time, _ in made)
-    good = [(_memory(problem, plan, target), time, plan) for time, plan in made if time <= enough]
-    return min(good, key=lambda each: each[:2])[2]
+            made.append((cost + loads, cost, plan))
+    enough = (1 + target.slack) * min(time for time, _, _ in made)
+    good = [
+        (_memory(problem, plan, target), time, cost, plan)
+        for time, cost, plan in made
+        if time <= enough
+    ]
+    _, _, cost, plan = min(good, key=lambda each: each[:2])
+    return replace(plan, cost=cost)
 
 
 def _memory(problem: ConvProblem, plan: DirectPlan, target: Target) -> float:
@@ -337,8 +341,11 @@ def _decoding_ways(walk: DirectPlan, problem: ConvProblem, target: Target) -> It
     rows = problem.in_as != FLOAT32 and not problem.in_ring
     inputs = (False, True) if rows else (False,)
     yield walk
+    # Where neither is decoded and all channels meet in one pass, passes over the rows are the walk.
+    plain = channels_per_chunk(problem, walk, target) == 0
+    decoded = [each for each in product(filters, inputs) if any(each) or not plain]
     for chunk in sorted({-(-walk.rows // passes) for passes in range(1, walk.rows + 1)}):
-        for in_blocks, band in product(filters, inputs):
+        for in_blocks, band in decoded:
             plan = replace(walk, chunk=chunk, in_blocks=in_blocks)
             plan = replace(plan, band=band_rows(problem, plan)) if band else plan
             channels = channels_per_chunk(problem, plan, target)
@@ -405,9 +412,10 @@ def _plan_cost(problem: ConvProblem, plan: DirectPlan, target: Target) -> float:
     channels = channels_per_chunk(problem, plan, target) if counted else 0
     again = -(-problem.in_c // channels) - 1 if channels else 0
     together = neighbours(problem, target)
+    once = plan.in_blocks and decoded_bytes(problem, plan, target, channels) > 0
     for kind in tile_kinds(problem, plan.vectors, target):
         cut = plan.segments if kind.vectors == plan.vectors else plan.tail_segments
-        decode = _decode_slots(cut, problem, plan, target), pixel
+        decode = _decode_slots(cut, problem, plan, target, once=once), pixel
         total += kind.count * sum(
             s.count * _strip_cost(s.rows, kind, taps, decode, target, together)
             + s.count * again * (2 * s.rows * kind.vectors + STRIP_OVERHEAD)
