@@ -205,7 +205,7 @@ def test_iterations_at_once_are_those_one_by_one(
         for at in range(0x2000_0000, 0x2000_0200, 4):
             found.store(at, at, 4)
         found.call(Code(path).named("f").address, [0x2000_0401, 0x2000_0000], STACK)
-        known = {at: word for at, word in found.words.items() if at < 0x2000_1000}
+        known = {at: found.known(at, 4) for at in found.words if at < 0x2000_1000}
         state = found.executed, found.total, found.registers[:3], found.registers[5:7], known
         results.append((state, sum(found.visits.values())))
     (at_once, visits), (one_by_one, all_visits) = results
@@ -232,6 +232,58 @@ def test_a_structure_that_is_copied_stays_known(tmp_path: Path) -> None:
 3: .word 1, 2, 3, 4, 5, 60
 """
     assert called(image(tmp_path, text)).executed == 4 + 6 * 4 + 1 + 60 * 2 + 2
+
+
+def test_bytes_that_are_copied_stay_known(tmp_path: Path) -> None:
+    """As the last ones of a structure are, by a memcpy of words and bytes."""
+    text = """FUNCTION f
+ sub sp, #8
+ adr r1, 3f
+ mov r2, sp
+ movs r3, #6
+1: ldrb r0, [r1], #1
+ strb r0, [r2], #1
+ subs r3, #1
+ bne 1b
+ ldrh r3, [sp, #4]
+2: subs r3, #1
+ bne 2b
+ ldr r3, [sp, #4]
+ add sp, #8
+ bx lr
+ .align 2
+3: .byte 1, 2, 3, 4, 60, 0
+"""
+    found = called(image(tmp_path, text))
+    assert found.executed == 4 + 6 * 4 + 1 + 60 * 2 + 3
+    assert found.registers[3] is None  # two of its bytes nobody has written
+
+
+def test_what_is_known_of_a_word_by_bytes(tmp_path: Path) -> None:
+    memory = machine(image(tmp_path, "FUNCTION f\n bx lr\n"))
+    at = 0x2000_0000
+    memory.store(at, 0x11223344, 4)
+    memory.store(at + 1, None, 1)
+    assert [memory.known(at + i, 1) for i in range(4)] == [0x44, None, 0x22, 0x11]
+    assert [memory.known(at, 2), memory.known(at + 2, 2), memory.known(at, 4)] == [
+        *(None, 0x1122, None)
+    ]
+    memory.store(at + 1, 0x133, 1)  # of a register the lowest byte
+    assert memory.known(at, 4) == 0x11223344
+    memory.store(at + 4, 0x55667788, 4)
+    memory.forget(at + 3, 3)
+    assert [memory.known(at, 2), memory.known(at + 3, 1)] == [0x3344, None]
+    assert [memory.known(at + 4, 2), memory.known(at + 6, 2)] == [None, 0x5566]
+    memory.store(at + 3, 7, 2)  # of two words
+    assert memory.known(at + 2, 1) == 0x22
+    assert memory.known(at + 3, 1) is None
+    for place in range(4):
+        memory.store(at + 8 + place, place, 1)
+        assert memory.known(at + 8 + place, 1) == place
+    assert memory.known(at + 8, 4) == 0x03020100
+    assert memory.known(at + 10, 4) is None
+    memory.forget_all()
+    assert not memory.words
 
 
 def test_wait_states_of_code_and_constants(tmp_path: Path) -> None:

@@ -12,6 +12,8 @@ from elftools.elf.constants import SH_FLAGS
 from edgeconv.run.build.elf import open_elf
 
 MASK = 0xFFFF_FFFF
+_KNOWN = 32  # of a word: above its number a bit for each byte that is known
+_WHOLE = 0b1111 << _KNOWN
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +55,8 @@ def constants_of(image: Path) -> tuple[Constants, ...]:
 
 
 class Memory:
-    """``words``: what is known of memory that is written to, by aligned address; all else of it is
+    """``words``: what is known of memory that is written to, by aligned address: a number, in which
+    bytes that are unknown are 0, and above it a bit for each byte that is known; all else of it is
     unknown.  ``extra``: cycles of misaligned accesses and wait states so far.  ``misaligned``:
     cycles of an access of 4 or 2 bytes for each place that it lies behind a multiple of its size.
     """
@@ -110,8 +113,11 @@ class Memory:
         if address is None:
             return None
         word = self.words.get(address & -4)
-        if word is not None and (address & 3) + size <= 4:
-            return word >> 8 * (address & 3) & (1 << 8 * size) - 1
+        if word is not None:
+            place = address & 3
+            needed = (1 << size) - 1 << place
+            if word >> _KNOWN & needed == needed:
+                return word >> 8 * place & (1 << 8 * size) - 1
         data = self.constant(address, size)
         return None if data is None else int.from_bytes(data, "little")
 
@@ -122,19 +128,13 @@ class Memory:
         if address is None:
             self.forget_all()
             return
-        at = address & -4
-        if size == 4 and at == address:
-            self._write(at, value)
-            return
-        if at != address + size - 1 & -4:
+        at, place = address & -4, address & 3
+        if size == 4 and not place:
+            self._write(at, None if value is None else value | _WHOLE)
+        elif place + size > 4:
             self.forget(address, size)
-            return
-        word = self.words.get(at)
-        if word is None or value is None:
-            self._write(at, None)
-            return
-        shift, mask = 8 * (address & 3), (1 << 8 * size) - 1
-        self._write(at, word & ~(mask << shift) | (value & mask) << shift)
+        else:
+            self._write_bytes(at, place, value, size)
 
     def maybe_store(self, address: int | None, value: int | None, size: int) -> None:
         """A store that may not happen: what differs is unknown afterwards."""
@@ -145,26 +145,34 @@ class Memory:
         """Makes ``size`` bytes unknown."""
         first, end = address & -4, address + size
         if end - first > 4 * len(self.words):
-            for at in [at for at in self.words if first <= at < end]:
-                self._write(at, None)
+            found = [at for at in self.words if first <= at < end]
         else:
-            for at in range(first, end, 4):
-                if at in self.words:
-                    self._write(at, None)
+            found = [at for at in range(first, end, 4) if at in self.words]
+        for at in found:
+            place = max(address - at, 0)
+            self._write_bytes(at, place, None, min(end - at, 4) - place)
 
     def forget_all(self) -> None:
         """Makes all that can be written to unknown."""
         for at in list(self.words):
             self._write(at, None)
 
-    def _write(self, at: int, value: int | None) -> None:
+    def _write_bytes(self, at: int, place: int, value: int | None, size: int) -> None:
+        """Some bytes of the word ``at``, from its byte ``place`` on."""
+        numbers, known = (1 << 8 * size) - 1 << 8 * place, (1 << size) - 1 << _KNOWN + place
+        word = self.words.get(at, 0) & ~(numbers | known)
+        if value is not None:
+            word |= value << 8 * place & numbers | known
+        self._write(at, word or None)
+
+    def _write(self, at: int, word: int | None) -> None:
         log = self.log
         if log is not None and at not in log:
             log[at] = self.words.get(at)
-        if value is None:
+        if word is None:
             self.words.pop(at, None)
         else:
-            self.words[at] = value
+            self.words[at] = word
 
     def rolled_back(self, log: dict[int, int | None]) -> dict[int, int | None]:
         """Undoes what ``log`` has noted; returns what was there."""
