@@ -17,7 +17,7 @@ from edgeconv.target import board as boards
 from edgeconv.target.board import Board, RunKind
 from edgeconv.target.price.duration import LAYER_CYCLES
 from edgeconv.target.targets import DUAL_ISSUE, HELIUM, MAXIMA, RISCV, SOFT_FLOAT
-from tests import onnx_models
+from tests import onnx_models, quantised_models
 from tests.models import test_int16_elementwise, test_integer_elementwise
 from tests.tools import available, is_slow, representatives
 
@@ -101,3 +101,16 @@ def test_no_prediction_lies_below_what_is_executed(name: str, kind: str, tmp_pat
     if not board.target.features & {DUAL_ISSUE, HELIUM, RISCV}:  # of these no manual has timing
         in_integers = [each for each in executed if each.layer.algorithm == "integer"]
         assert all(0.9 < each.predicted / each.cycles < 1.7 for each in in_integers)
+
+
+def test_residuals_of_depthwise_layers_are_predicted(tmp_path: Path) -> None:
+    """They are added row by row behind a kernel that does not know their sizes when it is
+    compiled."""
+    board = available("mps2-an386")
+    path = onnx_models.save(quantised_models.tiny()[0], tmp_path / "net.onnx")
+    decided = pipeline.decide(CompileOptions(path, board.name, name="net"))
+    layers = layers_counted(decided.choice, decided.memory, board)
+    (found,) = [
+        each for each in layers if each.layer.params.get("kernel_function") == "depthwise_add"
+    ]
+    assert 0.9 < found.predicted / found.cycles < 1.1

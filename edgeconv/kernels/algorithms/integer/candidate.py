@@ -290,6 +290,9 @@ def _depthwise(problem: ConvProblem, target: Target) -> ConvCandidate[IntegerPla
         edges = problem.out_size[2] - inside
         own = core.row_apart + inside * core.window_apart + edges * core.edge_apart
         cycles = problem.batch * problem.out_size[1] * fours * own
+    if problem.finish.residual_as is not None:
+        row, rows = problem.out_size[2] * problem.out_c, problem.batch * problem.out_size[1]
+        cycles += rows * (row * core.summed_apart + fours * core.row_of_sums)
     constants = windows * _bytes_of_words(DEPTHWISE_CHANNELS, taps)
     return _found_depthwise(problem, kernel, (cycles, constants, 8.0 * taps * windows))
 

@@ -110,7 +110,10 @@ class Cycles:
     ``pixel_2x4`` of one and ``widened_2x4`` of its k-block.  Of four channels of a
     3x3 depthwise layer with strides, where they lie: ``window_apart``, and ``edge_apart`` of one
     that is copied, some columns of which lie outside; ``row_apart`` of a row of them.  ``rest``: of
-    a panel's last filter where their number is odd."""
+    a panel's last filter where their number is odd.  Of a depthwise layer with a residual, which is
+    added row by row: ``summed_apart`` of a result, ``row_of_sums`` more of four channels of a row,
+    whose sizes are no constants there; 0 on cores whose loops are in C, where what is reckoned of
+    windows is as much too long."""
 
     tile: float
     tile_results: float
@@ -150,6 +153,8 @@ class Cycles:
     edge_apart: float = 0.0
     row_apart: float = 0.0
     rest: float = 0.0
+    summed_apart: float = 0.0
+    row_of_sums: float = 0.0
 
 
 # 20 instructions, four of them LDRD, and a quarter of the loop's end; 43; LDR, two SXTB16, STRD and
@@ -182,6 +187,8 @@ _SINGLE = Cycles(
     edge_apart=256,
     row_apart=85,
     rest=420,
+    summed_apart=24,
+    row_of_sums=300,
 )
 _DUAL = Cycles(
     *(17.5, 38, 4.5, 64, 17, 18.5, 34, 12, 43, 8.5, 6.5, 15, 6, 50, 160, 360),
@@ -201,6 +208,8 @@ _DUAL = Cycles(
     edge_apart=154,
     row_apart=50,
     rest=240,
+    summed_apart=12,
+    row_of_sums=190,
 )
 _THUMB_2 = Cycles(
     *(61, 122, 14, 205, 32, 57, 75, 28, 214, 55, 38, 44, 14),
