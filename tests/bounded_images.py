@@ -3,14 +3,16 @@
     python -m pytest --bounded-images images.jsonl tests/models -k "an385 or an386 or microbit"
     python -m tests.bounded_images images.jsonl
 
-With this option, in one process (without -n), every firmware that a test builds to be run in an
-emulator is executed twice more behind the test: on unknown data, as the bound is found, and in
-QEMU, which counts how often every instruction of the network is executed.  A test errs where one is
-executed more often than the bound counts it.  A line of the file is what was found of an image;
-further runs add theirs.  The summary of a run, and of files, has how many images are bounded, the
+With this option every firmware that a test builds to be run in an emulator is executed twice more
+behind the test: on unknown data, as the bound is found, and in QEMU, which counts how often every
+instruction of the network is executed.  A test errs where one is executed more often than the bound
+counts it.  A line of the file is what was found of an image; further runs add theirs, and so do the
+workers of one run (-n).  The summary of a run, and of files, has how many images are bounded, the
 ratios of bounds to what was executed, and to what is predicted of those that are compiled as what
 is shipped, and of images that have no bound, or do not run to their end, the boards and the
-reasons.
+reasons.  All of `make test`, which takes several times as long then::
+
+    PYTEST_ADDOPTS="--bounded-images images.jsonl" make test
 """
 
 from __future__ import annotations
@@ -167,14 +169,39 @@ def _range(ratios: Mapping[Image, float], what: str) -> Iterator[str]:
         yield f"  {len(ratios)}: {least:.2f} to {ratios[most]:.2f} {what} ({most.test})"
 
 
+def add(file: Path, image: Image) -> None:
+    """A line more, in one piece: several processes add theirs."""
+    with file.open("ab", buffering=0) as lines:
+        lines.write(f"{json.dumps(asdict(image))}\n".encode())
+
+
+def images_of(file: Path, begin: int = 0) -> Iterator[Image]:
+    """What the lines of a file say, from a byte on; nothing where there is none."""
+    if file.exists():
+        for row in map(json.loads, file.read_bytes()[begin:].splitlines()):
+            yield Image(**{**row, "beyond": tuple(row["beyond"])})
+
+
+def register(config: pytest.Config) -> None:
+    """Judge what this run builds if it was asked for; workers add to the same file."""
+    file: Path | None = config.getoption("--bounded-images")
+    if file is None:
+        return
+    if not hasattr(config, "workerinput"):
+        config.option.bounded_images = file = config.invocation_params.dir / file
+        file.parent.mkdir(parents=True, exist_ok=True)
+    begin = file.stat().st_size if file.exists() else 0
+    config.pluginmanager.register(BoundedImages(file, begin), "bounded-images")
+
+
 @dataclass(eq=False)
 class BoundedImages:
-    """A plugin of pytest.  ``file``: gets a line of each image.  ``made``: what was found of the
-    projects that the test at hand has built, by folder."""
+    """A plugin of pytest.  ``file``: gets a line of each image, from its byte ``begin`` on.
+    ``made``: what was found of the projects that the test at hand has built, by folder."""
 
     file: Path
+    begin: int
     made: dict[Path, Image | None] = field(default_factory=dict)
-    images: list[Image] = field(default_factory=list)
     patch: pytest.MonkeyPatch = field(default_factory=pytest.MonkeyPatch)
 
     def pytest_sessionstart(self) -> None:
@@ -203,9 +230,7 @@ class BoundedImages:
             project.input_file.unlink(missing_ok=True)
         else:
             project.input_file.write_bytes(inputs)
-        self.images.append(image)
-        with self.file.open("a") as lines:
-            lines.write(json.dumps(asdict(image)) + "\n")
+        add(self.file, image)
         return image
 
     @pytest.hookimpl(wrapper=True)
@@ -218,7 +243,7 @@ class BoundedImages:
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         terminalreporter.section("bounds in cycles")
-        for line in summary(self.images):
+        for line in summary(images_of(self.file, self.begin)):
             terminalreporter.line(line)
 
 
@@ -226,9 +251,11 @@ def main() -> int:
     """Print the summary of files that runs have written."""
     parser = argparse.ArgumentParser("python -m tests.bounded_images", description=main.__doc__)
     parser.add_argument("file", type=Path, nargs="+")
-    lines = [line for file in parser.parse_args().file for line in file.read_text().splitlines()]
-    images = (Image(**{**row, "beyond": tuple(row["beyond"])}) for row in map(json.loads, lines))
-    print(*summary(images), sep="\n")
+    files: list[Path] = parser.parse_args().file
+    for each in files:
+        if not each.is_file():
+            parser.error(f"no file {each}")
+    print(*summary(image for each in files for image in images_of(each)), sep="\n")
     return 0
 
 

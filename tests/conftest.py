@@ -75,10 +75,10 @@ def pytest_configure(config: pytest.Config) -> None:
     fixed = config.getoption("--hypothesis-seed", None) is not None
     settings.load_profile("the same" if fixed else "unhurried")
     cpu_times.register(config)
-    if file := config.getoption("--bounded-images"):
-        from tests.bounded_images import BoundedImages  # noqa: PLC0415 - needs an emulator's plugin
+    if config.getoption("--bounded-images"):
+        from tests import bounded_images  # noqa: PLC0415 - needs an emulator's plugin
 
-        config.pluginmanager.register(BoundedImages(file), "bounded-images")
+        bounded_images.register(config)
 
 
 @pytest.hookimpl(wrapper=True)
