@@ -33,7 +33,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from counting.blocks import executions
 
 from edgeconv.base.errors import EdgeconvError
 from edgeconv.run.build import compile as compiling
@@ -77,6 +76,8 @@ def counted(project: Project, folder: Path) -> Mapping[int, int]:
     """Instructions of the network's own functions, and of those of the compiler's library for
     floats, that QEMU executes in one run of seeded inputs, by address; ``folder``: for QEMU's
     plugin."""
+    from counting.blocks import executions  # noqa: PLC0415 - of bench/, where pytest looks for it
+
     rng = np.random.default_rng(0)
     inputs = [random(port.shape, port.dtype, rng).tobytes() for port in project.inputs]
     project.input_file.write_bytes(b"".join(inputs))
