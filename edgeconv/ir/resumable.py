@@ -50,11 +50,13 @@ class PieceCost:
 class Resumption:
     """A run in bounded steps.  ``costs``: by layer.  ``total``: units of a run without an
     interruption.  ``longest``: the layer whose piece takes most, None in a network without
-    layers."""
+    layers.  ``together``: neighbours in the order of execution, at least two, of one piece each,
+    that are computed at once: they take no more than any budget has."""
 
     costs: Mapping[int, PieceCost]
     total: int
     longest: int | None
+    together: tuple[tuple[int, ...], ...] = ()
 
     @property
     def least(self) -> int:

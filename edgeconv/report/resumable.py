@@ -17,7 +17,8 @@ WORK = "predicted cycles"
 def resumable(choice: Choice, memory: MemoryMap, resumption: Resumption) -> dict[str, Any]:
     """``resumable``: the least budget of a step and the layer that asks for it, the units of a
     whole run, and by layer, in execution order, its pieces: rows of the result, items or none, how
-    many there are, and what a call of them takes (`ir.resumable.PieceCost`)."""
+    many there are, and what a call of them takes (`ir.resumable.PieceCost`); the first and the last
+    of those that are computed together."""
     layers = []
     for index in memory.order:
         cost = resumption.costs[index]
@@ -30,7 +31,9 @@ def resumable(choice: Choice, memory: MemoryMap, resumption: Resumption) -> dict
     longest = resumption.longest
     named = {} if longest is None else {"longest": choice.layers[longest].node.name}
     found = {"unit": WORK, "least": resumption.least, **named, "total": resumption.total}
-    return {"resumable": {**found, "layers": layers}}
+    position = {index: place for place, index in enumerate(memory.order)}
+    together = [[position[group[0]], position[group[-1]]] for group in resumption.together]
+    return {"resumable": {**found, "layers": layers, "together": together}}
 
 
 def resumable_lines(report: Mapping[str, Any]) -> list[str]:

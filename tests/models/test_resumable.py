@@ -192,11 +192,18 @@ def units(layer: Report, count: int) -> int:
 
 def expected_steps(report: Report, budget: int) -> list[list[Piece]]:
     """What each step of this budget computes, by the report alone: as much as it has units for, but
-    numbers of rows that a kernel does not take together only where nothing else is done."""
+    numbers of rows that a kernel does not take together only where nothing else is done, and
+    between no layers that are computed together."""
     layers, left = report["resumable"]["layers"], budget
+    groups = dict(report["resumable"]["together"])
     steps: list[list[Piece]] = [[]]
     for position, begin, end in whole_calls(report):
         layer = layers[position]
+        group = layers[position : groups.get(position, position) + 1]
+        if sum(units(each, each["pieces"]) for each in group) > left and len(group) > 1:
+            assert steps[-1]
+            steps.append([])
+            left = budget
         while begin < end:
             together, count = layer.get("multiple", 1), end - begin
             if units(layer, count) > left:
@@ -362,8 +369,19 @@ def test_a_project_verifies_and_says_what_steps_take(tmp_path: Path) -> None:
     found = project.report["resumable"]
     assert found["least"] == max(units(layer, 1) for layer in found["layers"])
     source = (tmp_path / "net" / "net.c").read_text()
-    at_once = re.findall(r"^    \{.*, (\d+)u\}, /\* \d+: ", source, re.MULTILINE)
-    assert [*map(int, at_once)] == [units(layer, layer["pieces"]) for layer in found["layers"]]
+    at_once = re.findall(r"^    \{.*, (\d+)u\}, /\* (\d+)(?: to (\d+))?: ", source, re.MULTILINE)
+    entries = [(int(first), int(last or first)) for _, first, last in at_once]
+    assert [list(each) for each in entries if each[0] < each[1]] == found["together"]
+    layers = found["layers"]
+    assert [place for first, last in entries for place in range(first, last + 1)] == [
+        *range(len(layers))
+    ]
+    assert [int(whole) for whole, *_ in at_once] == [
+        sum(units(layer, layer["pieces"]) for layer in layers[first : last + 1])
+        for first, last in entries
+    ]
+    sums = [sum(units(layer, 1) for layer in layers[a : b + 1]) for a, b in found["together"]]
+    assert max(sums) <= found["least"]
     header = (tmp_path / "net" / "net.h").read_text()
     assert f"UINT32_C({found['least']})" in header
     assert f"UINT64_C({found['total']})" in header

@@ -39,7 +39,27 @@ def resumption(
             counts = [count for of, count in runs if of == number]
             costs[index] = cost = pricing.of(step, number, counts)
             total += sum(map(cost.of, counts or [max(1, cost.pieces.axis.pieces)]))
-    return Resumption(costs, total, max(costs, key=lambda i: costs[i].least, default=None))
+    found = Resumption(costs, total, max(costs, key=lambda i: costs[i].least, default=None))
+    return replace(found, together=tuple(_together(choice, memory, found)))
+
+
+def _together(choice: Choice, memory: MemoryMap, found: Resumption) -> Iterator[tuple[int, ...]]:
+    """Neighbours of one piece each that take no more than the least budget: to go on with one of
+    them only costs time."""
+    streamed = {index for step in choice.steps if step.stream_rows for index in step.layers}
+    group, left = list[int](), found.least
+    for index in memory.order:
+        cost = found.costs[index]
+        alone = index in streamed or bool(cost.pieces.kind)
+        if alone or cost.least > left:
+            if len(group) > 1:
+                yield tuple(group)
+            group, left = [], found.least
+        if not alone:
+            group.append(index)
+            left -= cost.least
+    if len(group) > 1:
+        yield tuple(group)
 
 
 def _calls(choice: Choice, step: Step) -> Iterator[tuple[int, int]]:
