@@ -72,6 +72,45 @@ def test_the_longest_entry_counts(text: str, cpu: str, entries: int, tmp_path: P
         assert all(count <= most[at] for at, count in each.executions().items())
 
 
+# A loop behind an entry of a table, of ROUNDS rounds.
+LOOP = """FUNCTION f
+ cmp r0, #1
+ bhi 9f
+ mov r2, #ROUNDS
+ tbb [pc, r0]
+6: .byte (2f - 6b) / 2, (3f - 6b) / 2
+2: movs r1, #2
+ b 9f
+3: subs r2, #1
+ bne 3b
+9: movs r3, #7
+ bx lr
+"""
+
+
+@pytest.mark.parametrize("entry", ["switch", "known"])
+def test_a_longer_loop_behind_a_table_is_noticed(entry: str, tmp_path: Path) -> None:
+    """The bound of a program of 20 rounds lies below what one of 21 executes, and is right of its
+    own, whether the index is data or known."""
+    index = 1 if entry == "known" else None
+    found = []
+    for rounds in (20, 21):
+        text = LOOP.replace("ROUNDS", str(rounds))
+        folder = tmp_path / f"{rounds}"
+        folder.mkdir()
+        path = image(folder, text)
+        found.append((called(path, index), called(path, 1)))
+    (short, _), (long, executed) = found
+    assert executed.executed == long.executed > short.executed
+    assert long.total > short.total
+    most, less = long.executions(), short.executions()
+    ran = executed.executions()
+    assert all(count <= most[at] for at, count in ran.items())
+    beyond = {at: count for at, count in ran.items() if count > less[at]}
+    assert set(beyond.values()) == {21}
+    assert len(beyond) == 2
+
+
 @pytest.mark.parametrize(
     ("old", "new"),
     [
