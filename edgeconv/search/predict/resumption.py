@@ -21,6 +21,7 @@ from edgeconv.target.price.price import price
 from edgeconv.target.price.sharing import share_duration
 
 TOGETHER = (1, 2, 3, 4, 6, 8)  # rows that kernels may take together
+_SMALL = 8  # parts of the least budget, of which it is not worth to fill one
 NEARLY = 1.02  # times the least that a row takes among those: not worth more rows
 
 
@@ -39,8 +40,25 @@ def resumption(
             counts = [count for of, count in runs if of == number]
             costs[index] = cost = pricing.of(step, number, counts)
             total += sum(map(cost.of, counts or [max(1, cost.pieces.axis.pieces)]))
-    found = Resumption(costs, total, max(costs, key=lambda i: costs[i].least, default=None))
+    longest = max(costs, key=lambda i: costs[i].least, default=None)
+    least = 0 if longest is None else costs[longest].least
+    for step in choice.steps:
+        if not step.stream_rows:
+            (index,) = step.layers
+            costs[index] = _undivided(costs[index], least)
+    found = Resumption(costs, total, longest)
     return replace(found, together=tuple(_together(choice, memory, found)))
+
+
+def _undivided(cost: PieceCost, least: int) -> PieceCost:
+    """``cost`` of a layer as one piece where it is not worth cutting: no budget, of which ``least``
+    is the smallest, is too small for all of it, and it takes a small part of any, or less than
+    another call."""
+    count = cost.pieces.axis.pieces
+    whole = cost.of(max(1, count))
+    if whole <= least and (whole <= least // _SMALL or count * cost.each <= cost.call):
+        return PieceCost(Division(), 0, whole)
+    return cost
 
 
 def _together(choice: Choice, memory: MemoryMap, found: Resumption) -> Iterator[tuple[int, ...]]:
