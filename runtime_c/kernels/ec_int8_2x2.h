@@ -10,14 +10,16 @@
 
 /* Output rows y, y + down.every, ..., `rows` of them, and columns x, x + across.every, ..., `columns` of these.
    pairs: of rows, in every one of `read` columns of the panel, of which those `inside` lie in the input.  row: of the
-   input, under the first ones of a kernel.  Of an input of one column the pairs of which some row lies in it, and both. */
+   input, of a kernel of 3x3.  Of an input of one column the pairs of which some row lies in it, and both. */
 typedef struct ec_int8_lattice {
     ec_int8_side_by_side down, across;
     int y, x, rows, columns, pairs, read;
     ec_taps inside, some, both;
-    const int8_t *row[4];
+    const int8_t *row[8];
 } ec_int8_lattice;
 
+/* Rows of the output of a lattice that are computed together, and of 3x3 those of the input that a column of a panel has. */
+enum { EC_INT8_2X2_READ = 4, EC_INT8_6X2_ROWS = 6, EC_INT8_6X2_READ = 8 };
 enum { EC_INT8_2X2_ROWS = 2, EC_INT8_2X2_ROWS_TALL = 8, EC_INT8_2X2_ROWS_ALONE = 16, EC_INT8_2X2_ROWS_APART = 12 };
 
 /* Output rows of a lattice that are computed together: of windows of one column more, whose pairs are read more often, and
@@ -81,23 +83,28 @@ EC_INLINE void ec_int8_2x2_inside(const ec_int8_conv *spec, ec_int8_lattice *of,
 typedef void ec_int8_2x2_kernel(const ec_int8_conv *spec, const ec_int8_lattice *of, const int8_t *in,
                                 const int8_t *outside, const int32_t *words, int16_t *panel, int8_t *out);
 
-/* Rows [row0, row1) of the output, `together` of a lattice at a time.  workspace: a panel
-   (ec_int8_2x2_numbers); then a row of the input's size outside of it, unless no window reaches there. */
+/* int16 of a panel of windows of 3x3 with so many rows of the input. */
+EC_INLINE int ec_int8_3x3_numbers(const ec_window *window, int read) { return 4 * read * (ec_int8_columns_taken(window) + 1); }
+
+/* Rows [row0, row1) of the output, `together` of a lattice at a time.  read: rows of the input that a panel of windows of 3x3 has,
+   0 of other kernels, where it is as many as are needed.  workspace: a panel (ec_int8_3x3_numbers, ec_int8_2x2_numbers); then a
+   row of the input's size outside of it, unless no window reaches there. */
 EC_INLINE void ec_int8_2x2_blocks(const ec_int8_conv *spec, const int8_t *in, const int32_t *channels, int8_t *out,
-                                  int16_t *workspace, int row0, int row1, int together, ec_int8_2x2_kernel *kernel)
+                                  int16_t *workspace, int row0, int row1, int together, int read,
+                                  ec_int8_2x2_kernel *kernel)
 {
     const ec_window *w = &spec->window;
     ec_int8_lattice of = {.down = ec_int8_beside(w->stride_h, w->dilation_h),
                           .across = ec_int8_beside(w->stride_w, w->dilation_w)};
     const int block = together * of.down.every, across = ec_min_i(of.across.every, w->out_w);
-    int8_t *const outside = (int8_t *)(workspace + ec_int8_2x2_numbers(w, together));
+    int8_t *const outside = (int8_t *)(workspace + (read ? ec_int8_3x3_numbers(w, read) : ec_int8_2x2_numbers(w, together)));
     ec_int8_pad_row(spec, spec->padding, outside, row0, row1);
     for (int from = row0; from < row1; from += block) {
         const int end = ec_min_i(from + block, row1);
         for (of.y = from; of.y < ec_min_i(from + of.down.every, end); of.y++) {
             of.rows = ec_ceil_div(end - of.y, of.down.every);
-            of.pairs = ec_int8_2x2_pairs(of.rows, w->kernel_h);
-            for (int i = 0; i < 4; i++)
+            of.pairs = read ? read / 2 : ec_int8_2x2_pairs(of.rows, w->kernel_h);
+            for (int i = 0; i < read; i++)
                 of.row[i] = ec_int8_2x2_row(spec, &of, in, outside, i);
             for (of.x = 0; of.x < across; of.x++) {
                 of.columns = ec_ceil_div(w->out_w - of.x, of.across.every);

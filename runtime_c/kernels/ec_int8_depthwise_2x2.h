@@ -161,7 +161,7 @@ EC_INLINE ec_int8_conv ec_int8_2x2_transposed(const ec_int8_conv *spec)
 EC_SHARED void ec_int8_2x2_any(const ec_int8_conv *spec, const int8_t *in, const int32_t *channels, int8_t *out,
                                int16_t *workspace, int row0, int row1, int together)
 {
-    ec_int8_2x2_blocks(spec, in, channels, out, workspace, row0, row1, together, ec_int8_2x2_of_channels);
+    ec_int8_2x2_blocks(spec, in, channels, out, workspace, row0, row1, together, 0, ec_int8_2x2_of_channels);
 }
 EC_INLINE void ec_int8_depthwise_2x2(const ec_int8_conv *spec, const int8_t *in, const int32_t *channels, int8_t *out,
                                      int16_t *workspace, int row0, int row1)

@@ -82,7 +82,7 @@ EC_INLINE void ec_int8_3x1_of_channels(const ec_int8_conv *spec, const ec_int8_l
 EC_SHARED void ec_int8_3x1_any(const ec_int8_conv *spec, const int8_t *in, const int32_t *channels, int8_t *out,
                                int16_t *workspace, int row0, int row1, int together)
 {
-    ec_int8_2x2_blocks(spec, in, channels, out, workspace, row0, row1, together, ec_int8_3x1_of_channels);
+    ec_int8_2x2_blocks(spec, in, channels, out, workspace, row0, row1, together, 0, ec_int8_3x1_of_channels);
 }
 
 EC_INLINE void ec_int8_depthwise_3x1(const ec_int8_conv *spec, const int8_t *in, const int32_t *channels, int8_t *out,

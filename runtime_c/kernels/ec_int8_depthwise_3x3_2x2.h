@@ -32,18 +32,18 @@ EC_INLINE void ec_int8_2x2_columns_3x3(const int8_t *const row[4], ptrdiff_t at,
 }
 
 /* `columns` of results of a channel, `pixel` bytes apart: of the first row at out, of the second `second` bytes from
-   there, which is 0 where there is none. */
-EC_INLINE void ec_int8_2x2_windows_3x3(ec_int8_result result, const int16_t *panel, const int32_t *words, int columns,
-                                       int8_t *out, ptrdiff_t pixel, ptrdiff_t second)
+   there, which is 0 where there is none.  next: int16 from a column of the panel to the next. */
+EC_INLINE void ec_int8_2x2_windows_3x3(ec_int8_result result, const int16_t *panel, int next, const int32_t *words,
+                                       int columns, int8_t *out, ptrdiff_t pixel, ptrdiff_t second)
 {
     const int16_t *const filters = (const int16_t *)words;
-    for (int i = 0; i < columns; i++, panel += EC_INT8_2X2_COLUMN, out += pixel) {
+    for (int i = 0; i < columns; i++, panel += next, out += pixel) {
         int32_t sums[2] = {words[6], words[6]};
         for (int x = 0; x < 3; x++)
             for (int k = 0; k < 3; k++) {
                 const int filter = k ? filters[4 * x + 1 + k] : filters[4 * x];
-                sums[0] += panel[x * EC_INT8_2X2_COLUMN + k] * filter;
-                sums[1] += panel[x * EC_INT8_2X2_COLUMN + k + 1] * filter;
+                sums[0] += panel[x * next + k] * filter;
+                sums[1] += panel[x * next + k + 1] * filter;
             }
         out[second] = ec_int8_of_sum(result, sums[1], words + 7, 1);
         out[0] = ec_int8_of_sum(result, sums[0], words + 7, 1);
@@ -115,8 +115,9 @@ EC_INLINE void ec_int8_2x2_of_3x3(const ec_int8_conv *spec, const ec_int8_lattic
             ec_int8_2x2_columns_3x3(of->row, place.at + c, panel + of->inside.from * EC_INT8_2X2_COLUMN, place.columns,
                                     place.pixel, channels);
         for (int i = 0; i < channels; i++)
-            ec_int8_2x2_windows_3x3(spec->result, panel + 4 * i, words + (c + i) * EC_INT8_2X2_CHANNEL, of->columns,
-                                    out + c + i, place.apart, place.second);
+            ec_int8_2x2_windows_3x3(spec->result, panel + 4 * i, EC_INT8_2X2_COLUMN,
+                                    words + (c + i) * EC_INT8_2X2_CHANNEL, of->columns, out + c + i, place.apart,
+                                    place.second);
     }
 }
 
@@ -124,7 +125,7 @@ EC_INLINE void ec_int8_2x2_of_3x3(const ec_int8_conv *spec, const ec_int8_lattic
 EC_SHARED void ec_int8_depthwise_3x3_2x2(const ec_int8_conv *spec, const int8_t *in, const int32_t *channels, int8_t *out,
                                          int16_t *workspace, int row0, int row1)
 {
-    ec_int8_2x2_blocks(spec, in, channels, out, workspace, row0, row1, EC_INT8_2X2_ROWS, ec_int8_2x2_of_3x3);
+    ec_int8_2x2_blocks(spec, in, channels, out, workspace, row0, row1, EC_INT8_2X2_ROWS, EC_INT8_2X2_READ, ec_int8_2x2_of_3x3);
 }
 
 #endif

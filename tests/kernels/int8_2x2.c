@@ -12,6 +12,7 @@
 #include "ec_int8_depthwise_2x2.h"
 #include "ec_int8_depthwise_3x1.h"
 #include "ec_int8_depthwise_3x3_2x2.h"
+#include "ec_int8_depthwise_3x3_6x2.h"
 #include "ec_int8_1x4.h"
 #include "ec_int8_tile.h"
 #include "ec_int8_joined.h"
@@ -222,7 +223,8 @@ int main(void)
             continue;
         int32_t *words;
         layer l = depthwise_of(c, w, &words);
-        int16_t *const workspace = bytes_of((size_t)(2 * ec_int8_2x2_numbers(&w, ec_int8_2x2_rows(&w)) + w.in_w * c));
+        const int numbers = ec_max_i(ec_int8_2x2_numbers(&w, ec_int8_2x2_rows(&w)), ec_int8_3x3_numbers(&w, EC_INT8_6X2_READ));
+        int16_t *const workspace = bytes_of((size_t)(2 * numbers + w.in_w * c));
         int32_t *const halves = by_half(&l, words), *const channels = i % 2 ? by_channel(&l, words) : NULL;
         ec_int8_depthwise_2x2(&l.spec, l.in, halves, l.out, workspace, 0, w.out_h);
         compare(l.out, l.wanted, l.out_bytes);
@@ -230,6 +232,10 @@ int main(void)
             for (int j = 0; j < l.out_bytes; j++)
                 l.out[j] = 0;
             ec_int8_depthwise_3x3_2x2(&l.spec, l.in, channels, l.out, workspace, 0, w.out_h);
+            compare(l.out, l.wanted, l.out_bytes);
+            for (int j = 0; j < l.out_bytes; j++)
+                l.out[j] = 0;
+            ec_int8_depthwise_3x3_6x2(&l.spec, l.in, channels, l.out, workspace, 0, w.out_h);
             compare(l.out, l.wanted, l.out_bytes);
         }
         free(words), free(halves), free(channels), free(workspace), release(&l);

@@ -16,6 +16,7 @@
 #include "ec_int8_2x2.h"
 #include "ec_int8_depthwise_2x2.h"
 #include "ec_int8_depthwise_3x3_2x2.h"
+#include "ec_int8_depthwise_3x3_6x2.h"
 #include "ec_int8_1x4.h"
 #include "ec_int8_depthwise_3x3_1x8.h"
 #include "ec_int8_depthwise_1x8.h"
@@ -428,13 +429,18 @@ static void run_3x3_2x2(const layer *of, const int8_t *in, const int32_t *words,
 {
     ec_int8_depthwise_3x3_2x2(&of->spec, in, words, out, workspace, row0, row1);
 }
+static void run_3x3_6x2(const layer *of, const int8_t *in, const int32_t *words, int8_t *out, void *workspace, int row0,
+                        int row1)
+{
+    ec_int8_depthwise_3x3_6x2(&of->spec, in, words, out, workspace, row0, row1);
+}
 
-/* A layer whose windows lie side by side, from row `cut` on in another call, and over its input. */
-static void by_2x2(const layer *of, depthwise_kernel *kernel, int32_t *words, int numbers, int rows, int cut)
+/* A layer whose windows lie side by side, from row `cut` on in another call, and over its input, `apart` bytes in front. */
+static void by_2x2(const layer *of, depthwise_kernel *kernel, int32_t *words, int numbers, ptrdiff_t apart, int cut)
 {
     const ec_window w = of->spec.window;
     int16_t *const workspace = bytes_of((size_t)(2 * numbers + w.in_w * of->spec.in_c));
-    int8_t *in, *const out = over_input(of, blocks_apart(of, rows), &in);
+    int8_t *in, *const out = over_input(of, apart, &in);
     memset(of->out, 0, (size_t)of->out_bytes);
     if (cut)
         kernel(of, of->in, words, of->out, workspace, 0, cut);
@@ -453,13 +459,20 @@ static void depthwise_2x2(int in_c, int each, ec_window window)
     const int cut = draw(0, w.out_h), side_by_side = w.dilation_w % w.stride_w == 0;
     define(&l, in_c);
     if (w.dilation_h % w.stride_h == 0)
-        by_2x2(&l, run_2x2, words_of_2x2(&l, 0), ec_int8_2x2_numbers(&w, ec_int8_2x2_rows(&w)), rows_of_2x2(&w), cut);
-    if (w.dilation_h % w.stride_h == 0 && side_by_side && each == 1 && w.kernel_h == 3 && w.kernel_w == 3)
-        by_2x2(&l, run_3x3_2x2, words_of_3x3_2x2(&l), ec_int8_2x2_numbers(&w, EC_INT8_2X2_ROWS), rows_of_2x2(&w), cut);
+        by_2x2(&l, run_2x2, words_of_2x2(&l, 0), ec_int8_2x2_numbers(&w, ec_int8_2x2_rows(&w)),
+               blocks_apart(&l, rows_of_2x2(&w)), cut);
+    if (w.dilation_h % w.stride_h == 0 && side_by_side && each == 1 && w.kernel_h == 3 && w.kernel_w == 3) {
+        const int every = ec_int8_beside(w.stride_h, w.dilation_h).every, one = every == 1 && w.dilation_w == w.stride_w;
+        by_2x2(&l, run_3x3_2x2, words_of_3x3_2x2(&l), ec_int8_3x3_numbers(&w, EC_INT8_2X2_READ),
+               one ? rows_apart(&l) : blocks_apart(&l, EC_INT8_2X2_ROWS * every), cut);
+        by_2x2(&l, run_3x3_6x2, words_of_3x3_2x2(&l), ec_int8_3x3_numbers(&w, EC_INT8_6X2_READ),
+               one ? rows_apart(&l) : blocks_apart(&l, EC_INT8_6X2_ROWS * every), cut);
+    }
     const int last = (w.out_h - 1) * w.stride_h;
     if (w.kernel_h == 1 && w.kernel_w > 1 && side_by_side && !w.pad_h && last < w.in_h) {
         const ec_window turned = ec_int8_2x2_transposed(&l.spec).window;
-        by_2x2(&l, run_2x2_transposed, words_of_2x2(&l, 1), ec_int8_2x2_numbers(&turned, turned.out_h), 1, cut);
+        by_2x2(&l, run_2x2_transposed, words_of_2x2(&l, 1), ec_int8_2x2_numbers(&turned, turned.out_h),
+               blocks_apart(&l, 1), cut);
     }
     release(&l);
 }

@@ -113,7 +113,7 @@ def image_candidates(
     if problem.groups > 1 and problem.group_in_c == 1:
         if helium:
             return (_helium_depthwise(problem),)
-        ways = _fewer_bytes_later(_by_2x2(problem, target), _depthwise(problem, target))
+        ways = _fewer_bytes_later(*_by_2x2(problem, target), _depthwise(problem, target))
         if not target.workspaces:
             return ways[-1:]
         return _fewer_bytes_later(*ways, _with_border(problem, target, ways[-1]))
@@ -337,13 +337,14 @@ def columns_apart(problem: ConvProblem) -> int:
     return inside if apart else 0
 
 
-def _by_2x2(problem: ConvProblem, target: Target) -> ConvCandidate[IntegerPlan] | None:
+def _by_2x2(problem: ConvProblem, target: Target) -> tuple[ConvCandidate[IntegerPlan], ...]:
     """Two rows of the output at a time, where a core multiplies pairs."""
     if DSP not in target.features or problem.finish.residual_as is not None:
-        return None
-    two = depthwise_2x2(problem)
-    if two is None:
-        return None
+        return ()
+    return tuple(_of_2x2(two, problem, target) for two in depthwise_2x2(problem))
+
+
+def _of_2x2(two: Depthwise2x2, problem: ConvProblem, target: Target) -> ConvCandidate[IntegerPlan]:
     taps = math.prod(problem.kernel)
     outside = problem.in_c if two.kernel.is_transposed else problem.in_size[2] * problem.in_c
     workspace = {

@@ -16,12 +16,14 @@ from edgeconv.kernels.algorithms.integer.kernels import (
     DEPTHWISE_3X1,
     DEPTHWISE_3X1_TRANSPOSED,
     DEPTHWISE_3X3_2X2,
+    DEPTHWISE_3X3_6X2,
     IntegerKernel,
 )
 from edgeconv.kernels.algorithms.problem import ConvProblem
 from edgeconv.target.targets import Target
 
 ROWS = 2  # of the output that are computed together: EC_INT8_2X2_ROWS
+ROWS_3X3, PAIRS_3X3 = 6, 4  # of 3x3, and the pairs that they read: EC_INT8_6X2_ROWS
 ROWS_TALL = 8  # of windows of one column: EC_INT8_2X2_ROWS_TALL
 ROWS_ALONE, ROWS_APART = 16, 12  # of a tensor of one column, the latter with dilation
 FOUR, PAIR_BYTES = 4, 16  # channels, and the bytes of a pair of each
@@ -52,6 +54,8 @@ class Depthwise2x2:
             return self.problem.out_size[_ROW]
         if is_column(self.problem):
             return max(ROWS_ALONE // self.down.every, ROWS_APART)
+        if self.kernel is DEPTHWISE_3X3_6X2:
+            return ROWS_3X3
         return ROWS_TALL if self.problem.kernel[_COLUMN] == 1 else ROWS
 
     @property
@@ -73,7 +77,14 @@ class Depthwise2x2:
         height, width = self.problem.out_size[1:]
         rows = min(self.rows, -(-height // self.down.every))
         columns = self.across.numbers(width, self.problem.kernel[_COLUMN])
-        return PAIR_BYTES * self.pairs(rows) * (columns + 1)
+        pairs = PAIRS_3X3 if self.kernel is DEPTHWISE_3X3_6X2 else self.pairs(rows)
+        return PAIR_BYTES * pairs * (columns + 1)
+
+    @property
+    def keeps_channels(self) -> bool:
+        """What it writes of the result are channels of which it has read all rows of a block:
+        windows are those of one lattice, of a channel each."""
+        return self.kernel.is_3x3 and self.down.every == self.across.every == 1
 
     def cycles(self, target: Target) -> float:
         """The cycles of an image."""
@@ -96,6 +107,13 @@ class Depthwise2x2:
             if self._in_lines:
                 lines = columns * (core.line_of_three + rows * (core.of_three + more / 2))
                 own = core.any_kernel + core.call_of_three + 2 * lines
+            elif self.kernel is DEPTHWISE_3X3_6X2:
+                two_rows = -(-rows // 2)
+                windows = FOUR * (core.channel_6x2 + two_rows * core.two_rows)
+                windows += FOUR * two_rows * -(-columns // 2) * (core.window + more)
+                packs = -(-pairs // 2)
+                own = core.four_6x2 + packs * (core.call_6x2 + taken_columns * core.column)
+                own += windows
             elif self.kernel.is_3x3:
                 windows = FOUR * (core.channel + -(-columns // 2) * (core.window + more))
                 own = core.four + taken_columns * core.column + windows
@@ -156,8 +174,19 @@ def _beside(problem: ConvProblem, axis: int) -> AdjacentWindows:
     return AdjacentWindows.of(problem.strides[axis], problem.dilations[axis])
 
 
-def depthwise_2x2(problem: ConvProblem) -> Depthwise2x2 | None:
-    """The way of a layer without a residual, if its windows lie side by side."""
+def depthwise_2x2(problem: ConvProblem) -> tuple[Depthwise2x2, ...]:
+    """The ways of a layer without a residual, if its windows lie side by side; that of least
+    workspace last."""
+    two = _by_two_rows(problem)
+    if two is None:
+        return ()
+    tall = problem.out_size[_ROW] > ROWS * two.down.every
+    if two.kernel is DEPTHWISE_3X3_2X2 and tall:
+        return replace(two, kernel=DEPTHWISE_3X3_6X2), two
+    return (two,)
+
+
+def _by_two_rows(problem: ConvProblem) -> Depthwise2x2 | None:
     if problem.kernel[_ROW] == 1 and problem.kernel[_COLUMN] > 1:
         flat = not problem.pads[_ROW] and _last_row(problem) < problem.in_size[_ROW]
         if not flat or _beside(problem, _COLUMN).stride != 1:

@@ -109,3 +109,8 @@ DEPTHWISE_3X1_TRANSPOSED = replace(
 )
 _HEADERS_3X3_2X2 = (*_COLUMNS, "ec_int8_2x2.h", "ec_int8_depthwise_3x3_2x2.h")
 DEPTHWISE_3X3_2X2 = replace(DEPTHWISE_3X3, name="depthwise_3x3_2x2", headers=_HEADERS_3X3_2X2)
+DEPTHWISE_3X3_6X2 = replace(
+    DEPTHWISE_3X3_2X2,
+    name="depthwise_3x3_6x2",
+    headers=(*_HEADERS_3X3_2X2, "ec_int8_depthwise_3x3_6x2.h"),
+)

@@ -32,6 +32,8 @@ def overlapping(candidate: ConvCandidate[IntegerPlan], node: Node) -> tuple[Alia
 
     def bytes_apart() -> int | None:
         two = candidate.plan.two
+        if two is not None and two.keeps_channels:
+            return _by_rows(problem, added=False, again=False)
         if two is not None and not two.kernel.is_transposed:
             return in_tiles(problem, two.block * problem.out_size[2], again=True)
         together = _rows_together(candidate)
@@ -44,7 +46,10 @@ def overlapping(candidate: ConvCandidate[IntegerPlan], node: Node) -> tuple[Alia
         return _by_pixels(problem, added=added, again=candidate.plan.reads_again(problem))
 
     two = candidate.plan.two
-    rows = two.block if two and not two.kernel.is_transposed else _rows_together(candidate)
+    if two is not None and not two.kernel.is_transposed:
+        rows = 1 if two.keeps_channels else two.block
+    else:
+        rows = _rows_together(candidate)
     return over_input(problem, node, bytes_apart, rows=max(1, rows))
 
 
@@ -69,7 +74,7 @@ def _reads_rows_again(candidate: ConvCandidate[IntegerPlan]) -> bool:
 
 def _by_rows(problem: ConvProblem, *, added: bool, again: bool) -> int:
     """Bytes between result and input of a kernel that reads all rows of some channels' windows,
-    then writes a row of these channels.
+    then writes a row of these channels, or some rows, which are then a call for these.
 
     Pixels have as many channels, so that what it writes are channels that it has read; otherwise
     rows are read ``again``.  ``added``: the input is also added to the result.

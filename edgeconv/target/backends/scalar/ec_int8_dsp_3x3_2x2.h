@@ -56,7 +56,7 @@ typedef struct ec_int8_3x3_2x2_job {
 } ec_int8_3x3_2x2_job;
 
 /* r2 to r7 filters of three columns; r8, r9 a column of the panel, at r0; r10, r11 sums of both rows, r12, lr those of the
-   next column.  `from`: of the first ones. */
+   next column.  `from`: of the first ones; `column`: bytes from a column to the next. */
 #ifdef EC_DUAL_ISSUE
 /* Every SMLAD has a load beside it or another one behind it: a column's second word is loaded as its first is multiplied. */
 #define EC_INT8_2X2_FIRST(first, second, from_first, from_second, pair)                           \
@@ -65,32 +65,32 @@ typedef struct ec_int8_3x3_2x2_job {
 #define EC_INT8_2X2_SECOND(first, second, next)                                                   \
     "smlabt " first ", r9, " next ", " first "\n"                                                 \
     "smlad " second ", r9, " next ", " second "\n"
-#define EC_INT8_2X2_FOUR_COLUMNS                                                                  \
+#define EC_INT8_2X2_FOUR_COLUMNS(column)                                                          \
     "ldr r1, [sp, #20]\n"                                                                         \
     "ldr r8, [r0]\n"                                                                              \
     "ldr r9, [r0, #4]\n"                                                                          \
     EC_INT8_2X2_FIRST("r10", "r11", "r1", "r1", "r2")                                             \
-    "ldr r8, [r0, #32]\n"                                                                         \
+    "ldr r8, [r0, #" column "]\n"                                                                 \
     EC_INT8_2X2_SECOND("r10", "r11", "r3")                                                        \
-    "ldr r9, [r0, #36]\n"                                                                         \
+    "ldr r9, [r0, #" column "+4]\n"                                                               \
     EC_INT8_2X2_FIRST("r12", "lr", "r1", "r1", "r2")                                              \
     EC_INT8_2X2_FIRST("r10", "r11", "r10", "r11", "r4")                                           \
-    "ldr r8, [r0, #64]\n"                                                                         \
+    "ldr r8, [r0, #2*" column "]\n"                                                               \
     EC_INT8_2X2_SECOND("r12", "lr", "r3")                                                         \
     "ldr r1, [sp]\n"                                                                              \
     EC_INT8_2X2_SECOND("r10", "r11", "r5")                                                        \
-    "ldr r9, [r0, #68]\n"                                                                         \
+    "ldr r9, [r0, #2*" column "+4]\n"                                                             \
     EC_INT8_2X2_FIRST("r10", "r11", "r10", "r11", "r6")                                           \
     EC_INT8_2X2_FIRST("r12", "lr", "r12", "lr", "r4")                                             \
-    "ldr r8, [r0, #96]\n"                                                                         \
+    "ldr r8, [r0, #3*" column "]\n"                                                               \
     EC_INT8_2X2_SECOND("r10", "r11", "r7")                                                        \
     EC_INT8_2X2_SECOND("r12", "lr", "r5")                                                         \
-    "ldr r9, [r0, #100]\n"                                                                        \
+    "ldr r9, [r0, #3*" column "+4]\n"                                                             \
     EC_INT8_2X2_FIRST("r12", "lr", "r12", "lr", "r6")                                             \
     "ldr r8, [sp, #4]\n"                                                                          \
     EC_INT8_2X2_SECOND("r12", "lr", "r7")                                                         \
     "ldr r9, [sp, #8]\n"                                                                          \
-    "add r0, r0, #64\n"
+    "add r0, r0, #2*" column "\n"
 #define EC_INT8_2X2_SCALING /* is loaded */
 #else
 #define EC_INT8_2X2_OF_COLUMN(first, second, from_first, from_second, pair, next)                 \
@@ -100,17 +100,17 @@ typedef struct ec_int8_3x3_2x2_job {
     "smlad " second ", r9, " next ", " second "\n"
 #define EC_INT8_2X2_LEFT(pair, next) EC_INT8_2X2_OF_COLUMN("r10", "r11", "r10", "r11", pair, next)
 #define EC_INT8_2X2_RIGHT(pair, next) EC_INT8_2X2_OF_COLUMN("r12", "lr", "r12", "lr", pair, next)
-#define EC_INT8_2X2_FOUR_COLUMNS                                                                  \
+#define EC_INT8_2X2_FOUR_COLUMNS(column)                                                          \
     "ldr r1, [sp, #20]\n"                                                                         \
-    "ldrd r8, r9, [r0], #32\n"                                                                    \
+    "ldrd r8, r9, [r0], #" column "\n"                                                            \
     EC_INT8_2X2_OF_COLUMN("r10", "r11", "r1", "r1", "r2", "r3")                                   \
-    "ldrd r8, r9, [r0], #32\n"                                                                    \
+    "ldrd r8, r9, [r0], #" column "\n"                                                            \
     EC_INT8_2X2_OF_COLUMN("r12", "lr", "r1", "r1", "r2", "r3")                                    \
     EC_INT8_2X2_LEFT("r4", "r5")                                                                  \
-    "ldrd r8, r9, [r0], #32\n"                                                                    \
+    "ldrd r8, r9, [r0], #" column "\n"                                                            \
     EC_INT8_2X2_RIGHT("r4", "r5")                                                                 \
     EC_INT8_2X2_LEFT("r6", "r7")                                                                  \
-    "ldrd r8, r9, [r0], #-32\n"                                                                   \
+    "ldrd r8, r9, [r0], #-" column "\n"                                                           \
     EC_INT8_2X2_RIGHT("r6", "r7")
 #ifdef EC_INT8_RIGHT
 #define EC_INT8_2X2_SCALING "ldrd r8, r9, [sp, #4]\n"
@@ -120,6 +120,35 @@ typedef struct ec_int8_3x3_2x2_job {
 #endif
 /* Registers that this writes over where a channel has so many words. */
 #define EC_INT8_2X2_WITH_TIES(instruction) ".if " EC_INT8_BEYOND " > 1\n" instruction " r0, r7, [sp, #56]\n.endif\n"
+
+/* The windows of two rows, two columns at a time: start, multiplier, offset, out, second, pixel and last lie in the frame of
+   ec_int8_3x3_2x2_dsp. */
+#define EC_INT8_2X2_WINDOWS(column)                                                               \
+    "2:\n"                                                                                        \
+    EC_INT8_2X2_FOUR_COLUMNS(column)                                                              \
+    EC_INT8_2X2_WITH_TIES("strd")                                                                 \
+    EC_INT8_2X2_SCALING                                                                           \
+    EC_INT8_BESIDES("r9", "r0", "sp, #12", "4")                                                   \
+    EC_INT8_REQUANTISE_FOUR("r10", "r11", "r12", "lr", "r8", "r9", "r1", "r0", "r7", "sp, #12", "4")\
+    EC_INT8_2X2_WITH_TIES("ldrd")                                                                 \
+    "ldrd r8, r9, [sp, #24]\n"                                                                    \
+    "ldr r1, [sp, #32]\n"                                                                         \
+    "add r9, r9, r8\n"                                                                            \
+    "strb lr, [r9, r1]\n"                                                                         \
+    "strb r12, [r8, r1]\n"                                                                        \
+    "strb r11, [r9]\n"                                                                            \
+    "strb r10, [r8]\n"                                                                            \
+    "ldr r9, [sp, #36]\n"                                                                         \
+    "add r8, r8, r1, lsl #1\n"                                                                    \
+    "str r8, [sp, #24]\n"                                                                         \
+    "cmp r8, r9\n"                                                                                \
+    "blo 2b\n"                                                                                    \
+    "bne 3f\n"                                                                                    \
+    "sub r8, r8, r1\n"                                                                            \
+    "str r8, [sp, #24]\n"                                                                         \
+    "sub r0, r0, #" column "\n"                                                                   \
+    "b 2b\n"                                                                                      \
+    "3:\n"
 
 EC_NAKED void ec_int8_3x3_2x2_dsp(const ec_int8_3x3_2x2_job *job __attribute__((unused)))
 {
@@ -150,31 +179,7 @@ EC_NAKED void ec_int8_3x3_2x2_dsp(const ec_int8_3x3_2x2_job *job __attribute__((
         "str r8, [sp, #16]\n"
         ".endif\n"
         "strd r0, r1, [sp, #40]\n"
-        "2:\n" /* two columns */
-        EC_INT8_2X2_FOUR_COLUMNS
-        EC_INT8_2X2_WITH_TIES("strd")
-        EC_INT8_2X2_SCALING
-        EC_INT8_BESIDES("r9", "r0", "sp, #12", "4")
-        EC_INT8_REQUANTISE_FOUR("r10", "r11", "r12", "lr", "r8", "r9", "r1", "r0", "r7", "sp, #12", "4")
-        EC_INT8_2X2_WITH_TIES("ldrd")
-        "ldrd r8, r9, [sp, #24]\n"
-        "ldr r1, [sp, #32]\n"
-        "add r9, r9, r8\n"
-        "strb lr, [r9, r1]\n"
-        "strb r12, [r8, r1]\n"
-        "strb r11, [r9]\n"
-        "strb r10, [r8]\n"
-        "ldr r9, [sp, #36]\n"
-        "add r8, r8, r1, lsl #1\n"
-        "str r8, [sp, #24]\n"
-        "cmp r8, r9\n"
-        "blo 2b\n"
-        "bne 3f\n"
-        "sub r8, r8, r1\n"
-        "str r8, [sp, #24]\n"
-        "sub r0, r0, #32\n"
-        "b 2b\n"
-        "3:\n"
+        EC_INT8_2X2_WINDOWS("32")
         "ldrd r0, r1, [sp, #40]\n"
         "ldrd r2, r3, [sp, #48]\n"
         "ldr r4, [sp, #36]\n"

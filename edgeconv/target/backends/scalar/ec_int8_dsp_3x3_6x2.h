@@ -1,0 +1,106 @@
+/* Loop of ec_int8_depthwise_3x3_6x2.h for cores with DSP.  Needs ec_int8_dsp_3x3_2x2.h. */
+#ifndef EC_INT8_DSP_3X3_6X2_H
+#define EC_INT8_DSP_3X3_6X2_H
+
+/* Of four rows that ec_int8_2x2_columns_dsp takes apart, the pairs of a column of eight: from `panel` on, two of each four. */
+EC_NAKED void ec_int8_6x2_columns_dsp(const ec_int8_2x2_columns_job *job __attribute__((unused)))
+{
+    __asm__ volatile(
+        "push {r4-r11, lr}\n"
+        "ldr r12, [r0, #28]\n"
+        "ldm r0, {r0-r6}\n"
+        "1:\n"
+        "ldr r7, [r0, r4]\n"
+        "ldr r8, [r1, r4]\n"
+        "ldr r9, [r2, r4]\n"
+        "ldr r10, [r3, r4]\n"
+        "add r4, r4, r6\n"
+        EC_INT8_2X2_ROWS_OF_COLUMN("r7", "r8", "0", "16", "32", ", #48]")
+        "add r5, r5, #64\n"
+        EC_INT8_2X2_ROWS_OF_COLUMN("r9", "r10", "4-64", "20-64", "36-64", ", #52-64]")
+        "cmp r4, r12\n"
+        "bne 1b\n"
+        "pop {r4-r11, pc}\n");
+}
+
+/* Where the results of two rows lie, in bytes: the first one's, from there the second one's, 0 where there is none, and those of
+   the first one's last column. */
+typedef struct ec_int8_two_rows {
+    ptrdiff_t first, second, last;
+} ec_int8_two_rows;
+
+/* See ec_int8_6x2_by_four: of four channels, `count` times two rows.  If a column is left over, it is computed with the one
+   before once more. */
+typedef struct ec_int8_3x3_6x2_job {
+    const int16_t *panel;
+    const int32_t *words;
+    int8_t *out;
+    const ec_int8_two_rows *rows;
+    ptrdiff_t pixel, count;
+    int32_t offset, right;
+} ec_int8_3x3_6x2_job;
+
+EC_NAKED void ec_int8_3x3_6x2_dsp(const ec_int8_3x3_6x2_job *job __attribute__((unused)))
+{
+    __asm__ volatile(
+        "push {r4-r11, lr}\n"
+        "ldm r0, {r0-r7}\n"
+        "sub sp, sp, #84\n" /* as in ec_int8_3x3_2x2_dsp: 0 right, 4 multiplier, 8 offset, 12 what else a channel has, 20 start,
+                               24 out, 28 second, 32 pixel, 36 last; 40 panel of the rows, 44 words, 48 out of the channel,
+                               52 channels left, 56 what is kept, 64 the rows' places, 68 how many, 72 those left, 76 how many */
+        "str r7, [sp]\n"
+        "str r6, [sp, #8]\n"
+        "str r4, [sp, #32]\n"
+        "strd r3, r5, [sp, #64]\n"
+        "mov r3, #4\n"
+        "strd r2, r3, [sp, #48]\n"
+        "1:\n" /* a channel: r0 panel, r1 words */
+        "ldm r1!, {r2-r9}\n"
+        "str r8, [sp, #20]\n"
+        "str r9, [sp, #4]\n"
+        ".if " EC_INT8_BEYOND " > 0\n"
+        "ldr r8, [r1], #4\n"
+        "str r8, [sp, #12]\n"
+        ".endif\n"
+        ".if " EC_INT8_BEYOND " > 1\n"
+        "ldr r8, [r1], #4\n"
+        "str r8, [sp, #16]\n"
+        ".endif\n"
+        "strd r0, r1, [sp, #40]\n"
+        "ldr r11, [sp, #64]\n"
+        "ldr r12, [sp, #68]\n"
+        "str r12, [sp, #76]\n"
+        "4:\n" /* two rows: r0 panel, r11 where they lie */
+        "ldr r12, [sp, #48]\n"
+        "ldr r8, [r11, #8]\n"
+        "ldr r9, [r11, #4]\n"
+        "ldr r10, [r11], #12\n"
+        "add r8, r8, r12\n"
+        "add r10, r10, r12\n"
+        "str r8, [sp, #36]\n"
+        "str r9, [sp, #28]\n"
+        "str r10, [sp, #24]\n"
+        "str r11, [sp, #72]\n"
+        EC_INT8_2X2_WINDOWS("64")
+        "ldr r0, [sp, #40]\n"
+        "ldr r12, [sp, #76]\n"
+        "ldr r11, [sp, #72]\n"
+        "add r0, r0, #4\n"
+        "subs r12, r12, #1\n"
+        "str r0, [sp, #40]\n"
+        "str r12, [sp, #76]\n"
+        "bne 4b\n"
+        "ldr r4, [sp, #68]\n"
+        "ldr r1, [sp, #44]\n"
+        "ldrd r2, r3, [sp, #48]\n"
+        "sub r0, r0, r4, lsl #2\n"
+        "add r2, r2, #1\n"
+        "add r0, r0, #16\n"
+        "subs r3, r3, #1\n"
+        "strd r2, r3, [sp, #48]\n"
+        "bne 1b\n"
+        "add sp, sp, #84\n"
+        "pop {r4-r11, pc}\n");
+}
+
+#endif
