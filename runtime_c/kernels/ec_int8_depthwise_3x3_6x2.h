@@ -47,7 +47,8 @@ EC_INLINE int ec_int8_6x2_by_four(const ec_int8_conv *spec, const ec_int8_lattic
     }
     ec_int8_3x3_6x2_job job = {
         .panel = panel, .words = words, .out = out, .rows = rows, .pixel = alone ? 0 : place.apart, .count = (of->rows + 1) / 2,
-        .offset = EC_INT8_OFFSET(spec->result), .right = spec->result.right}; /* a column alone is computed twice */
+        .offset = EC_INT8_OFFSET(spec->result), .right = spec->result.right,
+        .is_odd = alone || of->columns / 2 % 2}; /* a column alone is computed twice */
     for (int c = 0; c < whole; c += 4) {
         for (int i = 0; i < read && place.columns > 0; i += 4) {
             ec_int8_6x2_columns_dsp(columns + i / 4);

@@ -18,8 +18,9 @@ class Cycles2x2:
     of two rows; of two channels of a window ``half``, and ``tap`` of a pair; ``transposed`` of a
     row of an image.  Of a kernel of three numbers: ``call_of_three``; of two channels
     ``line_of_three`` of a line of windows, and ``of_three`` of one of them.  Of six rows of 3x3:
-    ``four_6x2``; ``call_6x2`` of four rows that are packed; of one channel ``channel_6x2``, and
-    ``two_rows`` of the windows of two rows."""
+    ``four_6x2``; ``call_6x2`` of four rows that are packed, and ``column_6x2`` of their columns; of
+    one channel ``channel_6x2``, ``two_rows`` of the windows of two rows, and ``window_6x2`` of two
+    columns of these."""
 
     four: float
     column: float
@@ -37,21 +38,24 @@ class Cycles2x2:
     of_three: float
     four_6x2: float
     call_6x2: float
+    column_6x2: float
     channel_6x2: float
     two_rows: float
+    window_6x2: float
 
 
 # 26 instructions, four of them loads and eight stores; 55, four of them LDRD and one LDM of three;
 # 17; 36; 6, LDRD and LDM of four among them, with an eighth of the loop's end.  Of three numbers 16
 # instructions with a third of the loop's end, two loads of an address and two stores among them.
-# Of six rows: two LDM, 16 and the end; LDM of eight, 19; 22 with the end.
+# Of six rows: 24 instructions, four of them loads; 26 with a branch; 54, seven of them loads and
+# three LDRD, and half of the loop's end.
 _SINGLE_ISSUE_2X2 = Cycles2x2(
     *(75, 36, 45, 69.5, 80, 20, 45, 110, 50, 12.4, 1200, 130, 46, 21.3),
-    *(60, 34, 40, 26),
+    *(140, 45, 31, 28, 28, 66.5),
 )
 _DUAL_ISSUE_2X2 = Cycles2x2(
     *(50, 24, 20, 46, 50, 15, 28, 65, 32, 6.3, 700, 85, 32, 13.7),
-    *(40, 22, 22, 15),
+    *(80, 28, 24, 14, 15, 45),
 )
 
 
@@ -62,4 +66,9 @@ def cycles_2x2_of(target: Target, scaling: str) -> Cycles2x2:
     if not right_of(scaling):
         return core
     window, half = (4, 2) if is_dual else (5, 4)
-    return replace(core, window=core.window - window, half=core.half - half)
+    return replace(
+        core,
+        window=core.window - window,
+        window_6x2=core.window_6x2 - window,
+        half=core.half - half,
+    )

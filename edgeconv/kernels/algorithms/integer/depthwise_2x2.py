@@ -110,9 +110,9 @@ class Depthwise2x2:
             elif self.kernel is DEPTHWISE_3X3_6X2:
                 two_rows = -(-rows // 2)
                 windows = FOUR * (core.channel_6x2 + two_rows * core.two_rows)
-                windows += FOUR * two_rows * -(-columns // 2) * (core.window + more)
+                windows += FOUR * two_rows * -(-columns // 2) * (core.window_6x2 + more)
                 packs = -(-pairs // 2)
-                own = core.four_6x2 + packs * (core.call_6x2 + taken_columns * core.column)
+                own = core.four_6x2 + packs * (core.call_6x2 + taken_columns * core.column_6x2)
                 own += windows
             elif self.kernel.is_3x3:
                 windows = FOUR * (core.channel + -(-columns // 2) * (core.window + more))

@@ -102,7 +102,8 @@ typedef struct ec_int8_3x3_2x2_job {
 #define EC_INT8_2X2_RIGHT(pair, next) EC_INT8_2X2_OF_COLUMN("r12", "lr", "r12", "lr", pair, next)
 #define EC_INT8_2X2_FOUR_COLUMNS(column)                                                          \
     "ldr r1, [sp, #20]\n"                                                                         \
-    "ldrd r8, r9, [r0], #" column "\n"                                                            \
+    "ldr.w r9, [r0, #4]\n"                                                                        \
+    "ldr r8, [r0], #" column "\n"                                                                 \
     EC_INT8_2X2_OF_COLUMN("r10", "r11", "r1", "r1", "r2", "r3")                                   \
     "ldrd r8, r9, [r0], #" column "\n"                                                            \
     EC_INT8_2X2_OF_COLUMN("r12", "lr", "r1", "r1", "r2", "r3")                                    \
@@ -121,10 +122,10 @@ typedef struct ec_int8_3x3_2x2_job {
 /* Registers that this writes over where a channel has so many words. */
 #define EC_INT8_2X2_WITH_TIES(instruction) ".if " EC_INT8_BEYOND " > 1\n" instruction " r0, r7, [sp, #56]\n.endif\n"
 
-/* The windows of two rows, two columns at a time: start, multiplier, offset, out, second, pixel and last lie in the frame of
-   ec_int8_3x3_2x2_dsp. */
-#define EC_INT8_2X2_WINDOWS(column)                                                               \
-    "2:\n"                                                                                        \
+/* Two columns of the windows of two rows: start, multiplier, offset, out, second and pixel lie in the frame of
+   ec_int8_3x3_2x2_dsp; r8: where the next one lies.  `last`: loads r9, where the last one does. */
+#define EC_INT8_2X2_LAST "ldr r9, [sp, #36]\n"
+#define EC_INT8_2X2_TWO_COLUMNS(column, last)                                                     \
     EC_INT8_2X2_FOUR_COLUMNS(column)                                                              \
     EC_INT8_2X2_WITH_TIES("strd")                                                                 \
     EC_INT8_2X2_SCALING                                                                           \
@@ -138,9 +139,13 @@ typedef struct ec_int8_3x3_2x2_job {
     "strb r12, [r8, r1]\n"                                                                        \
     "strb r11, [r9]\n"                                                                            \
     "strb r10, [r8]\n"                                                                            \
-    "ldr r9, [sp, #36]\n"                                                                         \
+    last                                                                                          \
     "add r8, r8, r1, lsl #1\n"                                                                    \
-    "str r8, [sp, #24]\n"                                                                         \
+    "str r8, [sp, #24]\n"
+/* All columns of these; if one is left over, it is computed with the one before once more. */
+#define EC_INT8_2X2_WINDOWS(column)                                                               \
+    "2:\n"                                                                                        \
+    EC_INT8_2X2_TWO_COLUMNS(column, EC_INT8_2X2_LAST)                                             \
     "cmp r8, r9\n"                                                                                \
     "blo 2b\n"                                                                                    \
     "bne 3f\n"                                                                                    \

@@ -29,25 +29,43 @@ typedef struct ec_int8_two_rows {
     ptrdiff_t first, second, last;
 } ec_int8_two_rows;
 
-/* See ec_int8_6x2_by_four: of four channels, `count` times two rows.  If a column is left over, it is computed with the one
-   before once more. */
+/* See ec_int8_6x2_by_four: of four channels, `count` times two rows.  is_odd: how many times two columns are computed. */
 typedef struct ec_int8_3x3_6x2_job {
     const int16_t *panel;
     const int32_t *words;
     int8_t *out;
     const ec_int8_two_rows *rows;
     ptrdiff_t pixel, count;
-    int32_t offset, right;
+    int32_t offset, right, is_odd;
 } ec_int8_3x3_6x2_job;
+
+/* All columns of two rows, four at a time from label 2 on, or from 5 on two first; if one is left over, it is computed with the
+   one before once more. */
+#define EC_INT8_6X2_WINDOWS                                                                       \
+    "2:\n"                                                                                        \
+    EC_INT8_2X2_TWO_COLUMNS("64", "")                                                             \
+    "5:\n"                                                                                        \
+    EC_INT8_2X2_TWO_COLUMNS("64", EC_INT8_2X2_LAST)                                               \
+    "cmp r8, r9\n"                                                                                \
+    "blo 2b\n"                                                                                    \
+    "bne 3f\n"                                                                                    \
+    "sub r8, r8, r1\n"                                                                            \
+    "str r8, [sp, #24]\n"                                                                         \
+    "sub r0, r0, #64\n"                                                                           \
+    "b 5b\n"                                                                                      \
+    "3:\n"
 
 EC_NAKED void ec_int8_3x3_6x2_dsp(const ec_int8_3x3_6x2_job *job __attribute__((unused)))
 {
     __asm__ volatile(
         "push {r4-r11, lr}\n"
+        "ldr lr, [r0, #32]\n"
         "ldm r0, {r0-r7}\n"
-        "sub sp, sp, #84\n" /* as in ec_int8_3x3_2x2_dsp: 0 right, 4 multiplier, 8 offset, 12 what else a channel has, 20 start,
+        "sub sp, sp, #92\n" /* as in ec_int8_3x3_2x2_dsp: 0 right, 4 multiplier, 8 offset, 12 what else a channel has, 20 start,
                                24 out, 28 second, 32 pixel, 36 last; 40 panel of the rows, 44 words, 48 out of the channel,
-                               52 channels left, 56 what is kept, 64 the rows' places, 68 how many, 72 those left, 76 how many */
+                               52 channels left, 56 what is kept, 64 the rows' places, 68 how many, 72 those left, 76 how
+                               many, 80 is_odd */
+        "str lr, [sp, #80]\n"
         "str r7, [sp]\n"
         "str r6, [sp, #8]\n"
         "str r4, [sp, #32]\n"
@@ -71,6 +89,7 @@ EC_NAKED void ec_int8_3x3_6x2_dsp(const ec_int8_3x3_6x2_job *job __attribute__((
         "ldr r12, [sp, #68]\n"
         "str r12, [sp, #76]\n"
         "4:\n" /* two rows: r0 panel, r11 where they lie */
+        "ldr lr, [sp, #80]\n"
         "ldr r12, [sp, #48]\n"
         "ldr r8, [r11, #8]\n"
         "ldr r9, [r11, #4]\n"
@@ -81,7 +100,9 @@ EC_NAKED void ec_int8_3x3_6x2_dsp(const ec_int8_3x3_6x2_job *job __attribute__((
         "str r9, [sp, #28]\n"
         "str r10, [sp, #24]\n"
         "str r11, [sp, #72]\n"
-        EC_INT8_2X2_WINDOWS("64")
+        "cmp lr, #0\n"
+        "bne 5f\n"
+        EC_INT8_6X2_WINDOWS
         "ldr r0, [sp, #40]\n"
         "ldr r12, [sp, #76]\n"
         "ldr r11, [sp, #72]\n"
@@ -99,7 +120,7 @@ EC_NAKED void ec_int8_3x3_6x2_dsp(const ec_int8_3x3_6x2_job *job __attribute__((
         "subs r3, r3, #1\n"
         "strd r2, r3, [sp, #48]\n"
         "bne 1b\n"
-        "add sp, sp, #84\n"
+        "add sp, sp, #92\n"
         "pop {r4-r11, pc}\n");
 }
 
