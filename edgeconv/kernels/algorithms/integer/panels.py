@@ -24,7 +24,7 @@ from edgeconv.target.targets import DSP, DUAL_ISSUE, Target
 
 PIXELS = 3  # of a panel
 _COPIED = 128  # numbers of a window: EC_INT8_COPIED
-LOOP = 8  # k-blocks of a loop of two pixels by four filters: EC_INT8_JOINED_2X4_K_BLOCKS
+LOOP = 16  # k-blocks of a loop of two pixels by four filters: EC_INT8_JOINED_2X4_K_BLOCKS
 
 
 def panels_of(problem: ConvProblem, each: int = PIXELS) -> tuple[int, int]:

@@ -26,7 +26,7 @@
 #define EC_INT8_JOINED_2X4_K_BLOCK                                                                \
     EC_INT8_JOINED_2X4_HALF("4", "4")                                                             \
     EC_INT8_JOINED_2X4_HALF("20", "12")
-enum { EC_INT8_JOINED_2X4_BYTES = 28 * 4, EC_INT8_JOINED_2X4_K_BLOCKS = 8 };
+enum { EC_INT8_JOINED_2X4_BYTES = 28 * 4, EC_INT8_JOINED_2X4_K_BLOCKS = 16 };
 
 /* Sums in r2 to r9 become results.  EC_INT8_RIGHT: those of second filters, 256 times as large, are not made smaller, and the
    second word of a pair of channels is what the first sum starts with, and 256 times what the second one does; a layer that
@@ -137,6 +137,19 @@ enum { EC_INT8_JOINED_2X4_BYTES = 28 * 4, EC_INT8_JOINED_2X4_K_BLOCKS = 8 };
     "mov r9, r4\n"
 #endif
 
+/* Four numbers of both pixels, r3 bytes apart, from r0 on to the panel at r2. */
+#define EC_INT8_JOINED_2X4_WIDEN                                                                  \
+    "ldr r6, [r0, r3]\n"                                                                          \
+    "ldr r4, [r0], #4\n"                                                                          \
+    "sxtb16 r7, r6, ror #8\n"                                                                     \
+    "sxtb16 r6, r6\n"                                                                             \
+    "sxtb16 r5, r4, ror #8\n"                                                                     \
+    "sxtb16 r4, r4\n"                                                                             \
+    "str r6, [r2, #8]\n"                                                                          \
+    "str r7, [r2, #12]\n"                                                                         \
+    "str r5, [r2, #4]\n"                                                                          \
+    "str r4, [r2], #24\n"
+
 /* See ec_int8_joined_2x4. */
 EC_NAKED void ec_int8_joined_2x4_dsp(const ec_int8_panels_job *job __attribute__((unused)))
 {
@@ -150,17 +163,13 @@ EC_NAKED void ec_int8_joined_2x4_dsp(const ec_int8_panels_job *job __attribute__
         "ldr r8, [sp, #4]\n"
         "add r9, r0, r3, lsl #1\n"
         "str r9, [sp, #68]\n"
-        "3:\n" /* four numbers of both pixels */
-        "ldr r6, [r0, r3]\n"
-        "ldr r4, [r0], #4\n"
-        "sxtb16 r7, r6, ror #8\n"
-        "sxtb16 r6, r6\n"
-        "sxtb16 r5, r4, ror #8\n"
-        "sxtb16 r4, r4\n"
-        "str r6, [r2, #8]\n"
-        "str r7, [r2, #12]\n"
-        "str r5, [r2, #4]\n"
-        "str r4, [r2], #24\n"
+        "sub r4, r8, r2\n"
+        "tst r4, #8\n" /* 24 bytes a k-block: of an odd number of these */
+        "bne 13f\n"
+        "3:\n"
+        EC_INT8_JOINED_2X4_WIDEN
+        "13:\n"
+        EC_INT8_JOINED_2X4_WIDEN
         "cmp r2, r8\n"
         "bne 3b\n"
         "b 6f\n"
@@ -169,6 +178,8 @@ EC_NAKED void ec_int8_joined_2x4_dsp(const ec_int8_panels_job *job __attribute__
         "b 1f\n"
         ".balign 4\n"
         "2:\n"
+        EC_INT8_JOINED_2X4_K_BLOCK EC_INT8_JOINED_2X4_K_BLOCK EC_INT8_JOINED_2X4_K_BLOCK EC_INT8_JOINED_2X4_K_BLOCK
+        EC_INT8_JOINED_2X4_K_BLOCK EC_INT8_JOINED_2X4_K_BLOCK EC_INT8_JOINED_2X4_K_BLOCK EC_INT8_JOINED_2X4_K_BLOCK
         EC_INT8_JOINED_2X4_K_BLOCK EC_INT8_JOINED_2X4_K_BLOCK EC_INT8_JOINED_2X4_K_BLOCK EC_INT8_JOINED_2X4_K_BLOCK
         EC_INT8_JOINED_2X4_K_BLOCK EC_INT8_JOINED_2X4_K_BLOCK EC_INT8_JOINED_2X4_K_BLOCK EC_INT8_JOINED_2X4_K_BLOCK
         "ldr r10, [sp, #4]\n"
