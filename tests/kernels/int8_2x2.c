@@ -210,7 +210,7 @@ static void three(int along_row)
 int main(void)
 {
     for (int i = 0; i < 200; i++)
-        in_pairs(4 * draw(1, 10), draw(1, 9), i % 2 ? 2 : 4);
+        in_pairs(4 * draw(1, 20), draw(1, 9), i % 2 ? 2 : 4);
 #ifdef EC_INT8_RIGHT
     own_shift = 0;
 #endif
@@ -218,7 +218,7 @@ int main(void)
         apart(4 * draw(1, 3), window_of(3, 0));
     for (int i = 0; i < 400; i++) {
         const int c = draw(1, 12);
-        ec_window w = window_of(i % 2 ? 3 : 0, 1);
+        ec_window w = taller(window_of(i % 2 ? 3 : 0, 1), i % 2 ? draw(0, 8) : 0);
         if (w.dilation_h % w.stride_h || w.dilation_w % w.stride_w)
             continue;
         int32_t *words;

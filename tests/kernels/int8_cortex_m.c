@@ -531,7 +531,7 @@ int main(void)
         depthwise(draw(1, 9), draw(1, 3), window_of(0, 1));
         depthwise(draw(1, 9), draw(1, 3), window_of_column());
         depthwise_2x2(draw(1, 20), draw(1, 3), window_of(0, 1));
-        depthwise_2x2(draw(1, 20), 1, window_of(3, 1));
+        depthwise_2x2(draw(1, 20), 1, taller(window_of(3, 1), draw(0, 8)));
         depthwise_2x2(draw(1, 9), draw(1, 3), window_of_column());
     }
     for (int i = 0; i < 200; i++)

@@ -148,6 +148,13 @@ static ec_window window_of(int kernel, int dilate)
     }
 }
 
+/* With so many rows of the output more, as more rows of the input make them. */
+static EC_ATTRIBUTES(unused) ec_window taller(ec_window w, int rows)
+{
+    w.in_h += rows * w.stride_h, w.out_h += rows;
+    return w;
+}
+
 /* Of one column, of more rows than are computed together. */
 static EC_ATTRIBUTES(unused) ec_window window_of_column(void)
 {

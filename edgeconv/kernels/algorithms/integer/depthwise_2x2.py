@@ -110,7 +110,9 @@ class Depthwise2x2:
             elif self.kernel is DEPTHWISE_3X3_6X2:
                 two_rows = -(-rows // 2)
                 windows = FOUR * (core.channel_6x2 + two_rows * core.two_rows)
-                windows += FOUR * two_rows * -(-columns // 2) * (core.window_6x2 + more)
+                window = rows // 2 * (core.window_6x2 + more)
+                window += rows % 2 * (core.window_of_one + more / 2)
+                windows += FOUR * -(-columns // 2) * window
                 packs = -(-pairs // 2)
                 own = core.four_6x2 + packs * (core.call_6x2 + taken_columns * core.column_6x2)
                 own += windows

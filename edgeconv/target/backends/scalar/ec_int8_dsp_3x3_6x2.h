@@ -52,8 +52,46 @@ typedef struct ec_int8_3x3_6x2_job {
     "sub r8, r8, r1\n"                                                                            \
     "str r8, [sp, #24]\n"                                                                         \
     "sub r0, r0, #64\n"                                                                           \
-    "b 5b\n"                                                                                      \
-    "3:\n"
+    "b 5b\n"
+
+/* Two columns of the windows of the first row alone. */
+#define EC_INT8_6X2_OF_ONE(sum, from, pair, next)                                                 \
+    "smlad " sum ", r8, " pair ", " from "\n"                                                     \
+    "smlabt " sum ", r9, " next ", " sum "\n"
+#define EC_INT8_6X2_ONE_ROW                                                                       \
+    "6:\n"                                                                                        \
+    "ldr r1, [sp, #20]\n"                                                                         \
+    "ldr.w r9, [r0, #4]\n"                                                                        \
+    "ldr r8, [r0], #64\n"                                                                         \
+    EC_INT8_6X2_OF_ONE("r10", "r1", "r2", "r3")                                                   \
+    "ldrd r8, r9, [r0], #64\n"                                                                    \
+    EC_INT8_6X2_OF_ONE("r12", "r1", "r2", "r3")                                                   \
+    EC_INT8_6X2_OF_ONE("r10", "r10", "r4", "r5")                                                  \
+    "ldrd r8, r9, [r0], #64\n"                                                                    \
+    EC_INT8_6X2_OF_ONE("r12", "r12", "r4", "r5")                                                  \
+    EC_INT8_6X2_OF_ONE("r10", "r10", "r6", "r7")                                                  \
+    "ldrd r8, r9, [r0], #-64\n"                                                                   \
+    EC_INT8_6X2_OF_ONE("r12", "r12", "r6", "r7")                                                  \
+    EC_INT8_2X2_WITH_TIES("strd")                                                                 \
+    "ldm sp, {r1, r8, r9}\n"                                                                      \
+    EC_INT8_BESIDES("r9", "r0", "sp, #12", "4")                                                   \
+    EC_INT8_REQUANTISE_NEXT("r10", "r8", "r9", "r1", "r0", "r7", "sp, #12", "4")                  \
+    EC_INT8_REQUANTISE_NEXT("r12", "r8", "r9", "r1", "r0", "r7", "sp, #12", "4")                  \
+    EC_INT8_2X2_WITH_TIES("ldrd")                                                                 \
+    "ldr r8, [sp, #24]\n"                                                                         \
+    "ldr r1, [sp, #32]\n"                                                                         \
+    "strb r12, [r8, r1]\n"                                                                        \
+    "strb r10, [r8]\n"                                                                            \
+    EC_INT8_2X2_LAST                                                                              \
+    "add r8, r8, r1, lsl #1\n"                                                                    \
+    "str r8, [sp, #24]\n"                                                                         \
+    "cmp r8, r9\n"                                                                                \
+    "blo 6b\n"                                                                                    \
+    "bne 3f\n"                                                                                    \
+    "sub r8, r8, r1\n"                                                                            \
+    "str r8, [sp, #24]\n"                                                                         \
+    "sub r0, r0, #64\n"                                                                           \
+    "b 6b\n"
 
 EC_NAKED void ec_int8_3x3_6x2_dsp(const ec_int8_3x3_6x2_job *job __attribute__((unused)))
 {
@@ -100,9 +138,13 @@ EC_NAKED void ec_int8_3x3_6x2_dsp(const ec_int8_3x3_6x2_job *job __attribute__((
         "str r9, [sp, #28]\n"
         "str r10, [sp, #24]\n"
         "str r11, [sp, #72]\n"
+        "cmp r9, #0\n"
+        "beq 6f\n"
         "cmp lr, #0\n"
         "bne 5f\n"
         EC_INT8_6X2_WINDOWS
+        EC_INT8_6X2_ONE_ROW
+        "3:\n"
         "ldr r0, [sp, #40]\n"
         "ldr r12, [sp, #76]\n"
         "ldr r11, [sp, #72]\n"
