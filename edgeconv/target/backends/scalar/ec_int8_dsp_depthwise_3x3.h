@@ -120,9 +120,9 @@ typedef struct ec_int8_3x3_job {
     "ldr.w r8, [r0" at "]\n"                                                                      \
     "ldr.w r9, [r1" at "]\n"                                                                      \
     "ldr.w r10, [r2" at "]\n"                                                                     \
+    "ldr.w lr, [r12, #" filters "]\n"                                                             \
     "pkhbt r11, r8, r9, lsl #16\n"                                                                \
     "pkhtb r9, r9, r8, asr #16\n"                                                                 \
-    "ldr.w lr, [r12, #" filters "]\n"                                                             \
     "sxtb16 r8, r11\n"                                                                            \
     "smlad r4, r8, lr, r4\n"                                                                      \
     "sxtb16 r11, r11, ror #8\n"                                                                   \
