@@ -78,9 +78,27 @@ EC_INLINE int ec_int8_run_joined_2x4(const ec_int8_conv *spec, ec_int8_run run, 
     return 0;
 }
 
+#if defined(EC_INT8_DSP) && defined(EC_INT8_RIGHT)
+/* One pixel in the place of the first one of a panel, under all filters, which are whole fours. */
+EC_INLINE void ec_int8_alone_joined_2x4(const ec_int8_conv *spec, const int16_t *panel, const int8_t *filters,
+                                        const int32_t *channels, int8_t *out)
+{
+    const int k_blocks = ec_int8_k_blocks(spec);
+    ec_int8_panels_job job;
+    ec_int8_panels_of(&job, spec->result, panel, filters, channels, k_blocks, out, 0);
+    job.channels_end = channels + EC_INT8_WORDS * spec->out_c;
+    job.skip = (-k_blocks & (EC_INT8_JOINED_1X4_K_BLOCKS - 1)) * EC_INT8_JOINED_1X4_BYTES;
+    ec_int8_joined_1x4_dsp(&job);
+    ec_int8_bound(spec->result, out, spec->out_c);
+}
+#endif
+
 EC_INLINE ec_int8_tiling ec_int8_tiling_joined_2x4(void)
 {
-    const ec_int8_tiling by = {.tile = ec_int8_joined_2x4, .pixels = 2, .filters = 4, .run = ec_int8_run_joined_2x4};
+    ec_int8_tiling by = {.tile = ec_int8_joined_2x4, .pixels = 2, .filters = 4, .run = ec_int8_run_joined_2x4};
+#if defined(EC_INT8_DSP) && defined(EC_INT8_RIGHT)
+    by.alone = ec_int8_alone_joined_2x4;
+#endif
     return by;
 }
 

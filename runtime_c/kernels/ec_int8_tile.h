@@ -77,13 +77,17 @@ EC_INLINE void ec_int8_windows_of_run(ec_int8_windows_job *job, const ec_int8_co
 #endif
 
 /* How a kernel takes an output apart: a function for one panel of so many pixels under so many filters at a time; if it has
-   one, another for a run of panels under all filters, which says whether it has computed them. */
+   them, others for a run of panels under all filters, which says whether it has computed them, and for one pixel that is left
+   over, where filters are whole tiles. */
 typedef int ec_int8_runs(const ec_int8_conv *spec, ec_int8_run run, const int8_t *filters, const int32_t *channels,
                          int8_t *out, int16_t *panel);
+typedef void ec_int8_alone(const ec_int8_conv *spec, const int16_t *panel, const int8_t *filters, const int32_t *channels,
+                           int8_t *out);
 typedef struct ec_int8_tiling {
     ec_int8_tiles *tile;
     int pixels, filters;
     ec_int8_runs *run;
+    ec_int8_alone *alone;
 } ec_int8_tiling;
 
 /* A panel under all filters: the last few alone where their number is no multiple of those at a time. */
@@ -170,6 +174,11 @@ EC_INLINE void ec_int8_pixels(ec_int8_tiling by, const ec_int8_conv *spec, const
                 i += (run.panels - 1) * by.pixels;
                 continue;
             }
+        }
+        if (by.alone && spec->out_c % by.filters == 0 && i + 1 == count) {
+            ec_int8_pack_panel(spec, in, row, spec->padding, panel, y, i, 0, 0, 1);
+            by.alone(spec, panel, filters, channels, out + i * spec->out_pixel);
+            continue;
         }
         if (first < i)
             ec_int8_keep_pixels(panel, ec_int8_k_blocks(spec), by.pixels, i - first);

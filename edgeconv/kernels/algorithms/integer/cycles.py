@@ -107,10 +107,11 @@ class Cycles:
     place of ``tile`` and ``tile_results``, ``dot_joined`` and ``dot_joined_results`` of ``dot`` and
     ``dot_results``.  By four filters and two pixels ``joined_2x4`` of 32 products, ``loop_2x4`` of
     sixteen k-blocks of a loop, ``joined_2x4_results`` of eight; where pixels are packed there
-    ``pixel_2x4`` of one and ``widened_2x4`` of its k-block.  Of four channels of a 3x3 depthwise
-    layer with strides, where they lie: ``window_apart``, and ``edge_apart`` of one
-    that is copied, some columns of which lie outside; ``row_apart`` of a row of them.  ``rest``: of
-    a panel's last filter where their number is odd.  Of a depthwise layer with a residual, which is
+    ``pixel_2x4`` of one and ``widened_2x4`` of its k-block; of a pixel that is left over ``alone``,
+    ``joined_1x4`` of 16 products and ``joined_1x4_results`` of four.  Of four channels of a 3x3
+    depthwise layer with strides, where they lie: ``window_apart``, and ``edge_apart`` of one that
+    is copied, some columns of which lie outside; ``row_apart`` of a row of them.  ``rest``: of a
+    panel's last filter where their number is odd.  Of a depthwise layer with a residual, which is
     added row by row: ``summed_apart`` of a result, ``row_of_sums`` more of four channels of a row,
     whose sizes are no constants there; 0 on cores whose loops are in C, where what is reckoned of
     windows is as much too long."""
@@ -149,6 +150,9 @@ class Cycles:
     joined_2x4_results: float = 0.0
     pixel_2x4: float = 0.0
     widened_2x4: float = 0.0
+    alone: float = 0.0
+    joined_1x4: float = 0.0
+    joined_1x4_results: float = 0.0
     window_apart: float = 0.0
     edge_apart: float = 0.0
     row_apart: float = 0.0
@@ -163,7 +167,8 @@ class Cycles:
 # quarter of the loop's end; two LDR, 14; LDR, five, STRD.
 # With filters joined in pairs: 22, eight of them loads, and a quarter of the loop's end; 53; 19,
 # five of them loads; 48.  Of two pixels by four filters: 28, eight of them loads in two groups; 3
-# at the loop's end; 63; of two pixels 25 and 11 of each k-block.
+# at the loop's end; 63; of two pixels 25 and 11 of each k-block; of one
+# pixel 18, six of them loads in two groups, and a quarter of the loop's end; 40.
 _SINGLE = Cycles(
     *(29.5, 63, 8.5, 108, 24, 26, 50, 24, 74, 16, 11, 20, 12, 75, 250, 560),
     windows=Windows(62, 260, 50, 8, 115, 48, 16),
@@ -183,6 +188,9 @@ _SINGLE = Cycles(
     joined_2x4_results=76,
     pixel_2x4=16,
     widened_2x4=6.5,
+    alone=150,
+    joined_1x4=21,
+    joined_1x4_results=46,
     window_apart=127,
     edge_apart=253,
     row_apart=85,
@@ -323,7 +331,12 @@ _SHIFTS: Mapping[str, Mapping[str, float]] = {
     },
 }
 _OWN_SHIFTS: Mapping[str, Mapping[str, float]] = {
-    "single": {"joined_results": 6, "joined_2x4_results": 4, "dot_joined_results": 3},
+    "single": {
+        "joined_results": 6,
+        "joined_2x4_results": 4,
+        "joined_1x4_results": 3,
+        "dot_joined_results": 3,
+    },
     "dual": {"joined_results": 3, "dot_joined_results": 2},
 }
 

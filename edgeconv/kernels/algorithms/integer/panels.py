@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
+from edgeconv.ir.requantisation.scalings import OWN_SHIFT, right_of
 from edgeconv.kernels.algorithms.axis import axes_of
 from edgeconv.kernels.algorithms.integer.cycles import Cycles, Summed, Windows, cycles_of
 from edgeconv.kernels.algorithms.integer.joined import joins
@@ -49,12 +50,13 @@ def panel_k_blocks(problem: ConvProblem, numbers: int) -> int:
 def kernel_of(problem: ConvProblem, target: Target) -> IntegerKernel:
     """The kernel that multiplies panels by filters.  Rows of an image that are computed by
     themselves have that of the whole one, since it depends on their width alone: three pixels are
-    one panel, or two with one left over."""
+    one panel, or two with one left over, which takes longer where that is computed as two."""
     if not joins(problem, target):
         return CONVOLVE
     if DUAL_ISSUE in target.features:
         return CONVOLVE_JOINED_DUAL_ISSUE
-    if DSP not in target.features or problem.out_size[2] == PIXELS:
+    in_threes = problem.out_size[2] == PIXELS and not _leaves_one(problem, CONVOLVE_JOINED_2X4)
+    if DSP not in target.features or in_threes:
         return CONVOLVE_JOINED
     k_blocks = panel_k_blocks(problem, problem.in_c * math.prod(problem.kernel))
     core, ways = (
@@ -72,9 +74,27 @@ def tiles_cycles(
     k_blocks = panel_k_blocks(problem, problem.in_c * math.prod(problem.kernel))
     panels, packed = panels_of(problem, kernel.pixels)
     cycles = panels * panel_cycles(problem, core, kernel, k_blocks)
+    if _leaves_one(problem, kernel) and (rows := _odd_rows(problem)):
+        fours, tile = problem.out_c // FOUR, k_blocks * core.joined_1x4 + core.joined_1x4_results
+        cycles += rows * (core.alone + fours * tile)
+        cycles -= rows * panel_cycles(problem, core, kernel, k_blocks)
     if kernel.pointwise and _in_runs(problem, kernel, apart=apart) == 1 and is_pointwise(problem):
         return cycles + packed * (core.pixel_2x4 + k_blocks * core.widened_2x4)
     return cycles + packing_cycles(problem, core, kernel, apart=apart)
+
+
+def _leaves_one(problem: ConvProblem, kernel: IntegerKernel) -> bool:
+    """Whether a pixel that panels of two leave over is computed by itself: `alone` of
+    ec_int8_tile.h, for filters in whole fours whose results are all shifted alike."""
+    alike = bool(right_of(problem.sum_facts.scaling)) or problem.sum_facts.scaling == OWN_SHIFT
+    return kernel.filters == FOUR and alike and problem.out_c % FOUR == 0
+
+
+def _odd_rows(problem: ConvProblem) -> int:
+    """How often a pixel is left over: once, or where the result is a ring of rows once in each."""
+    pixels = math.prod(problem.out_size)
+    together = problem.out_size[2] if problem.out_ring else pixels
+    return problem.batch * pixels // together * (together % 2)
 
 
 def panel_cycles(problem: ConvProblem, core: Cycles, kernel: IntegerKernel, k_blocks: int) -> float:

@@ -232,4 +232,85 @@ EC_NAKED void ec_int8_joined_2x4_dsp(const ec_int8_panels_job *job __attribute__
         EC_INT8_JOINED_2X4_OWN_SHIFT);
 }
 
+#ifdef EC_INT8_RIGHT
+/* One pixel by four filters, where one is left over: r0 panel, r1 filters, r2 to r5 sums as of two pixels; r6 offset, r7 beside,
+   r8 panel, r9 its end, lr channels. */
+#define EC_INT8_JOINED_1X4_HALF(beyond, filters_beyond)                                           \
+    "ldr r11, [r1, #8]\n"                                                                         \
+    "ldr r10, [r1], #" filters_beyond "\n"                                                        \
+    "ldr r12, [r0], #" beyond "\n"                                                                \
+    "smlad r3, r12, r10, r3\n"                                                                    \
+    "smlad r5, r12, r11, r5\n"                                                                    \
+    "sxtb16 r10, r10\n"                                                                           \
+    "sxtb16 r11, r11\n"                                                                           \
+    "smlad r2, r12, r10, r2\n"                                                                    \
+    "smlad r4, r12, r11, r4\n"
+#define EC_INT8_JOINED_1X4_K_BLOCK                                                                \
+    EC_INT8_JOINED_1X4_HALF("4", "4")                                                             \
+    EC_INT8_JOINED_1X4_HALF("20", "12")
+enum { EC_INT8_JOINED_1X4_BYTES = 18 * 4, EC_INT8_JOINED_1X4_K_BLOCKS = 4 };
+
+/* Of the job's panel the first pixel, under all its filters. */
+EC_NAKED void ec_int8_joined_1x4_dsp(const ec_int8_panels_job *job __attribute__((unused)))
+{
+    __asm__ volatile(
+        "push {r4-r11, lr}\n"
+        "ldrd r8, r9, [r0]\n"
+        "ldrd r6, r7, [r0, #24]\n"
+        "ldr lr, [r0, #8]\n"
+        "ldr r1, [r0, #40]\n"
+        "ldrd r2, r3, [r0, #12]\n"
+        "ldr r4, [r0, #32]\n"
+        "adr r5, 2f\n"
+        "add r4, r4, r5\n"
+        "push {r2-r5}\n" /* 0 end of the channels, 4 out, 8 entry */
+        "1:\n"            /* four filters */
+        "ldr r12, [sp, #8]\n"
+        "ldr r2, [lr]\n"
+        "ldr r3, [lr, #4]\n"
+        "ldr r4, [lr, #8]\n"
+        "ldr r5, [lr, #12]\n"
+        "mov r0, r8\n"
+        "mov pc, r12\n"
+        ".balign 4\n"
+        "2:\n"
+        EC_INT8_JOINED_1X4_K_BLOCK EC_INT8_JOINED_1X4_K_BLOCK EC_INT8_JOINED_1X4_K_BLOCK EC_INT8_JOINED_1X4_K_BLOCK
+        "cmp r0, r9\n"
+        "bne 2b\n"
+        "ldr r10, [lr, #16]\n"
+        "ldr r11, [lr, #20]\n"
+        "ldr r12, [lr, #24]\n"
+        "ldr r0, [lr, #28]\n"
+        "sub r3, r3, r2\n"
+        "sub r5, r5, r4\n"
+        "tst r7, #255\n"
+        "bne 10f\n"
+        EC_INT8_SHIFTED("r2", "r10", "r6", EC_INT8_BITS)
+        EC_INT8_SHIFTED("r4", "r12", "r6", EC_INT8_BITS)
+        EC_INT8_SHIFTED("r3", "r11", "r7", "8+" EC_INT8_BITS)
+        EC_INT8_SHIFTED("r5", "r0", "r7", "8+" EC_INT8_BITS)
+        "11:\n"
+        "ldr r12, [sp, #4]\n"
+        "ldr r10, [sp]\n"
+        "add lr, lr, #32\n"
+        "cmp lr, r10\n"
+        "strb r2, [r12], #1\n"
+        "strb r3, [r12], #1\n"
+        "strb r4, [r12], #1\n"
+        "strb r5, [r12], #1\n"
+        "str r12, [sp, #4]\n"
+        "bne 1b\n"
+        "add sp, sp, #16\n"
+        "pop {r4-r11, pc}\n"
+        "10:\n"
+        "asr r3, r3, #8\n"
+        "asr r5, r5, #8\n"
+        EC_INT8_SHIFTED_BY("r2", "r10", "r6", "r7")
+        EC_INT8_SHIFTED_BY("r3", "r11", "r6", "r7")
+        EC_INT8_SHIFTED_BY("r4", "r12", "r6", "r7")
+        EC_INT8_SHIFTED_BY("r5", "r0", "r6", "r7")
+        "b 11b\n");
+}
+#endif
+
 #endif
