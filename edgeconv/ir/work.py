@@ -10,7 +10,8 @@ class Work:
     """The work of a kernel call.  ``slots``: vector instructions that compute, ``decoding`` those
     of them that bring numbers from storage formats and back.  ``moves``: loads and stores that take
     issue slots of their own.  ``weight_bytes`` and ``data_bytes`` pass between registers and the
-    nearest memory: those of constants, and those of tensors and workspaces.  ``fetches``: lines
+    nearest memory: those of constants, and those of tensors and workspaces; ``input_bytes``: of
+    these the inputs' own, 0 where all are taken to be moved as often.  ``fetches``: lines
     that are prefetched, on cores that else wait for them.  ``runs``: stretches of neighbouring
     bytes of the input that are begun, where more of them take turns than prefetchers follow.
     ``read_again`` and ``written_again``: bytes of lines of the input and of the output that are
@@ -26,6 +27,7 @@ class Work:
     read_again: float = 0.0
     written_again: float = 0.0
     sweep: float = 0.0
+    input_bytes: float = 0.0
 
     def times(self, by: float) -> Work:
         """The work of so many calls, or of a part of one."""

@@ -12,6 +12,8 @@
 #include "ec_int8_helium.h"
 #endif
 
+enum { EC_INT8_BEYOND_1X4 = 16 }; /* bytes beyond the last filter that are read */
+
 /* Bytes of four filters. */
 EC_INLINE ptrdiff_t ec_int8_1x4_bytes(int n) { return ec_ceil_div(n, 16) * (ptrdiff_t)64; }
 
@@ -27,36 +29,72 @@ typedef struct ec_int8_numbers {
 #endif
 } ec_int8_numbers;
 
+enum { EC_INT8_LONG_1X4 = 64 }; /* the most numbers of a window that registers hold, so that results may lie over it */
+
+#ifdef EC_INT8_HELIUM
+/* Windows that are multiplied together, of n numbers each. */
+EC_INLINE int ec_int8_tile_1x4(int n) { return n <= 16 || n > EC_INT8_LONG_1X4 ? 3 : 1; }
+
+/* `tiles` of so many windows. */
+EC_INLINE void ec_int8_tiles_1x4(ec_int8_tiles_job *job, int windows, int tiles)
+{
+    job->tiles = tiles;
+    job->in_tile = windows * job->in_pixel, job->out_tile = windows * job->out_pixel;
+    if (job->n > EC_INT8_LONG_1X4)
+        (windows > 1 ? ec_int8_3x2_helium : ec_int8_1x4_helium)(job);
+    else if (job->n > 48)
+        ec_int8_held_64_helium(job);
+    else if (job->n > 32)
+        ec_int8_held_48_helium(job);
+    else if (job->n > 16)
+        ec_int8_held_32_helium(job);
+    else
+        (windows > 1 ? ec_int8_held_16_by_3_helium : ec_int8_held_16_helium)(job);
+}
+#endif
+
 /* `blocks` of filters of each window: out[filter]. */
 EC_INLINE void ec_int8_1x4(ec_int8_result result, ec_int8_numbers window, const int8_t *filters,
                            const int32_t *channels, int blocks, int8_t *out)
 {
 #ifdef EC_INT8_HELIUM
-    const ec_int8_1x4_job job = {
-        .filters = filters, .n = window.n, .channels = channels, .out = out, .out_end = out + 4 * blocks,
-        .offset = result.offset, .left = -result.right, .low = result.low, .high = result.high,
-        .pixels = window.pixels, .in_pixel = window.in_pixel, .out_pixel = window.out_pixel,
-        .gap = window.out_pixel - 4 * blocks,
+    const int tile = ec_int8_tile_1x4(window.n), tiles = tile == 1 ? window.pixels : window.pixels / 3;
+    const int whole = tiles * tile, rest = window.pixels - whole;
+    ec_int8_tiles_job job; /* member by member: else compilers call memset first */
+    job.in = window.in, job.in_pixel = window.in_pixel, job.n = window.n;
+    job.in_tile = 0, job.out_tile = 0, job.tiles = 1;
+    job.last = (int)((unsigned)(window.n - 1) % 16 + 1);
+    job.filters = filters, job.filters_bytes = ec_int8_1x4_bytes(window.n);
+    job.channels = channels, job.blocks = blocks;
+    job.out = out, job.out_pixel = window.out_pixel;
+    job.added = EC_INT8_ADDED(result), job.left = EC_INT8_LEFT(result);
 #ifdef EC_ZERO_POINTS
-        .sum = window.sum, .by_sum = window.by_sum,
-#endif
-        .in = window.in};
-#ifdef EC_ZERO_POINTS
-    if (window.by_sum) {
+    job.sum = window.sum, job.by_sum = window.by_sum;
+    if (window.by_sum)
         ec_int8_1x4_around_helium(&job);
-        return;
-    }
+    else
 #endif
-    ec_int8_1x4_helium(&job);
+    {
+        if (whole)
+            ec_int8_tiles_1x4(&job, tile, tiles);
+        job.in += whole * window.in_pixel, job.out += whole * window.out_pixel;
+        if (rest)
+            ec_int8_tiles_1x4(&job, 1, rest);
+    }
+    if (result.low > INT8_MIN || result.high < INT8_MAX)
+        ec_int8_bound_helium(result, out, 4 * blocks, window.out_pixel, window.pixels);
 #else
     for (int p = 0; p < window.pixels; p++, window.in += window.in_pixel, out += window.out_pixel) {
-        const int8_t *four = filters;
+        const int8_t *four = filters, *numbers = window.in;
         const int32_t *own = channels;
+        int8_t held[EC_INT8_LONG_1X4];
+        if (window.n <= EC_INT8_LONG_1X4)
+            numbers = memcpy(held, window.in, (size_t)window.n);
         for (int j = 0; j < blocks; j++, four += ec_int8_1x4_bytes(window.n), own += 4 * EC_INT8_WORDS) {
             int32_t sums[4] = {own[0], own[1], own[2], own[3]};
             for (int k = 0; k < window.n; k++)
                 for (int i = 0; i < 4; i++)
-                    sums[i] += window.in[k] * four[k / 16 * 64 + 16 * i + k % 16];
+                    sums[i] += numbers[k] * four[k / 16 * 64 + 16 * i + k % 16];
 #ifdef EC_ZERO_POINTS
             for (int i = 0; window.by_sum && i < 4; i++)
                 sums[i] += window.by_sum[4 * j + i] * window.sum;
@@ -120,38 +158,52 @@ EC_INLINE void ec_int8_copy(int8_t *to, const int8_t *from, int n)
 #endif
 }
 
-/* The window of output pixel (y, x), copied. */
-EC_SHARED void ec_int8_copy_window(const ec_int8_conv *spec, const int8_t *in, int padding, int8_t *to, int y, int x)
+/* n bytes become `padding`. */
+EC_INLINE void ec_int8_fill_1x4(int8_t *to, int padding, int n)
 {
-    const ec_window *w = &spec->window;
-    const int in_y = y * w->stride_h - w->pad_h, in_x = x * w->stride_w - w->pad_w, c = spec->in_c;
-    const int tall = (w->kernel_h - 1) * w->dilation_h, row_bytes = w->kernel_w * c;
-    const int whole = in_y >= 0 && in_x >= 0 && in_y + tall < w->in_h && in_x + w->kernel_w <= w->in_w;
-    if (whole && w->dilation_w == 1 && spec->in_pixel == c && !w->in_ring) {
-        const int8_t *from = in + in_y * spec->in_row + in_x * c;
-        for (int ky = 0; ky < w->kernel_h; ky++, to += row_bytes, from += w->dilation_h * spec->in_row)
-            ec_int8_copy(to, from, row_bytes);
-        return;
-    }
-    const ec_taps columns = ec_taps_within(in_x, w->kernel_w, w->dilation_w, 0, w->in_w);
-    for (int ky = 0; ky < w->kernel_h; ky++, to += w->kernel_w * c) {
-        const int at_y = in_y + ky * w->dilation_h;
-        const int outside = at_y < 0 || at_y >= w->in_h || columns.from >= columns.to;
-        const int from = outside ? w->kernel_w : columns.from, end = outside ? w->kernel_w : columns.to;
-        if (from > 0)
-            memset(to, padding, (size_t)(from * c));
-        if (end < w->kernel_w)
-            memset(to + end * c, padding, (size_t)((w->kernel_w - end) * c));
-        const int8_t *const row = in + ec_ring(at_y, w->in_ring) * spec->in_row + in_x * spec->in_pixel;
-        if (w->dilation_w == 1 && spec->in_pixel == c && from < end)
-            ec_int8_copy(to + from * c, row + from * c, (end - from) * c);
-        else
-            for (int kx = from; kx < end; kx++)
-                ec_int8_copy(to + kx * c, row + kx * w->dilation_w * spec->in_pixel, c);
-    }
+#ifdef EC_INT8_HELIUM
+    ec_int8_fill_helium(to, padding, n);
+#else
+    if (n > 0)
+        memset(to, padding, (size_t)n);
+#endif
 }
 
-enum { EC_INT8_ROW_1X4 = 16, EC_INT8_COPIED_1X4 = 128 };
+/* Row ky of the windows of output row y; NULL where it lies outside of the input. */
+EC_INLINE const int8_t *ec_int8_row_1x4(const ec_int8_conv *spec, const int8_t *in, int y, int ky)
+{
+    const ec_window *w = &spec->window;
+    const int at = y * w->stride_h - w->pad_h + ky * w->dilation_h;
+    return at < 0 || at >= w->in_h ? NULL : in + ec_ring(at, w->in_ring) * spec->in_row;
+}
+
+/* A row of the window that begins at column in_x of a `row` of the input, copied. */
+EC_SHARED void ec_int8_copy_row_1x4(const ec_int8_conv *spec, const int8_t *row, int padding, int8_t *to, int in_x)
+{
+    const ec_window *w = &spec->window;
+    const int c = spec->in_c;
+    const ec_taps columns = ec_taps_within(in_x, w->kernel_w, w->dilation_w, 0, w->in_w);
+    const int some = row && columns.from < columns.to;
+    const int from = some ? columns.from : w->kernel_w, end = some ? columns.to : w->kernel_w;
+    ec_int8_fill_1x4(to, padding, from * c);
+    ec_int8_fill_1x4(to + end * c, padding, (w->kernel_w - end) * c);
+    if (w->dilation_w == 1 && spec->in_pixel == c && from < end)
+        ec_int8_copy(to + from * c, row + (in_x + from) * c, (end - from) * c);
+    else
+        for (int kx = from; kx < end; kx++)
+            ec_int8_copy(to + kx * c, row + (in_x + kx * w->dilation_w) * spec->in_pixel, c);
+}
+
+/* The window of output pixel (y, x), copied. */
+EC_INLINE void ec_int8_copy_window(const ec_int8_conv *spec, const int8_t *in, int padding, int8_t *to, int y, int x)
+{
+    const ec_window *w = &spec->window;
+    for (int ky = 0; ky < w->kernel_h; ky++)
+        ec_int8_copy_row_1x4(spec, ec_int8_row_1x4(spec, in, y, ky), padding, to + ky * w->kernel_w * spec->in_c,
+                         x * w->stride_w - w->pad_w);
+}
+
+enum { EC_INT8_COPIED_1X4 = 256, EC_INT8_COPIED_LONG_1X4 = 2048 };
 
 /* Whether windows are no pixels of the input. */
 EC_INLINE int ec_int8_is_copied_1x4(const ec_window *window)
@@ -159,11 +211,12 @@ EC_INLINE int ec_int8_is_copied_1x4(const ec_window *window)
     return window->kernel_h * window->kernel_w > 1 || window->pad_h || window->pad_w;
 }
 
-/* Windows that the workspace has at a time: of rows that a vector of Helium has, as many as fit some bytes. */
+/* Windows that the workspace has at a time: as many as fit some bytes, or a tile, if that fits more. */
 EC_INLINE int ec_int8_windows_1x4(const ec_int8_conv *spec)
 {
-    const int row = spec->window.kernel_w * spec->in_c, is_short = row <= EC_INT8_ROW_1X4;
-    return is_short && ec_int8_is_copied_1x4(&spec->window) ? ec_max_i(EC_INT8_COPIED_1X4 / (row * spec->window.kernel_h), 1) : 1;
+    const int one = spec->window.kernel_h * spec->window.kernel_w * spec->in_c;
+    const int tile = 3 * one <= EC_INT8_COPIED_LONG_1X4 ? 3 : 1;
+    return ec_int8_is_copied_1x4(&spec->window) ? ec_min_i(ec_max_i(EC_INT8_COPIED_1X4 / one, tile), spec->window.out_w) : 1;
 }
 /* And its bytes. */
 EC_INLINE int ec_int8_window_bytes_1x4(const ec_int8_conv *spec)
@@ -172,32 +225,36 @@ EC_INLINE int ec_int8_window_bytes_1x4(const ec_int8_conv *spec)
     return ec_ceil_div(one * ec_int8_windows_1x4(spec), 4) * 4;
 }
 
-/* How many windows from output pixel (y, x) on are copied together: if they lie in the input, row by row in one piece. */
-EC_INLINE int ec_int8_beside_1x4(const ec_int8_conv *spec, int y, int x, int most)
+/* n bytes of each of `count` windows, to places `apart` and from others. */
+EC_INLINE void ec_int8_copy_each(int8_t *to, ptrdiff_t apart, const int8_t *from, ptrdiff_t from_apart, int n, int count)
 {
-    const ec_window *w = &spec->window;
-    const int in_y = y * w->stride_h - w->pad_h, in_x = x * w->stride_w - w->pad_w, tall = (w->kernel_h - 1) * w->dilation_h;
-    const int beyond = w->in_w - w->kernel_w - in_x;
-    if (w->dilation_w > 1 || spec->in_pixel != spec->in_c || in_y < 0 || in_y + tall >= w->in_h || in_x < 0 || beyond < 0 ||
-        (w->in_ring && ec_ring(in_y, w->in_ring) + tall >= w->in_ring))
-        return 0;
-    return ec_min_i(ec_min_i(beyond / w->stride_w + 1, w->out_w - x), most);
+#ifdef EC_INT8_HELIUM
+    ec_int8_copy_each_helium(to, apart, from, from_apart, n, count);
+#else
+    for (; count > 0; count--, to += apart, from += from_apart)
+        memcpy(to, from, (size_t)n);
+#endif
 }
 
-/* So many windows from output pixel (y, x) on, copied. */
+/* `count` windows of output row y from column x on, copied, one behind the other: row by row those that lie in the input in one
+   piece, then the others. */
 EC_INLINE void ec_int8_copy_windows(const ec_int8_conv *spec, const int8_t *in, int8_t *to, int y, int x, int count)
 {
     const ec_window *w = &spec->window;
-    const int row = w->kernel_w * spec->in_c;
-    const ptrdiff_t below = w->dilation_h * spec->in_row, apart = w->stride_w * spec->in_c;
-    const int8_t *from = in + ec_ring(y * w->stride_h - w->pad_h, w->in_ring) * spec->in_row + x * apart - w->pad_w * spec->in_c;
-#ifdef EC_INT8_HELIUM
-    ec_int8_copy_windows_helium(to, from, row, w->kernel_h, below, apart, count);
-#else
-    for (int i = 0; i < count; i++, from += apart)
-        for (int ky = 0; ky < w->kernel_h; ky++, to += row)
-            memcpy(to, from + ky * below, (size_t)row);
-#endif
+    const int c = spec->in_c, n = w->kernel_w * c, one = n * w->kernel_h, in_x = x * w->stride_w - w->pad_w;
+    const int pieces = w->dilation_w == 1 && spec->in_pixel == c;
+    ec_taps inside = ec_taps_within(in_x, count, w->stride_w, 0, pieces ? w->in_w - w->kernel_w + 1 : 0);
+    inside.from = ec_min_i(inside.from, count), inside.to = ec_max_i(inside.to, inside.from);
+    for (int ky = 0; ky < w->kernel_h; ky++, to += n) {
+        const int8_t *const row = ec_int8_row_1x4(spec, in, y, ky);
+        const int from = row ? inside.from : count, end = row ? inside.to : count;
+        if (from < end)
+            ec_int8_copy_each(to + from * one, one, row + (in_x + from * w->stride_w) * c, w->stride_w * c, n, end - from);
+        for (int i = 0; i < from; i++)
+            ec_int8_copy_row_1x4(spec, row, spec->padding, to + i * one, in_x + i * w->stride_w);
+        for (int i = end; i < count; i++)
+            ec_int8_copy_row_1x4(spec, row, spec->padding, to + i * one, in_x + i * w->stride_w);
+    }
 }
 
 /* Rows [row0, row1) of the output.  workspace: windows (ec_int8_window_bytes_1x4), unless the kernel is 1 x 1 and nothing
@@ -208,12 +265,11 @@ EC_SHARED void ec_int8_convolve_1x4(const ec_int8_conv *spec, const int8_t *in, 
     const ec_window *w = &spec->window;
     const int n = w->kernel_h * w->kernel_w * spec->in_c;
     const int copied = ec_int8_is_copied_1x4(w);
-    int windows = ec_int8_windows_1x4(spec);
+    const int windows = ec_int8_windows_1x4(spec);
     const ptrdiff_t in_pixel = w->stride_w * spec->in_pixel, out_pixel = spec->out_pixel;
     int one_by_one = copied;
 #ifdef EC_ZERO_POINTS
     one_by_one |= spec->sums_of_inputs;
-    windows = spec->sums_of_inputs ? 1 : windows;
 #endif
     const int behind = w->stride_h == 1 && !w->in_ring && !w->out_ring && spec->in_row == w->out_w * in_pixel &&
                        spec->out_row == w->out_w * out_pixel;
@@ -227,25 +283,21 @@ EC_SHARED void ec_int8_convolve_1x4(const ec_int8_conv *spec, const int8_t *in, 
             ec_int8_pixels_1x4(spec->result, rows, filters, channels, spec->out_c, to);
             continue;
         }
-        for (int x = 0; x < w->out_w; x++, from += in_pixel, to += out_pixel) {
-            const int beside = windows > 1 ? ec_int8_beside_1x4(spec, y, x, windows) : 0;
-            if (beside > 1) {
-                ec_int8_copy_windows(spec, in, workspace, y, x, beside);
-                const ec_int8_numbers all = {.in = workspace, .n = n, .pixels = beside, .in_pixel = n, .out_pixel = out_pixel};
-                ec_int8_pixels_1x4(spec->result, all, filters, channels, spec->out_c, to);
-                x += beside - 1, to += (beside - 1) * out_pixel;
-                continue;
-            }
+#ifdef EC_ZERO_POINTS
+        for (int x = 0; spec->sums_of_inputs && x < w->out_w; x++, from += in_pixel, to += out_pixel) {
             if (copied)
                 ec_int8_copy_window(spec, in, spec->padding, workspace, y, x);
             const ec_int8_numbers window = {.in = copied ? workspace : from, .n = n};
-#ifdef EC_ZERO_POINTS
-            if (spec->sums_of_inputs) {
-                ec_int8_pixel_around(spec->result, window, filters, channels, spec->out_c, to);
-                continue;
-            }
+            ec_int8_pixel_around(spec->result, window, filters, channels, spec->out_c, to);
+        }
+        if (spec->sums_of_inputs)
+            continue;
 #endif
-            ec_int8_pixel_1x4(spec->result, window, filters, channels, spec->out_c, to);
+        for (int x = 0; x < w->out_w; x += windows, to += windows * out_pixel) {
+            const int count = ec_min_i(windows, w->out_w - x);
+            ec_int8_copy_windows(spec, in, workspace, y, x, count);
+            const ec_int8_numbers all = {.in = workspace, .n = n, .pixels = count, .in_pixel = n, .out_pixel = out_pixel};
+            ec_int8_pixels_1x4(spec->result, all, filters, channels, spec->out_c, to);
         }
     }
 }

@@ -4,7 +4,7 @@
    Of every output row the input rows of eight channels are copied side by side, so that a window is one vector after
    the other, column by column; with dilation those windows together whose columns lie side by side without others.  Of
    windows of one column that is done down the columns of some rows of the output.  channels: of every eight output channels
-   the starts of the even ones and of the odd ones, their scalings (ec_int8_scaling.h), then the filters, 8
+   starts and scalings (ec_int8_scaling.h) of the even ones, of the odd ones, then the filters, 8
    bytes a number, column by column.  Those beyond the last channel are zeros.  Filters with zero points lie as int16
    less these, which are up to nine bits.  Needs ec_int8_rows.h. */
 #ifndef EC_INT8_DEPTHWISE_1X8_H
@@ -108,26 +108,27 @@ EC_INLINE void ec_int8_1x8(const ec_int8_conv *spec, const int8_t *panel, const 
     if (channels == 8) {
         const ec_int8_1x8_job job = {
             .panel = panel, .channels = words, .out = out, .out_end = out + count * out_pixel,
-            .offset = spec->result.offset, .left = -spec->result.right, .low = spec->result.low,
-            .high = spec->result.high, .out_pixel = out_pixel, .panel_skip = skip, .taps = taps};
+            .added = EC_INT8_ADDED(spec->result), .left = EC_INT8_LEFT(spec->result), .out_pixel = out_pixel,
+            .panel_skip = skip, .taps = taps};
 #ifdef EC_ZERO_POINTS
-        if (spec->sums_of_inputs) {
+        if (spec->sums_of_inputs)
             ec_int8_wide_1x8_helium(&job);
-            return;
-        }
+        else
 #endif
-        ec_int8_1x8_helium(&job);
+            ec_int8_1x8_helium(&job);
+        if (spec->result.low > INT8_MIN || spec->result.high < INT8_MAX)
+            ec_int8_bound_helium(spec->result, out, 8, out_pixel, count);
         return;
     }
 #endif
     const int8_t *const filters = (const int8_t *)(words + 8 * EC_INT8_WORDS);
     for (int i = 0; i < count; i++, panel += skip, out += out_pixel) {
         for (int c = 0; c < channels; c++) {
-            const int lane = c % 2 * 4 + c / 2;
-            int32_t sum = words[lane];
+            const int32_t *const own = words + c % 2 * 4 * EC_INT8_WORDS + c / 2;
+            int32_t sum = *own;
             for (int k = 0; k < taps; k++)
                 sum += panel[8 * k + c] * ec_int8_1x8_filter(spec, filters, 8 * k + c);
-            out[c] = ec_int8_of_sum(spec->result, sum, words + 8 + lane, 8);
+            out[c] = ec_int8_of_sum(spec->result, sum, own + 4, 4);
         }
     }
 }

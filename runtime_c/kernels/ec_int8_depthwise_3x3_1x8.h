@@ -2,8 +2,8 @@
    time, for Helium.
 
    Of every output row the three input rows of eight channels are copied side by side, so that a window is nine
-   vectors one after the other, column by column.  channels: of every eight channels starts of
-   the even ones and of the odd ones, their scalings (ec_int8_scaling.h), then the filters, 9 by 8 bytes,
+   vectors one after the other, column by column.  channels: of every eight channels starts
+   and scalings (ec_int8_scaling.h) of the even ones, of the odd ones, then the filters, 9 by 8 bytes,
    column by column.  Those beyond the last channel are zeros.  Needs ec_int8_rows.h. */
 #ifndef EC_INT8_DEPTHWISE_3X3_1X8_H
 #define EC_INT8_DEPTHWISE_3X3_1X8_H
@@ -13,6 +13,17 @@
 #endif
 
 enum { EC_INT8_COLUMN_BYTES = 24, EC_INT8_1X8_WORDS = 18 + 8 * EC_INT8_WORDS }; /* of a column, words of eight channels */
+
+/* `columns` outside of the input. */
+EC_INLINE void ec_int8_fill_columns(int8_t *panel, int padding, int columns)
+{
+#ifdef EC_INT8_HELIUM
+    ec_int8_fill_helium(panel, padding, columns * EC_INT8_COLUMN_BYTES);
+#else
+    if (columns > 0)
+        memset(panel, padding, (size_t)(columns * EC_INT8_COLUMN_BYTES));
+#endif
+}
 
 /* `columns` of three rows; of the eight channels there are `channels`. */
 EC_INLINE void ec_int8_copy_columns(const int8_t *const row[3], int8_t *panel, int columns, ptrdiff_t pixel,
@@ -39,22 +50,24 @@ EC_INLINE void ec_int8_3x3_1x8(ec_int8_result result, const int8_t *panel, const
 {
 #ifdef EC_INT8_HELIUM
     if (channels == 8) {
-        const ec_int8_3x3_1x8_job job = {
+        const ec_int8_1x8_job job = {
             .panel = panel, .channels = words, .out = out, .out_end = out + count * out_pixel,
-            .offset = result.offset, .left = -result.right, .low = result.low, .high = result.high,
-            .out_pixel = out_pixel, .panel_skip = stride * EC_INT8_COLUMN_BYTES};
+            .added = EC_INT8_ADDED(result), .left = EC_INT8_LEFT(result), .out_pixel = out_pixel,
+            .panel_skip = stride * EC_INT8_COLUMN_BYTES};
         ec_int8_3x3_1x8_helium(&job);
+        if (result.low > INT8_MIN || result.high < INT8_MAX)
+            ec_int8_bound_helium(result, out, 8, out_pixel, count);
         return;
     }
 #endif
     const int8_t *const filters = (const int8_t *)(words + 8 * EC_INT8_WORDS);
     for (int i = 0; i < count; i++, panel += stride * EC_INT8_COLUMN_BYTES, out += out_pixel) {
         for (int c = 0; c < channels; c++) {
-            const int lane = c % 2 * 4 + c / 2;
-            int32_t sum = words[lane];
+            const int32_t *const own = words + c % 2 * 4 * EC_INT8_WORDS + c / 2;
+            int32_t sum = *own;
             for (int k = 0; k < 9; k++)
                 sum += panel[8 * k + c] * filters[8 * k + c];
-            out[c] = ec_int8_of_sum(result, sum, words + 8 + lane, 8);
+            out[c] = ec_int8_of_sum(result, sum, own + 4, 4);
         }
     }
 }
@@ -68,7 +81,8 @@ EC_SHARED void ec_int8_depthwise_3x3_1x8(const ec_int8_conv *spec, const int8_t 
     const ec_window *w = &spec->window;
     const int read = ec_int8_columns_read(w), inside = ec_min_i(w->in_w, read - w->pad_w);
     int8_t *const outside = workspace + read * EC_INT8_COLUMN_BYTES;
-    memset(workspace, spec->padding, (size_t)(read * EC_INT8_COLUMN_BYTES));
+    ec_int8_fill_columns(workspace, spec->padding, w->pad_w);
+    ec_int8_fill_columns(workspace + (w->pad_w + inside) * EC_INT8_COLUMN_BYTES, spec->padding, read - w->pad_w - inside);
     ec_int8_pad_row(spec, spec->padding, outside, row0, row1);
     for (int y = row0; y < row1; y++) {
         int8_t *const to = out + ec_ring(y, w->out_ring) * spec->out_row;

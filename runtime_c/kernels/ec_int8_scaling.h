@@ -58,18 +58,17 @@ EC_INLINE int32_t ec_int8_to_even(int32_t number, int right, int ties)
 #endif
 
 #ifdef EC_INT8_HELIUM
-/* Sums in `sums` become what is stored: multipliers at `first`, r10 offset, r11 right, negative, q6 and q7
-   bounds.  Leaves q2 to be written over. */
-#define EC_INT8_OF_SUMS(sums, first, second, third)                                               \
-    "vldrw.32 q2, " first "\n"                                                                    \
-    "vmulh.s32 " sums ", " sums ", q2\n"                                                          \
-    "vadd.i32 " sums ", " sums ", r10\n"                                                          \
-    "vshl.s32 " sums ", r11\n"                                                                    \
-    "vmax.s32 " sums ", " sums ", q6\n"                                                           \
-    "vmin.s32 " sums ", " sums ", q7\n"
 #define EC_INT8_TO_EVEN(numbers, right, ties) ((void)(ties), (numbers))
+#define EC_INT8_1X8_ODD "32" /* bytes from the words of the even ones of eight channels to those of the odd ones */
 #define EC_INT8_1X8_FILTERS "#64" /* bytes of the words of eight channels */
-#define EC_INT8_OF_FOUR(sums) EC_INT8_OF_SUMS(sums, "[r5], #16", "", "") /* their scalings begin at r5, which is moved on */
+/* Vectors of four sums each (ec_int8_helium_tiles.h), whose multipliers lie at r5, which is moved on, become words that
+   EC_INT8_LEFT bits more bring to the upper byte; EC_INT8_ADDED is in r9.  VQDMLASH doubles the product.  q0 and q1 are free. */
+#define EC_INT8_ADDED(result) (2 * (result).offset)
+#define EC_INT8_LEFT(result) (23 - (result).right)
+#define EC_INT8_TIMES(sums) "vqdmlash.s32 " sums ", q0, r9\n"
+#define EC_INT8_SCALED(all)                                                                       \
+    "vldrw.32 q0, [r5], #16\n"                                                                    \
+    all(EC_INT8_TIMES)
 #endif
 
 #endif

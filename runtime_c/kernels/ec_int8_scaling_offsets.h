@@ -44,19 +44,19 @@ EC_INLINE int32_t ec_int8_to_even(int32_t number, int right, int ties)
 #endif
 
 #ifdef EC_INT8_HELIUM
-/* Sums in `sums` become what is stored: multipliers at `first`, offsets at `second`, r11 right, negative, q6 and q7
-   bounds.  Leaves q2 to be written over. */
-#define EC_INT8_OF_SUMS(sums, first, second, third)                                               \
-    "vldrw.32 q2, " first "\n"                                                                    \
-    "vmulh.s32 " sums ", " sums ", q2\n"                                                          \
-    "vldrw.32 q2, " second "\n"                                                                   \
-    "vadd.i32 " sums ", " sums ", q2\n"                                                           \
-    "vshl.s32 " sums ", r11\n"                                                                    \
-    "vmax.s32 " sums ", " sums ", q6\n"                                                           \
-    "vmin.s32 " sums ", " sums ", q7\n"
 #define EC_INT8_TO_EVEN(numbers, right, ties) ((void)(ties), (numbers))
+#define EC_INT8_1X8_ODD "48" /* bytes from the words of the even ones of eight channels to those of the odd ones */
 #define EC_INT8_1X8_FILTERS "#96" /* bytes of the words of eight channels */
-#define EC_INT8_OF_FOUR(sums) EC_INT8_OF_SUMS(sums, "[r5], #16", "[r5], #16", "") /* their scalings begin at r5, which is moved on */
+/* See ec_int8_scaling.h: offsets lie behind multipliers. */
+#define EC_INT8_ADDED(result) 0
+#define EC_INT8_LEFT(result) (24 - (result).right)
+#define EC_INT8_TIMES(sums) "vmulh.s32 " sums ", " sums ", q0\n"
+#define EC_INT8_PLUS(sums) "vadd.i32 " sums ", " sums ", q0\n"
+#define EC_INT8_SCALED(all)                                                                       \
+    "vldrw.32 q0, [r5], #16\n"                                                                    \
+    all(EC_INT8_TIMES)                                                                            \
+    "vldrw.32 q0, [r5], #16\n"                                                                    \
+    all(EC_INT8_PLUS)
 #endif
 
 #endif

@@ -53,28 +53,29 @@ EC_INLINE int32_t ec_int8_to_even(int32_t number, int right, int ties) { return 
 #endif
 
 #ifdef EC_INT8_HELIUM
-/* Sums in `sums` become what is stored: multipliers at `first`, offsets at `second`, ties at `third`, r11 right, negative,
-   q6 and q7 bounds.  VSHL shifts to the right by what is negative, here twice the sum, so that the bit comes last.  Leaves
-   q2 and q3 to be written over. */
-#define EC_INT8_OF_SUMS(sums, first, second, third)                                               \
-    "vldrw.32 q2, " third "\n"                                                                    \
-    "vneg.s32 q2, q2\n"                                                                           \
-    "vshl.i32 q3, " sums ", #1\n"                                                                 \
-    "vshl.u32 q3, q3, q2\n"                                                                       \
-    "vmov.i32 q2, #1\n"                                                                           \
-    "vand q3, q3, q2\n"                                                                           \
-    "vadd.i32 " sums ", " sums ", q3\n"                                                           \
-    "vldrw.32 q2, " first "\n"                                                                    \
-    "vmulh.s32 " sums ", " sums ", q2\n"                                                          \
-    "vldrw.32 q2, " second "\n"                                                                   \
-    "vadd.i32 " sums ", " sums ", q2\n"                                                           \
-    "vshl.s32 " sums ", r11\n"                                                                    \
-    "vmax.s32 " sums ", " sums ", q6\n"                                                           \
-    "vmin.s32 " sums ", " sums ", q7\n"
 #define EC_INT8_TO_EVEN(numbers, right, ties)                                                      \
     vaddq_s32(numbers, vandq_s32(vshlq_r_s32(numbers, -(right)), vdupq_n_s32(ties)))
+#define EC_INT8_1X8_ODD "64" /* bytes from the words of the even ones of eight channels to those of the odd ones */
 #define EC_INT8_1X8_FILTERS "#128" /* bytes of the words of eight channels */
-#define EC_INT8_OF_FOUR(sums) EC_INT8_OF_SUMS(sums, "[r5], #16", "[r5], #32", "[r5, #32]") /* their scalings begin at r5, which is moved on */
+/* See ec_int8_scaling.h: behind multipliers lie offsets, then ties. */
+#define EC_INT8_ADDED(result) 0
+#define EC_INT8_LEFT(result) (24 - (result).right)
+#define EC_INT8_TIMES(sums) "vmulh.s32 " sums ", " sums ", q0\n"
+#define EC_INT8_PLUS(sums) "vadd.i32 " sums ", " sums ", q0\n"
+#define EC_INT8_PLUS_BIT(sums)                                                                    \
+    "vshl.i32 q1, " sums ", #1\n"                                                                 \
+    "vshl.u32 q1, q1, q0\n"                                                                       \
+    "vshl.i32 q1, q1, #31\n"                                                                      \
+    "vshr.u32 q1, q1, #31\n"                                                                      \
+    "vadd.i32 " sums ", " sums ", q1\n"
+#define EC_INT8_SCALED(all)                                                                       \
+    "vldrw.32 q0, [r5, #32]\n"                                                                    \
+    "vneg.s32 q0, q0\n"                                                                           \
+    all(EC_INT8_PLUS_BIT)                                                                         \
+    "vldrw.32 q0, [r5], #16\n"                                                                    \
+    all(EC_INT8_TIMES)                                                                            \
+    "vldrw.32 q0, [r5], #32\n"                                                                    \
+    all(EC_INT8_PLUS)
 #endif
 
 #endif

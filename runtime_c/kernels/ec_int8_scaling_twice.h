@@ -50,23 +50,25 @@ EC_INLINE int32_t ec_int8_to_even(int32_t number, int right, int ties)
 #endif
 
 #ifdef EC_INT8_HELIUM
-/* As in ec_int8_scaling.h, shifts at `second`.  VRSHL rounds halves up, so that one is taken from what is negative
-   and to be shifted at all.  Leaves q2 and q3 to be written over. */
-#define EC_INT8_OF_SUMS(sums, first, second, third)                                               \
-    "vldrw.32 q2, " first "\n"                                                                    \
-    "vqrdmulh.s32 " sums ", " sums ", q2\n"                                                       \
-    "vldrw.32 q2, " second "\n"                                                                   \
-    "vmvn q2, q2\n"                                                                               \
-    "vand q3, " sums ", q2\n"                                                                     \
-    "vshr.s32 q3, q3, #31\n"                                                                      \
-    "vadd.i32 " sums ", " sums ", q3\n"                                                           \
-    "vrshl.s32 " sums ", " sums ", q2\n"                                                          \
-    "vadd.i32 " sums ", " sums ", r10\n"                                                          \
-    "vmax.s32 " sums ", " sums ", q6\n"                                                           \
-    "vmin.s32 " sums ", " sums ", q7\n"
 #define EC_INT8_TO_EVEN(numbers, right, ties) ((void)(ties), (numbers))
+#define EC_INT8_1X8_ODD "48" /* bytes from the words of the even ones of eight channels to those of the odd ones */
 #define EC_INT8_1X8_FILTERS "#96" /* bytes of the words of eight channels */
-#define EC_INT8_OF_FOUR(sums) EC_INT8_OF_SUMS(sums, "[r5], #16", "[r5], #16", "") /* their scalings begin at r5, which is moved on */
+/* See ec_int8_scaling.h: shifts lie behind multipliers. */
+#define EC_INT8_ADDED(result) ((result).offset)
+#define EC_INT8_LEFT(result) 24
+#define EC_INT8_TIMES(sums) "vqrdmulh.s32 " sums ", " sums ", q0\n"
+#define EC_INT8_SHIFTED(sums)                                                                     \
+    "vand q1, " sums ", q0\n"                                                                     \
+    "vshr.s32 q1, q1, #31\n"                                                                      \
+    "vadd.i32 " sums ", " sums ", q1\n"                                                           \
+    "vrshl.s32 " sums ", " sums ", q0\n"                                                          \
+    "vadd.i32 " sums ", " sums ", r9\n"
+#define EC_INT8_SCALED(all)                                                                       \
+    "vldrw.32 q0, [r5], #16\n"                                                                    \
+    all(EC_INT8_TIMES)                                                                            \
+    "vldrw.32 q0, [r5], #16\n"                                                                    \
+    "vmvn q0, q0\n"                                                                               \
+    all(EC_INT8_SHIFTED)
 #endif
 
 #endif

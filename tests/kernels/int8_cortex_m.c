@@ -131,7 +131,7 @@ static void convolution(int in_c, int out_c, ec_window window)
     ec_int8_convolve_1x4(&l.spec, l.in, filters, channels, l.out, copy, 0, cut);
     ec_int8_convolve_1x4(&l.spec, l.in, filters, channels, l.out, copy, cut, window.out_h);
     compare(l.out, l.wanted, l.out_bytes);
-    out = over_input(&l, apart_of(&l, 1, 0), &in);
+    out = over_input(&l, apart_of_tiles(&l, 3, 1), &in);
     ec_int8_convolve_1x4(&l.spec, in, filters, channels, out, copy, 0, window.out_h);
     compare(out, l.wanted, l.out_bytes);
     some_channels(&l, filters, channels, copy, 1);
@@ -206,15 +206,32 @@ static void fully_connected(int in_c, int out_c, int rows)
     free(filters), free(channels), release(&l);
 }
 
+/* Rows by Helium's tiles. */
+static void fully_connected_1x4(int in_c, int out_c, int rows)
+{
+    const ec_window w = {.in_h = rows, .in_w = 1, .out_h = rows, .out_w = 1, .kernel_h = 1, .kernel_w = 1,
+                         .stride_h = 1, .stride_w = 1, .dilation_h = 1, .dilation_w = 1};
+    layer l = layer_of(in_c, out_c, 1, w);
+    int8_t *filters;
+    int32_t *channels;
+    define(&l, 1);
+    pack(&l, 4, &filters, &channels);
+    free(filters);
+    filters = pack_1x4(&l);
+    ec_int8_dense_1x4(&l.spec.result, l.in, in_c, filters, channels, out_c, l.out, rows);
+    compare(l.out, l.wanted, l.out_bytes);
+    free(filters), free(channels), release(&l);
+}
+
 static void depthwise_3x3_1x8(const layer *of, int8_t *workspace, int cut)
 {
     const int in_c = of->spec.in_c, out_h = of->spec.window.out_h;
     int32_t *const words = bytes_of((size_t)((in_c + 7) / 8 * EC_INT8_1X8_WORDS) * 4);
     for (int c = 0; c < in_c; c++) {
-        int32_t *const eight = words + c / 8 * EC_INT8_1X8_WORDS + c % 2 * 4 + c % 8 / 2;
+        int32_t *const eight = words + c / 8 * EC_INT8_1X8_WORDS + c % 2 * 8 + c % 8 / 2;
         int8_t *const filters = (int8_t *)(words + c / 8 * EC_INT8_1X8_WORDS + 16);
         eight[0] = of->start[c];
-        eight[8] = of->multiplier[c];
+        eight[4] = of->multiplier[c];
         for (int k = 0; k < 9; k++)
             filters[k % 3 * 24 + k / 3 * 8 + c % 8] = of->filters[c * 9 + k];
     }
@@ -288,8 +305,8 @@ static int32_t *words_of(const layer *of, int together)
     for (int o = 0; o < of->spec.out_c; o++) {
         const int in = o % together, place = in % 2 * (together / 2) + in / 2;
         int32_t *const some = all + o / together * words;
-        some[together == 8 ? place : in] = of->start[o];
-        some[together == 8 ? 8 + place : 4 + 2 * taps + in] = of->multiplier[o];
+        some[together == 8 ? in % 2 * 8 + in / 2 : in] = of->start[o];
+        some[together == 8 ? in % 2 * 8 + 4 + in / 2 : 4 + 2 * taps + in] = of->multiplier[o];
         for (int k = 0; k < taps; k++) {
             const int y = k / w.kernel_w, x = k % w.kernel_w;
             const int8_t number = of->filters[o * taps + k];
@@ -518,6 +535,12 @@ int main(void)
             convolution_joined(in_c, out_c, rows);
             fully_connected_joined(in_c, out_c, draw(1, 3));
         }
+    for (int i = 0; i < 60; i++) { /* windows that registers do not hold, in threes and alone */
+        ec_window rows = dot;
+        rows.in_w = rows.out_w = draw(1, 4);
+        convolution(draw(41, 150), draw(1, 9), rows);
+        fully_connected_1x4(draw(41, 150), draw(1, 9), draw(1, 8));
+    }
     for (int i = 0; i < 20; i++) { /* the largest sums that may be */
         convolution_joined(516, draw(1, 9), dot);
         fully_connected_joined(516, draw(1, 9), draw(1, 3));

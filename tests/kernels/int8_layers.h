@@ -216,7 +216,7 @@ static inline int8_t *joined(const layer *of, const int8_t *plain, int together)
 static inline int8_t *pack_1x4(const layer *of)
 {
     const int out_c = of->spec.out_c, n = of->per_filter;
-    int8_t *const filters = bytes_of((size_t)((out_c + 3) / 4 * ec_int8_1x4_bytes(n)));
+    int8_t *const filters = bytes_of((size_t)((out_c + 3) / 4 * ec_int8_1x4_bytes(n) + EC_INT8_BEYOND_1X4));
     for (int o = 0; o < out_c; o++)
         for (int k = 0; k < n; k++)
             filters[o / 4 * ec_int8_1x4_bytes(n) + k / 16 * 64 + o % 4 * 16 + k % 16] = of->filters[o * n + k];
@@ -244,6 +244,26 @@ static inline int apart_of(const layer *of, int again, int added)
             first = ec_min_i(first, i * of->spec.out_c);
         if (i + 1 < pixels || again)
             apart = ec_max_i(apart, end - (again ? first : later));
+    }
+    return apart;
+}
+/* The same of `tile` pixels, whose windows are read, `again` while they are written, before those of the next ones. */
+static EC_ATTRIBUTES(unused) int apart_of_tiles(const layer *of, int tile, int again)
+{
+    const ec_window w = of->spec.window;
+    const int pixels = w.out_h * w.out_w;
+    int first = of->in_bytes, apart = 0;
+    for (int from = (pixels - 1) / tile * tile; from >= 0; from -= tile) {
+        const int end = ec_min_i(from + tile, pixels), later = first;
+        for (int i = from; i < end; i++)
+            for (int k = 0; k < w.kernel_h * w.kernel_w; k++) {
+                const int y = i / w.out_w * w.stride_h - w.pad_h + k / w.kernel_w * w.dilation_h;
+                const int x = i % w.out_w * w.stride_w - w.pad_w + k % w.kernel_w * w.dilation_w;
+                if (y >= 0 && y < w.in_h && x >= 0 && x < w.in_w)
+                    first = ec_min_i(first, (y * w.in_w + x) * of->spec.in_c);
+            }
+        if (end < pixels || again)
+            apart = ec_max_i(apart, end * of->spec.out_c - (again ? first : later));
     }
     return apart;
 }

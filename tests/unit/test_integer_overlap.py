@@ -76,8 +76,8 @@ def reads(problem: ConvProblem, y: int, x: int) -> list[tuple[int, int]]:
     ]
 
 
-def by_pixels(problem: ConvProblem, again: bool) -> int:
-    """Pixel after pixel is read and written."""
+def by_pixels(problem: ConvProblem, again: bool, tile: int = 1) -> int:
+    """Pixel after pixel is read and written, or from any one on so many while they are written."""
     pixels = list(itertools.product(*map(range, problem.out_size[1:])))
     apart = 0
     for number in range(len(pixels)):
@@ -85,7 +85,8 @@ def by_pixels(problem: ConvProblem, again: bool) -> int:
         places = [place for y, x in later for place in reads(problem, y, x)]
         first = min((row * problem.in_size[2] + column for row, column in places), default=None)
         if first is not None:
-            apart = max(apart, (number + 1) * problem.out_c - first * problem.in_c)
+            end = min(number + tile, len(pixels)) * problem.out_c
+            apart = max(apart, end - first * problem.in_c)
     return apart
 
 
@@ -143,7 +144,11 @@ def hold(problem: ConvProblem, candidate: ConvCandidate[IntegerPlan], *, helium:
         apart = of_depthwise(problem, candidate.plan.two, helium=helium)
     else:
         pointwise = problem.kernel == (1, 1, 1) and not any(problem.pads)
-        apart = by_pixels(problem, again=candidate.plan.kernel.is_dense or (helium and pointwise))
+        again, tile = candidate.plan.kernel.is_dense, 1
+        if helium:  # registers hold windows of up to 64 numbers, four filters at a time
+            again = pointwise and (problem.in_c > 64 or problem.out_c % 4 > 0)
+            tile = 3 if again and problem.out_c % 4 == 0 else 1
+        apart = by_pixels(problem, again, tile)
     offers = overlapping(candidate, node)
     if not offers:
         assert apart >= math.prod(problem.out_size) * problem.out_c

@@ -19,7 +19,7 @@ from itertools import pairwise
 from edgeconv.ir.choice import ArgKind
 from edgeconv.ir.work import Work
 from edgeconv.target.price.flows import Flow
-from edgeconv.target.price.machine import Machine
+from edgeconv.target.price.machine import Level, Machine
 from edgeconv.target.price.operands import Use
 
 COMPUTE, OVERHEAD = "compute", "overhead"
@@ -90,9 +90,19 @@ def duration_of(
     memory[machine.weights.name] += (machine.weights.byte - counted) * constants[-1]
     waits = dict(_waits_for_runs(work, flows, machine))
     stored = STORED_TIMES * flows[-1].written if flows and machine.waits else 0.0
-    for bank, share in _shares(operands).items():
-        level = machine.caller if bank is None else machine.banks[bank]
-        memory[level.name] += (level.byte - counted) * data[-1] * share
+    shares = _shares(operands)
+    if work.input_bytes and not flows:
+        inputs = [use for use in operands if use.kind is ArgKind.INPUT]
+        read, others = _shares(inputs), _shares([use for use in operands if use not in inputs])
+        for bank in {*read, *others}:
+            own = work.input_bytes * read.get(bank, 0.0)
+            own += (work.data_bytes - work.input_bytes) * others.get(bank, 0.0)
+            level = _level(machine, bank)
+            memory[level.name] += (level.byte - counted) * own
+    for bank, share in shares.items():
+        level = _level(machine, bank)
+        if flows or not work.input_bytes:
+            memory[level.name] += (level.byte - counted) * data[-1] * share
         waits[level.name] = waits.get(level.name, 0.0) + level.byte * stored * share
     return Duration(
         overhead=(LAYER_CYCLES + ROUND_CYCLES * (calls - 1)) * machine.cycle,
@@ -123,6 +133,10 @@ def _waits_for_runs(
         waited = min(left, max(0.0, lines - farther))
         left, farther = left - waited, max(lines, farther)
         yield name, waited * wait
+
+
+def _level(machine: Machine, bank: int | None) -> Level:
+    return machine.caller if bank is None else machine.banks[bank]
 
 
 def _shares(operands: Sequence[Use]) -> dict[int | None, float]:

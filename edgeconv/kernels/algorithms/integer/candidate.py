@@ -12,27 +12,36 @@ from edgeconv.kernels.algorithms.integer.adjacent_windows import is_column, take
 from edgeconv.kernels.algorithms.integer.cycles import (
     AROUND_1X4,
     AROUND_1X8,
+    AROUND_3X3_1X8,
     BLOCK_1X4,
     COLUMN_1X8,
     EDGE_1X4,
     LAST_1X4,
     LAST_1X8,
-    NEXT_PIXEL_1X4,
     PIXEL_1X4,
-    PIXELS_1X4,
     RESULTS_1X4,
-    ROW_1X4,
     ROW_1X8,
-    SHORT_ROW_1X4,
+    ROWS_1X4,
     SUMMED_1X4,
     TAP_1X8,
     TAPS_1X8,
+    VECTOR_1X4,
     WINDOW_1X8,
+    WINDOWS_1X4,
     cycles_of,
     helium_besides,
     plain_cycles_of,
 )
 from edgeconv.kernels.algorithms.integer.depthwise_2x2 import Depthwise2x2, depthwise_2x2
+from edgeconv.kernels.algorithms.integer.helium_tiles import (
+    TILE,
+    call_cycles,
+    is_copied,
+    is_held,
+    reads_of,
+    sets_of,
+    windows_together,
+)
 from edgeconv.kernels.algorithms.integer.joined import PANEL_BYTES_BEYOND, joins
 from edgeconv.kernels.algorithms.integer.kernels import (
     CONVOLVE_1X4,
@@ -72,7 +81,6 @@ from edgeconv.target.targets import DSP, HELIUM, Target
 
 ROWS = PIXELS  # that wait for a residual: no pixel is left over, whatever their width
 _PANEL_BYTES = 2 * PIXELS * K_BLOCK  # of a k-block
-_COPIED_1X4 = 128  # bytes of windows that are copied together
 NUMBERS_BYTES = 8  # of a pixel and four or eight channels of a depthwise layer
 
 
@@ -85,8 +93,15 @@ class IntegerPlan:
 
     def reads_again(self, problem: ConvProblem) -> bool:
         """Pixels are read where they lie, once for every four filters: no window is copied."""
-        here = self.kernel.helium and problem.kernel == (1, 1, 1) and not any(problem.pads)
-        return self.kernel.is_dense or here
+        if not self.kernel.helium:
+            return self.kernel.is_dense
+        numbers = problem.in_c * math.prod(problem.kernel)
+        return not is_copied(problem) and (not is_held(numbers) or problem.out_c % FOUR > 0)
+
+    def pixels_again(self, problem: ConvProblem) -> int:
+        """How many pixels are read together, once for every few filters."""
+        together = self.kernel.helium and problem.out_c % FOUR == 0 and not problem.asymmetric
+        return TILE if together and self.reads_again(problem) else 1
 
 
 def is_image(problem: ConvProblem) -> bool:
@@ -141,70 +156,69 @@ def _one_by_one(
     group: ConvCandidate[IntegerPlan], problem: ConvProblem
 ) -> ConvCandidate[IntegerPlan]:
     """The groups of ``problem``, each of which is computed as ``group``."""
-    work, groups = group.work, problem.groups
-    every = replace(
-        work,
-        moves=groups * work.moves,
-        weight_bytes=groups * work.weight_bytes,
-        data_bytes=groups * work.data_bytes,
-    )
+    every = group.work.times(problem.groups)
     return replace(group, problem=problem, work=every)
 
 
 def helium_dense(problem: ConvProblem) -> ConvCandidate[IntegerPlan]:
     """Four filters at a time, of a window of one pixel."""
-    window = problem.in_c * math.prod(problem.kernel)
-    around = problem.asymmetric
+    window, around = problem.in_c * math.prod(problem.kernel), problem.asymmetric
     pixels = problem.batch * math.prod(problem.out_size)
     fours, blocks = -(-problem.out_c // FOUR), -(-window // SIXTEEN)
     added = problem.finish.residual_as is not None
     row = problem.out_size[2] * problem.out_c
     plan = IntegerPlan(CONVOLVE_1X4.with_residual(added=added))
     copied, copying = windows_copied(problem)
-    beside, alone_share = windows_beside(problem) if copied else (1, 1.0)
+    together = windows_together(problem)
     more = helium_besides(problem.sum_facts.scaling)
-    alone = copied or around or bool(problem.out_c % FOUR)
-    rows = problem.batch * (1 if problem.strides[1] == 1 else problem.out_size[1])
-    each = PIXEL_1X4 if alone else NEXT_PIXEL_1X4 + PIXEL_1X4 * rows / pixels
-    if beside > 1:
-        together = NEXT_PIXEL_1X4 + problem.kernel[1] * SHORT_ROW_1X4 + PIXELS_1X4 / beside
-        each = alone_share * (each + copying) + (1 - alone_share) * together
-        copying = 0.0
-    cycles = pixels * (
-        fours * (BLOCK_1X4 * blocks + RESULTS_1X4 + more + (AROUND_1X4 if around else 0.0))
-        + each
-        + (summing(problem, SIXTEEN, SUMMED_1X4) if around else 0.0)
-        + (LAST_1X4 if problem.out_c % FOUR else 0.0)
-        + copying
-    )
+    if around:
+        each = fours * (BLOCK_1X4 * blocks + RESULTS_1X4 + more + AROUND_1X4) + PIXEL_1X4
+        cycles = pixels * (each + summing(problem, SIXTEEN, SUMMED_1X4) + copying)
+    else:
+        cycles = _tiles_cycles(problem, together, more)
+    cycles += pixels * LAST_1X4 if problem.out_c % FOUR else 0.0
     cycles += 6.0 * problem.batch * problem.out_size[1] * row if added else 0.0
-    passes = float(pixels * fours * (FOUR * SIXTEEN * blocks + 32))
-    return _found(
+    sets = pixels if around else sets_of(window, pixels)  # windows that read filters together
+    passes = float(sets * fours * (FOUR * SIXTEEN * blocks + 32))
+    read = pixels * window * (fours if around else reads_of(window, problem.out_c, pixels))
+    data = pixels * (problem.out_c + (2 * window if copied else 0)) + read
+    found = _found(
         problem,
         plan,
         {
-            "window": -(-beside * window // K_BLOCK) * K_BLOCK if copied or added else 0,
+            "window": padded(together * window, K_BLOCK) if copied or added else 0,
             "rows": row if added else 0,
         },
-        (cycles, passes, float(pixels * fours * window)),
+        (cycles, passes, float(data)),
     )
+    own = float(pixels * window if copied else read)
+    return replace(found, work=replace(found.work, input_bytes=own))
 
 
-def windows_beside(problem: ConvProblem) -> tuple[int, float]:
-    """How many windows are copied together, for Helium, and the share of those that are not:
-    ec_int8_windows_1x4 of ec_int8_1x4.h."""
-    row = problem.kernel[2] * problem.in_c
-    most = max(_COPIED_1X4 // (row * problem.kernel[1]), 1) if row <= SIXTEEN else 1
-    able = problem.dilations[2] == 1 and not problem.asymmetric
-    return most, 1 - within(problem) if most > 1 and able else 1.0
+def _tiles_cycles(problem: ConvProblem, together: int, more: float) -> float:
+    """All windows, copied so many ``together``, or where they lie."""
+    numbers, filters = problem.in_c * math.prod(problem.kernel), problem.out_c
+    rows = problem.batch * problem.out_size[1]
+    if not is_copied(problem):
+        runs = rows if problem.strides[1] > 1 else problem.batch
+        return runs * call_cycles(numbers, rows_of(problem) // runs, filters, more)
+    calls, rest = divmod(problem.out_size[2], together)
+    each = calls * call_cycles(numbers, together, filters, more)
+    each += call_cycles(numbers, rest, filters, more) if rest else 0.0
+    return rows * (each + problem.out_size[2] * copied_cycles(problem))
+
+
+def copied_cycles(problem: ConvProblem) -> float:
+    """What it takes to copy a window, for Helium: ec_int8_copy_windows of ec_int8_1x4.h."""
+    vectors = -(-problem.kernel[2] * problem.in_c // SIXTEEN)
+    together, height = windows_together(problem), problem.kernel[1]
+    each = height * (VECTOR_1X4 * vectors + ROWS_1X4 / together) + WINDOWS_1X4 / together
+    return each + (1 - within(problem)) * height * EDGE_1X4
 
 
 def windows_copied(problem: ConvProblem) -> tuple[bool, float]:
     """Whether windows are copied, for Helium, and the cycles of that for a pixel."""
-    if problem.kernel == (1, 1, 1) and not any(problem.pads):
-        return False, 0.0
-    inside = within(problem)
-    return True, problem.kernel[1] * (inside * ROW_1X4 + (1 - inside) * EDGE_1X4)
+    return is_copied(problem), copied_cycles(problem) if is_copied(problem) else 0.0
 
 
 def _helium_depthwise(problem: ConvProblem) -> ConvCandidate[IntegerPlan]:
@@ -214,12 +228,13 @@ def _helium_depthwise(problem: ConvProblem) -> ConvCandidate[IntegerPlan]:
     windows = float(problem.batch * math.prod(problem.out_size) * eights)
     if _is_3x3(problem) and not problem.asymmetric:
         kernel, window, number = DEPTHWISE_3X3_1X8, WINDOW_1X8, COLUMN_1X8 / 3
+        row = AROUND_3X3_1X8
     else:
-        kernel, number = DEPTHWISE_1X8, ROW_1X8
+        kernel, number, row = DEPTHWISE_1X8, ROW_1X8, AROUND_1X8
         window = TAPS_1X8 + TAP_1X8 * taps
     window += 2 * helium_besides(problem.sum_facts.scaling)
     batches = problem.batch * each.batches * eights
-    cycles = windows * window + batches * (number * each.lone + AROUND_1X8)
+    cycles = windows * window + batches * (number * each.lone + row)
     cycles += LAST_1X8 * windows / eights if problem.out_c % CHANNELS_1X8 else 0.0
     constants = windows * _bytes_of_words(CHANNELS_1X8, taps)
     return _found_depthwise(problem, kernel, (cycles, constants, 8.0 * taps * windows))

@@ -18,6 +18,7 @@ from edgeconv.ir.step import Divides
 from edgeconv.kernels.algorithms.candidate import ConvCandidate
 from edgeconv.kernels.algorithms.integer.candidate import IntegerPlan, rows_added, rows_of
 from edgeconv.kernels.algorithms.integer.depthwise_2x2 import Depthwise2x2
+from edgeconv.kernels.algorithms.integer.helium_tiles import BEYOND, is_held
 from edgeconv.kernels.algorithms.integer.joined import (
     FILTERS_BEYOND,
     joined,
@@ -73,7 +74,7 @@ def lower(candidate: ConvCandidate[IntegerPlan], node: Node, graph: Graph, targe
         larger = larger_of(node, graph)
         assert larger is not None, node.name
         form, bits = larger.form, larger.bits
-    blobs = _constants(candidate.plan, node, graph, form, bits)
+    blobs = _constants(candidate, node, graph, form, bits)
     params: dict[str, Param] = {
         "images": problem.batch,
         **problem.window,
@@ -119,7 +120,8 @@ def _lower_rows(candidate: ConvCandidate[IntegerPlan], node: Node, graph: Graph)
     """The kernel call of what is computed row by row."""
     problem, form = candidate.problem, scaled_form(node, graph)
     by_1x4 = partial(filters_in_k_blocks, together=FOUR, join=candidate.plan.kernel.joined)
-    filters = (filters_in_sixteens if candidate.plan.kernel.helium else by_1x4)(node, graph)
+    by_sixteens = partial(filters_in_sixteens, beyond=_numbers_beyond(candidate))
+    filters = (by_sixteens if candidate.plan.kernel.helium else by_1x4)(node, graph)
     join = candidate.plan.kernel.joined and bool(right_of(scaling_of(graph)))
     blobs = (filters, _channels(form, FOUR, by_sum=by_sum_of(node, graph), join=join))
     params: dict[str, Param] = {
@@ -188,18 +190,27 @@ def by_sum_of(node: Node, graph: Graph) -> Integers | None:
     return -filter_zeros(node, graph) if is_asymmetric(node.storage) else None
 
 
+def _numbers_beyond(candidate: ConvCandidate[IntegerPlan]) -> int:
+    """How many numbers beyond the last filter are read."""
+    kernel, problem = candidate.plan.kernel, candidate.problem
+    if not kernel.helium:
+        return FILTERS_BEYOND * kernel.reads_beyond
+    return 0 if is_held(problem.group_in_c * math.prod(problem.kernel)) else BEYOND
+
+
 def _constants(
-    plan: IntegerPlan, node: Node, graph: Graph, form: Form, bits: int
+    candidate: ConvCandidate[IntegerPlan], node: Node, graph: Graph, form: Form, bits: int
 ) -> tuple[Blob, ...]:
     """Filters and channels' words of a convolution; ``bits`` as in
     `Larger`."""
+    plan, beyond = candidate.plan, _numbers_beyond(candidate)
     if plan.kernel.is_depthwise:
         return (_depthwise(plan, node, graph, form, bits),)
     groups = node.attrs.get("groups", 1)
     if plan.kernel.helium:
         words = _channels(form, FOUR, groups, by_sum_of(node, graph))
-        return filters_in_sixteens(node, graph, groups), words
-    beyond, join = FILTERS_BEYOND * plan.kernel.reads_beyond, plan.kernel.joined
+        return filters_in_sixteens(node, graph, groups, beyond=beyond), words
+    join = plan.kernel.joined
     filters = filters_in_k_blocks(
         node, graph, plan.kernel.filters, groups, in_panel=True, join=join, beyond=beyond
     )
@@ -256,7 +267,7 @@ def _group(candidate: ConvCandidate[IntegerPlan], blobs: Sequence[Blob]) -> dict
     if candidate.plan.kernel.is_depthwise:
         return {"channels": (problem.in_c, problem.out_c), "constants": (0, 0)}
     filters, words = (blob.elements for blob in blobs)
-    filters -= FILTERS_BEYOND * candidate.plan.kernel.reads_beyond
+    filters -= _numbers_beyond(candidate)
     each = filters // groups, words // groups
     return {"channels": (problem.group_in_c, problem.group_out_c), "constants": each}
 
@@ -332,13 +343,15 @@ def filters_in_k_blocks(
     return replace(blob, restored=parted)
 
 
-def filters_in_sixteens(node: Node, graph: Graph, groups: int = 1) -> Blob:
-    """The filters as `in_sixteens`."""
+def filters_in_sixteens(node: Node, graph: Graph, groups: int = 1, *, beyond: int = 0) -> Blob:
+    """The filters as `in_sixteens`, and so many numbers ``beyond`` the last are read."""
     out_c, *window = graph[node.inputs[1]].shape
     elements = groups * padded(out_c // groups, FOUR) * padded(math.prod(window), SIXTEEN)
-    return filters_blob(
-        node, graph, elements, lambda weights: in_sixteens(by_group(weights, groups, FOUR))
-    )
+
+    def arranged(weights: Floats) -> Floats:
+        return np.pad(in_sixteens(by_group(weights, groups, FOUR)), (0, beyond))
+
+    return filters_blob(node, graph, elements + beyond, arranged)
 
 
 def _channels(

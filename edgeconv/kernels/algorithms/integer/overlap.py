@@ -43,7 +43,8 @@ def overlapping(candidate: ConvCandidate[IntegerPlan], node: Node) -> tuple[Alia
             return _by_rows(problem, added=added, again=_reads_rows_again(candidate))
         if problem.groups > 1:  # the last one reads all pixels when those before are written
             return None
-        return _by_pixels(problem, added=added, again=candidate.plan.reads_again(problem))
+        again, tile = candidate.plan.reads_again(problem), candidate.plan.pixels_again(problem)
+        return _by_pixels(problem, added=added, again=again, tile=tile)
 
     two = candidate.plan.two
     if two is not None and not two.kernel.is_transposed:
@@ -85,13 +86,16 @@ def _by_rows(problem: ConvProblem, *, added: bool, again: bool) -> int:
     return apart(np.minimum(firsts, rows) if added else firsts, ends, again=again)
 
 
-def _by_pixels(problem: ConvProblem, *, added: bool, again: bool) -> int:
+def _by_pixels(problem: ConvProblem, *, added: bool, again: bool, tile: int = 1) -> int:
     """The overlap of a kernel that reads the windows of some pixels, then writes these.
 
     ``added``: the input is also added to the result.  ``again``: a window is read once more for
-    every few filters.
+    every few filters, of so many pixels from any one on (a ``tile``).
     """
     firsts = window_starts(problem)
     pixels = np.arange(len(firsts)) * problem.out_c
     needed = np.minimum(firsts, pixels) if added else firsts
-    return apart(needed, pixels + problem.out_c, again=again)
+    ends = pixels + problem.out_c
+    if again:
+        ends = np.minimum(ends + (tile - 1) * problem.out_c, ends[-1])
+    return apart(needed, ends, again=again)

@@ -196,8 +196,8 @@ def in_blocks(weights: Floats, together: int, block: int) -> Floats:
 def words_1x8(
     filters: npt.NDArray[np.int64], form: Worded, stored: type[np.signedinteger[Any]] = np.int8
 ) -> Words:
-    """Constants: for every eight channels the starts of the even ones, then of the odd ones, what
-    else the form has likewise, and the filters, of shape (channels, 1, kernel_h, kernel_w),
+    """Constants: for every eight channels the starts of the even ones and what else the form has of
+    these, then of the odd ones, and the filters, of shape (channels, 1, kernel_h, kernel_w),
     ``stored`` as bytes or int16: column by column."""
     missing = -len(filters) % CHANNELS_1X8
     taps = by_group(filters, 1, CHANNELS_1X8).reshape(-1, CHANNELS_1X8, *filters.shape[2:])
@@ -205,5 +205,5 @@ def words_1x8(
     bytes_ = np.ascontiguousarray(columns).reshape(len(columns), -1).view("<i4")
     each = len(form.words)
     ends = np.pad(np.stack(form.words), ((0, 0), (0, missing)))
-    lanes = ends.reshape(each, -1, CHANNELS_1X8 // 2, 2).transpose(1, 0, 3, 2)
+    lanes = ends.reshape(each, -1, CHANNELS_1X8 // 2, 2).transpose(1, 3, 0, 2)
     return np.concatenate([lanes.reshape(len(columns), -1), bytes_], axis=1).reshape(-1)

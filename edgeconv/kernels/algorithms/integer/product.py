@@ -13,6 +13,7 @@ from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.requantisation.scalings import words_of
 from edgeconv.kernels.algorithms.candidate import ConvCandidate
 from edgeconv.kernels.algorithms.integer import candidate as whole
+from edgeconv.kernels.algorithms.integer.helium_tiles import BEYOND, is_held
 from edgeconv.kernels.algorithms.integer.lower import PAIR, sums_behind, zero_points_header
 from edgeconv.kernels.algorithms.integer.packing import FOUR, K_BLOCK, SIXTEEN, padded
 from edgeconv.kernels.algorithms.integer.real import with_results
@@ -128,6 +129,7 @@ def _places(
     scaling = channels + room * (words + bool(params["by_sum"]))
     filters = scaling + (2 * room if real else 0)
     end = filters + room * padded(product.k + behind, block) // _WORD
+    end += BEYOND // _WORD if block == SIXTEEN and not real and not is_held(product.k) else 0
     places: dict[str, Param] = {
         "channels_at": channels,
         "scaling_at": scaling,
