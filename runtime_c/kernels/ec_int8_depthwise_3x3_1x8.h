@@ -83,16 +83,21 @@ EC_SHARED void ec_int8_depthwise_3x3_1x8(const ec_int8_conv *spec, const int8_t 
     int8_t *const outside = workspace + read * EC_INT8_COLUMN_BYTES;
     ec_int8_fill_columns(workspace, spec->padding, w->pad_w);
     ec_int8_fill_columns(workspace + (w->pad_w + inside) * EC_INT8_COLUMN_BYTES, spec->padding, read - w->pad_w - inside);
+#ifdef EC_INT8_HELIUM
+    ec_int8_pad_row_helium(spec, spec->padding, outside, row0, row1);
+#else
     ec_int8_pad_row(spec, spec->padding, outside, row0, row1);
+#endif
     for (int y = row0; y < row1; y++) {
         int8_t *const to = out + ec_ring(y, w->out_ring) * spec->out_row;
         const int32_t *words = channels;
+        const int8_t *row[3];
+        for (int ky = 0; ky < 3; ky++)
+            row[ky] = ec_int8_row_of(spec, in, outside, y, ky);
         for (int c = 0; c < spec->in_c; c += 8, words += EC_INT8_1X8_WORDS) {
             const int some = ec_min_i(spec->in_c - c, 8);
-            const int8_t *row[3];
-            for (int ky = 0; ky < 3; ky++)
-                row[ky] = ec_int8_row_of(spec, in, outside, y, ky) + c;
-            ec_int8_copy_columns(row, workspace + w->pad_w * EC_INT8_COLUMN_BYTES, inside, spec->in_pixel, some);
+            const int8_t *const from[3] = {row[0] + c, row[1] + c, row[2] + c};
+            ec_int8_copy_columns(from, workspace + w->pad_w * EC_INT8_COLUMN_BYTES, inside, spec->in_pixel, some);
             ec_int8_3x3_1x8(spec->result, workspace, words, w->out_w, w->stride_w, to + c, spec->out_pixel, some);
         }
     }

@@ -3,6 +3,15 @@
 #ifndef EC_INT8_HELIUM_DEPTHWISE_H
 #define EC_INT8_HELIUM_DEPTHWISE_H
 
+/* As ec_int8_pad_row. */
+EC_INLINE void ec_int8_pad_row_helium(const ec_int8_conv *spec, int padding, int8_t *outside, int row0, int row1)
+{
+    const ec_window *w = &spec->window;
+    const int last = (row1 - 1) * w->stride_h - w->pad_h + (w->kernel_h - 1) * w->dilation_h;
+    if (row0 * w->stride_h < w->pad_h || last >= w->in_h)
+        ec_int8_fill_helium(outside, padding, w->in_w * (int)spec->in_pixel);
+}
+
 /* added, left: see ec_int8_scaling.h. */
 typedef struct ec_int8_1x8_job {
     const int8_t *panel;
