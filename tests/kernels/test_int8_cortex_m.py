@@ -19,7 +19,7 @@ from tests.compilers import SANITIZERS
 HERE = Path(__file__).parent
 PROGRAM, REAL = HERE / "int8_cortex_m.c", HERE / "int8_real.c"
 PROGRAMS = {"int8": PROGRAM, "float32": REAL}  # by what results are
-TWO = HERE / "int8_2x2.c"
+TWO, SCALED = HERE / "int8_2x2.c", HERE / "int8_helium.c"
 # What sums are scaled by, and how the program is told of it.
 SCALINGS: dict[str, tuple[str, tuple[str, ...]]] = {
     "fixed": ("ec_int8_scaling", ()),
@@ -128,6 +128,23 @@ def test_every_result_is_the_defined_one_on_a_cortex_m(
     command += [f"-mfloat-abi={'hard' if has_float else 'soft'}", "-lgcc", "-o", str(image)]
     subprocess.run(command, check=True)
     judge([emulator, "-M", FIRMWARE[core], *SYSTEM, "-kernel", str(image)])
+
+
+@pytest.mark.parametrize("scaling", ["fixed", "offsets", "ties", "twice"])
+def test_helium_with_each_scaling(scaling: str, tmp_path: Path) -> None:
+    """Of windows of every length that another kernel, or another part of a vector, has."""
+    compiler, emulator = shutil.which("arm-none-eabi-gcc"), shutil.which("qemu-system-arm")
+    if not compiler or not emulator:
+        pytest.skip("arm-none-eabi-gcc or qemu-system-arm is not installed")
+    instead, image = tmp_path / "instead", tmp_path / "int8.elf"
+    instead.mkdir()
+    header, told = SCALINGS[scaling]
+    shutil.copy(find(f"{header}.h"), instead / "ec_int8_scaling.h")
+    command = [compiler, "-mcpu=cortex-m55", "-mthumb", "-O1", *ALONE, *told, f"-I{instead}"]
+    command += [*STRICT, "-T", str(HERE / "cortex_m.ld"), str(HERE / "cortex_m_start.c")]
+    command += [str(SCALED), "-mfloat-abi=hard", "-lgcc", "-o", str(image)]
+    subprocess.run(command, check=True)
+    judge([emulator, "-M", FIRMWARE["cortex-m55"], *SYSTEM, "-kernel", str(image)], least=10_000)
 
 
 @pytest.mark.parametrize("level", ["-O0", "-Os", "-O3"])
