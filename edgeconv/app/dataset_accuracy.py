@@ -10,8 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from edgeconv.base.progress import Progress, Share, no_progress
-from edgeconv.model import passes
-from edgeconv.run.build.loading import graph_of
+from edgeconv.run.build.loading import graph_of, simplified
 from edgeconv.run.build.project import Project
 from edgeconv.run.verify.inputs import write_tensors
 from edgeconv.run.verify.judging import how
@@ -34,7 +33,7 @@ def try_on(
     cannot be built or fails (1).
     """
     project.place()  # before anything long
-    graph = passes.optimise(graph_of(project, model))
+    graph = simplified(project, graph_of(project, model))
     samples = calibration_samples.load(path, graph)
     with Engine(graph, progress) as engine:
         baseline = Baseline(engine, samples, progress)

@@ -34,8 +34,7 @@ from edgeconv.ir.states import with_integer_states, with_kept_states
 from edgeconv.kernels.algorithms.packing import rounded_weights
 from edgeconv.kernels.ops.attention import ATTENTION
 from edgeconv.kernels.storage.base import FLOAT32
-from edgeconv.model import passes
-from edgeconv.run.build.loading import graph_of
+from edgeconv.run.build.loading import graph_of, simplified
 from edgeconv.run.build.project import Project
 from edgeconv.run.build.weights_file import image_of
 from edgeconv.search import choose
@@ -68,14 +67,14 @@ class RoundedReference(Closing):
 
     def __init__(self, project: Project, model: Path, progress: Progress = no_progress) -> None:
         loaded = graph_of(project, model)
-        graph = with_kept_states(passes.optimise(loaded))
+        graph = with_kept_states(simplified(project, loaded))
         layers = project.report["layers"]
         computing = {layer["name"]: _computes_in(layer) for layer in layers}
         rounding, self.rounded = _with_rounded_inputs(graph, computing)
         self.results_stored = bool(self.rounded) or any(
             layer["storage"]["output"] in choose.stored_formats() for layer in layers
         )
-        found = _constants(project, passes.optimise(with_integer_states(loaded)))
+        found = _constants(project, simplified(project, with_integer_states(loaded)))
         _check_exact(project, graph, found)
         _check_rounding(project, graph, found)
         self.parameters = found
@@ -120,7 +119,7 @@ def require_weights(project: Project, model: Path) -> None:
     """
     loaded = graph_of(project, model)
     loaded = with_integer_states(replace(loaded, requantise=project.requantise))
-    graph = with_integer_results(passes.optimise(loaded))
+    graph = with_integer_results(simplified(project, loaded))
     _check_exact(project, graph, _constants(project, graph))
 
 

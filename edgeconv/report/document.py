@@ -24,6 +24,7 @@ from edgeconv.ir.step import Step
 from edgeconv.kernels.algorithms.no_integers import Reason
 from edgeconv.kernels.float16 import promised_error
 from edgeconv.model.frontend.cut import WHOLE, Cut
+from edgeconv.model.recurrences.form import Form
 from edgeconv.report.numbers import finite
 from edgeconv.report.regions import arena_map, placed, region_rows, sizes_of
 from edgeconv.report.row_streaming import streamed_steps
@@ -49,7 +50,7 @@ class Facts:
     ``cut``: which part of that file.  ``max_sizes``: of what it finds at run time.  ``renames``: of
     inputs and outputs in C.  ``command``: the one that says the same from any directory.
     ``input_layout``: as it was asked for.  ``code``: what the compiler optimises for.
-    ``model_version``: as the user calls it."""
+    ``model_version``: as the user calls it.  ``recurrences``: how those of the model are read."""
 
     name: str
     model_file: str
@@ -63,6 +64,7 @@ class Facts:
     input_layout: str = MODEL_LAYOUT
     code: str = SPEED
     model_version: str = ""
+    recurrences: Form = field(default_factory=Form)
 
 
 def build_report(
@@ -118,6 +120,7 @@ def build_report(
             **({"renames": dict(facts.renames)} if facts.renames else {}),
             **({"code": facts.code} if facts.code != SPEED else {}),
             **({"model_version": facts.model_version} if facts.model_version else {}),
+            **({"recurrences": noted} if (noted := facts.recurrences.to_json()) else {}),
         },
         "board": board.name,
         "isa": choice.isa,

@@ -20,15 +20,18 @@ from edgeconv.app.deciding.objective import (
 )
 from edgeconv.app.deciding.planning import Decision, NetworkPlan, Planner
 from edgeconv.app.deciding.post_training_quantisation import PostTrainingQuantisation
+from edgeconv.app.deciding.sequences import simplified
 from edgeconv.app.deciding.winograd import WinogradDecision
 from edgeconv.base.closing import Closing
 from edgeconv.base.errors import EdgeconvError
 from edgeconv.base.progress import Progress, no_progress
 from edgeconv.codegen.port_names import port_names
 from edgeconv.ir.graph import Graph
+from edgeconv.ir.loop import LOOP
 from edgeconv.ir.requantisation import TFLITE
 from edgeconv.ir.states import with_integer_states
-from edgeconv.model import frontend, passes
+from edgeconv.model import frontend
+from edgeconv.model.recurrences.form import Form
 from edgeconv.run.machine import own_rates
 from edgeconv.search.budget.bound import minimum_flash, minimum_ram, refusal
 from edgeconv.search.budget.frontier import POINTS, Point, thinned, undominated
@@ -88,7 +91,7 @@ class Decider(Closing):
         progress("simplifying the graph")
         graph = replace(graph, requantise=options.requantise)
         require_kernels(graph)
-        graph = passes.optimise(with_integer_states(graph))
+        graph, recurrences = self._simplified(graph)
         if options.streams:
             if options.int8:
                 stream_model.slid(graph, options)  # or a refusal would come after the long part
@@ -102,6 +105,7 @@ class Decider(Closing):
         if options.preprocess:
             self.planner.frames = preprocess_model.make(graph, options.preprocess)
             graph = self.planner.frames.graph
+        self.planner.recurrences = recurrences
         graph = with_programs(graph, self.board.target)
         simple = with_integer_results(graph)
         self.graph = _in_integers(simple, self.planner)
@@ -111,6 +115,13 @@ class Decider(Closing):
         port_names(*ports, options.renames, kept, signature=graph.signature)  # now: it is short
         self._integers = PostTrainingQuantisation(self.planner, self.graph, progress)
         self._formats = Formats(self.planner, self.graph, progress)
+
+    def _simplified(self, graph: Graph) -> tuple[Graph, Form]:
+        loops = not self.options.asks_of_layers and any(node.op == LOOP for node in graph.nodes)
+        ram, target = self.planner.budgets.ram, self.board.target
+        graph = with_integer_states(graph)
+        made, sequences = simplified(graph, self.options, target, self.planner.io, ram)
+        return made, Form(loops, sequences)
 
     def _planner(self, options: CompileOptions, measured: Measured | None) -> Planner:
         filtering = WinogradDecision(options, self.progress, bare_metal=self.board.bare_metal)

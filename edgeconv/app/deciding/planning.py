@@ -33,6 +33,7 @@ from edgeconv.ir.request import NO_WORKSPACE, Workspace
 from edgeconv.ir.resumable import MOST_WORK, Resumption
 from edgeconv.ir.states import states_apart
 from edgeconv.kernels.storage.base import FLOAT32
+from edgeconv.model.recurrences.form import Form
 from edgeconv.report import document
 from edgeconv.report.document import Facts, Report
 from edgeconv.report.placement import placement_document, placement_notes
@@ -148,6 +149,7 @@ class Planner:
         self._known = Known()
         self.stream: StreamModel | None = None
         self.frames: PreprocessModel | None = None
+        self.recurrences = Form()
         self.budgets = self._budgets()
 
     def within(self, ram: int | None, flash: int | None) -> Planner:
@@ -315,6 +317,7 @@ class Planner:
             input_layout=options.input_layout,
             code=options.code_on(bare_metal=board.bare_metal),
             model_version=options.model_version,
+            recurrences=self.recurrences,
         )
         choice, plan, sizes = draft.choice, draft.memory, draft.sizes
         check_map(choice, plan)

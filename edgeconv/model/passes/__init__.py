@@ -28,15 +28,25 @@ def passes() -> tuple[Pass, ...]:
     return in_order(scan(sys.modules[__name__], "PASS", Pass))
 
 
-def optimise(graph: Graph) -> Graph:
+def optimise(graph: Graph, *, sequences: bool = True) -> Graph:
     """The simplest equivalent graph the passes find: same inputs, outputs and values.
 
     The stages run in turn until none changes the graph, and layers get their ``layer_names`` then;
     invariants are checked after every pass that changed it.  InvariantError names the pass that
     breaks one, or those that go on undoing what the others did.  Bodies of loops are made simple
-    alike.
+    alike.  ``sequences``: passes run that have sums of whole sequences in memory for those of a
+    step (`Pass.of_sequences`).
     """
-    return with_bodies(_named(_settled(graph, _stages)[0]), optimise)
+    if sequences:  # for passes that look into bodies of loops
+        graph = with_bodies(graph, _simplified)
+    rounds = partial(_stages, sequences)
+    return with_bodies(_named(_settled(graph, rounds)[0]), partial(optimise, sequences=sequences))
+
+
+def _simplified(graph: Graph) -> Graph:
+    """`Stage.SIMPLIFY` alone, of the bodies of loops within it too."""
+    graph = with_bodies(graph, _simplified)
+    return _settled(graph, partial(_round, Stage.SIMPLIFY, sequences=True))[0]
 
 
 def _named(graph: Graph) -> Graph:
@@ -60,20 +70,21 @@ def _named(graph: Graph) -> Graph:
     return check(replace(graph, nodes=tuple(nodes), layer_names={}), "names of layers")
 
 
-def _stages(graph: Graph) -> Changed:
+def _stages(sequences: bool, graph: Graph) -> Changed:
     """Every stage to its fixpoint, one after the other."""
     changed: frozenset[str] = frozenset()
     for stage in Stage:
-        graph, names = _settled(graph, partial(_round, stage))
+        graph, names = _settled(graph, partial(_round, stage, sequences=sequences))
         changed |= names
     return graph, changed
 
 
-def _round(stage: Stage, graph: Graph) -> Changed:
+def _round(stage: Stage, graph: Graph, *, sequences: bool) -> Changed:
     """Every pass of ``stage`` once."""
     changed = set()
     for entry in passes():
-        rewritten = entry.run(graph) if entry.stage == stage else graph
+        runs = entry.stage == stage and (sequences or not entry.of_sequences)
+        rewritten = entry.run(graph) if runs else graph
         if rewritten is not graph:
             graph = check(rewritten, f"pass {entry.name}")
             changed.add(entry.name)

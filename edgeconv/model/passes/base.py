@@ -35,7 +35,9 @@ class Pass:
 
     ``run`` returns the very graph it was given when there is nothing to do.  ``requires`` says
     what it looks for, ``ensures`` what no longer exists afterwards.  ``after`` names passes of the
-    same stage that have to run earlier in each round.  ``name``: that of the module of ``run``.
+    same stage that have to run earlier in each round.  ``of_sequences``: what it writes has results
+    of all steps of a recurrence in memory at once, where the model may have those of one.
+    ``name``: that of the module of ``run``.
     """
 
     run: Callable[[Graph], Graph]
@@ -43,6 +45,7 @@ class Pass:
     ensures: str
     stage: Stage = Stage.SIMPLIFY
     after: tuple[str, ...] = ()
+    of_sequences: bool = False
 
     @property
     def name(self) -> str:

@@ -22,6 +22,7 @@ from edgeconv.ir.layout import ROW_MAJOR, Layout
 from edgeconv.ir.link import SIBLING
 from edgeconv.ir.requantisation import EXACT, TFLITE
 from edgeconv.model.frontend.cut import WHOLE, Cut
+from edgeconv.model.recurrences.form import Form
 from edgeconv.run.build import report_file
 from edgeconv.run.build.compile import (
     BASE_FLAGS,
@@ -239,6 +240,11 @@ class Project:
         """The part that it is of the model of the whole window; all of one that was quantised to
         int8 by samples, which is the project's own."""
         return WHOLE if "int8" in self.report["model"] else self.original_cut
+
+    @property
+    def recurrences(self) -> Form:
+        """How those of the model were read."""
+        return Form.from_json(self.report["program"].get("recurrences", {}))
 
     @property
     def requantise(self) -> str:
