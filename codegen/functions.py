@@ -27,6 +27,7 @@ from edgeconv.codegen.instances import on_float16
 from edgeconv.codegen.lines import broken, remarks
 from edgeconv.codegen.loops import loop_text
 from edgeconv.codegen.shares import ITEMS, ROWS, Items
+from edgeconv.codegen.template_cache import TemplateCache
 from edgeconv.ir.candidate import HALF
 from edgeconv.ir.check import InvariantError
 from edgeconv.ir.choice import ArgKind, Layer
@@ -43,6 +44,7 @@ def environment() -> jinja2.Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
         autoescape=False,
+        bytecode_cache=TemplateCache(),
     )
     env.filters.update(c_float=c_float, c_list=c_list, broken=broken, remarks=remarks)
     env.globals.update(struct=struct, dims=dims, inline=inline, nest=nest)

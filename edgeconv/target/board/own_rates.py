@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from edgeconv.base import regular_file, sizes, whole_file
+from edgeconv.base import regular_file, sizes, user_cache, whole_file
 from edgeconv.target.cache import Cache
 
 SCHEMA = 4  # of the file; another one is none
@@ -94,9 +94,7 @@ class OwnRates:
 def path() -> Path:
     """The path of the file; raises RuntimeError where there is neither XDG_CACHE_HOME nor a
     home."""
-    cache = Path(os.environ.get("XDG_CACHE_HOME", ""))
-    folder = cache if cache.is_absolute() else Path.home() / ".cache"
-    return folder / "edgeconv" / "host.json"
+    return user_cache.folder() / "host.json"
 
 
 def processor(cpu: str, isa: str, caches: Sequence[Cache]) -> str:
