@@ -20,6 +20,7 @@ from edgeconv.model.frontend.running import prepared
 from tests.cell_models import CELLS, HIDDEN, LENGTH, loop, scan, written_out
 from tests.command import BOARD, Command
 from tests.loop_models import MODELS, side_by_side
+from tests.models.random_loops import differs
 from tests.recurrent_models import expected
 
 FORMS: dict[str, tuple[Any, dict[str, Any]]] = {
@@ -125,6 +126,10 @@ def test_products_with_rows_are_in_front_of_a_loop(name: str, tmp_path: Path) ->
     assert inside.count("Dense") == 1  # of the state
     (product,) = (each for each in graph.nodes if each.op == "Dense")
     assert graph[product.output].shape[0] == body_of(node).trips
+
+
+def test_random_loops_compute_what_the_model_does() -> None:
+    assert [said for seed in range(20) if (said := differs(seed))] == []
 
 
 def test_programs_of_cells_compute_what_the_model_does(edgeconv: Command, tmp_path: Path) -> None:

@@ -110,7 +110,7 @@ class _Hoisting:
         return Rows(self.body.trips or 0, self.graph.tensors, frozenset(rows))
 
     def _worth(self, free: Sequence[Node]) -> list[Node]:
-        """Of those that are ``free``: products, and what is computed once; what these read, and
+        """What is ``free`` and gains: products, and what is computed once; what these read, and
         what is computed of their results, as long as that is no larger."""
         known = {node.output: node for node in free}
         wanted = {node.output for node in free if self._gains(node)}
@@ -132,7 +132,7 @@ class _Hoisting:
         if node.op in _GATHERS and node.inputs[1] in self.numbers:
             return True
         if self.values[node.output].rows:
-            return ops.operators()[node.op].macs is not None
+            return ops.operators()[node.op].macs(node, self.graph) > 0
         return node.op not in _MOVES
 
     def _move(self, node: Node) -> None:
@@ -141,7 +141,7 @@ class _Hoisting:
         read = [name for name in node.reads() if name not in self.numbers]
         inputs = {name: self._outside(name) for name in read}
         if not value.rows:
-            output = self.editor.add_tensor(node.output, tensor.shape, tensor)
+            output = self.editor.add_tensor(f"{node.output}/once", tensor.shape, tensor)
             names = tuple(inputs.get(name, "") for name in node.inputs)
             self._write(replace(node, inputs=names, outputs=(output,)))
             self.outer[node.output] = output

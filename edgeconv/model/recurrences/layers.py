@@ -215,7 +215,7 @@ class Maker:
         return self.add("Concat", pieces, (*width, total), "rows", axis=len(width))
 
     def _weights(self, cell: Cell) -> str:
-        """Those of the state: the model's own tensor where it has them so."""
+        """The weights of the state: the model's own tensor where it has them so."""
         products = [gate.product for gate in cell.gates if gate.product is not None]
         joined = np.concatenate([each.weights for each in products])
         whole = self.constants[products[0].filters]

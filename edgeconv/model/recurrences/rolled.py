@@ -23,7 +23,7 @@ def at_loop(position: int, editor: Editor) -> None:
 
 
 @dataclass(frozen=True)
-class _Found:
+class _CellOfBody:
     cell: Cell
     states: tuple[State, ...]  # hidden, and of an LSTM the cell's
 
@@ -64,7 +64,7 @@ class _Rolled:
         if made is not None:
             self._results(maker, made, found)
 
-    def _cells(self) -> Iterator[_Found]:
+    def _cells(self) -> Iterator[_CellOfBody]:
         """The cells that the body is, with all of its states."""
         states = self.graph.states
         for state in states:
@@ -74,12 +74,12 @@ class _Rolled:
             others = [each for each in states if each is not state]
             for cell in cells(self.reading, new, hidden):
                 if cell.cell is None and not others:
-                    yield _Found(cell, (state,))
+                    yield _CellOfBody(cell, (state,))
                 elif cell.cell is not None and len(others) == 1:
                     (other,) = others
                     now, after = (self.reading.whole(n) for n in (other.input, other.output))
                     if (cell.cell, cell.after) == (now, after):
-                        yield _Found(cell, (state, other))
+                        yield _CellOfBody(cell, (state, other))
 
     def _read(self, cell: Cell) -> list[str]:
         """The rows that a cell reads."""
@@ -92,7 +92,7 @@ class _Rolled:
             return None
         return columns._replace(name=self.outer[columns.name])
 
-    def _results(self, maker: Maker, made: Places, found: _Found) -> None:
+    def _results(self, maker: Maker, made: Places, found: _CellOfBody) -> None:
         hidden = found.states[0].input
         for name, output in zip(self.body.results, self.node.outputs, strict=True):
             shape = self.editor.shape(output)
