@@ -174,3 +174,37 @@ def expected(kind: str, x: np.ndarray) -> np.ndarray:
             h = sigmoid(o) * np.tanh(c)
         found.append(h)
     return np.stack(found)
+
+
+def unrolled_gru() -> bytes:
+    """A GRU as litert-torch writes it out: the products of all rows first, then a step after the
+    other from a state of zeros; x [1, steps, inputs], y [1, steps, hidden]."""
+    main, own = _Step(), weights("GRU")
+    own = {name: main.constant(name, value, "float32") for name, value in own.items()}
+    rows, unit = 3 * HIDDEN, (1, HIDDEN)
+    x = main.tensor("x", (1, STEPS, INPUTS))
+    flat = main.one("RESHAPE", [x, main.numbers(STEPS, INPUTS)], (STEPS, INPUTS))
+    products = main.one("FULLY_CONNECTED", [flat, own["w"], own["b"]], (STEPS, rows))
+    h = main.constant("zeros", np.zeros(unit), "float32")
+    states = []
+
+    def thirds(of: int) -> list[int]:
+        made = [main.tensor(f"third_{of}_{i}", unit) for i in range(3)]
+        main.operator("SPLIT", [main.numbers(1), of], made, count=3)
+        return made
+
+    def two(kind: str, a: int, b: int) -> int:
+        return main.one(kind, [a, b], unit)
+
+    for step in range(STEPS):
+        bounds = main.numbers(step, 0), main.numbers(1, rows)
+        row = main.one("SLICE", [products, *bounds], (1, rows))
+        gates = main.one("FULLY_CONNECTED", [h, own["r"], own["c"]], (1, rows))
+        (r, z, n), (hr, hz, hn) = thirds(row), thirds(gates)
+        r, z = (main.one("LOGISTIC", [two("ADD", *pair)], unit) for pair in ((r, hr), (z, hz)))
+        n = main.one("TANH", [two("ADD", n, two("MUL", hn, r))], unit)
+        h = two("ADD", two("MUL", two("SUB", h, n), z), n)
+        shape = (1, 1, HIDDEN)
+        states.append(main.one("RESHAPE", [h, main.numbers(*shape)], shape))
+    y = main.one("CONCATENATION", states, (1, STEPS, HIDDEN), axis=1)
+    return main.bytes([x], [y])

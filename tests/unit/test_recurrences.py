@@ -17,6 +17,8 @@ from edgeconv.ir.loop import LOOP, body_of
 from edgeconv.model import passes
 from edgeconv.model.frontend import load
 from edgeconv.model.frontend.running import prepared
+from edgeconv.model.frontend.tflite import translate
+from tests import tflite_loops
 from tests.cell_models import CELLS, HIDDEN, LENGTH, loop, scan, written_out
 from tests.command import BOARD, Command
 from tests.loop_models import MODELS, side_by_side
@@ -157,3 +159,21 @@ def test_sums_of_whole_sequences_give_way_to_memory(edgeconv: Command, tmp_path:
         assert (LOOP in {layer["op"] for layer in found["layers"]}) is bool(option)
         ram[option[:1]] = found["ram"]["total"]
     assert ram[("--objective",)] <= ram[("--ram",)] < ram[()]
+
+
+def test_steps_of_litert_torch_are_a_layer(
+    edgeconv: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With the flash of its weights and biases once."""
+    (tmp_path / "net.tflite").write_bytes(content := tflite_loops.unrolled_gru())
+    graph = passes.optimise(load(tmp_path / "net.tflite"))
+    ops = [node.op for node in graph.nodes if node.op not in ("Reshape", "Slice")]
+    assert ops == ["Dense", RECURRENT]
+    _held_to_onnxruntime(graph, translate(content, "net").model)
+    for name, size in {"STEPS": 20, "INPUTS": 12, "HIDDEN": 32}.items():
+        monkeypatch.setattr(tflite_loops, name, size)
+    (tmp_path / "net.tflite").write_bytes(tflite_loops.unrolled_gru())
+    command = ("explain", tmp_path / "net.tflite", "--board", "mps2-an386", "--json")
+    flash = edgeconv.ok(*command).json()["flash"]["weights"]
+    own = sum(value.nbytes for value in tflite_loops.weights("GRU").values())
+    assert flash <= 1.1 * own

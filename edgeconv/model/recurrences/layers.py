@@ -3,6 +3,7 @@ steps at once."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -165,9 +166,9 @@ class Maker:
         if len({len(each) for each in others}) > 1 or not (matrices or others[0]):
             return None
         operands = [*matrices, *(each for gate in others for each in gate)]
-        steps = {self.editor.shape(each.name)[:1] for each in operands}
-        sizes = {int(np.prod(self.editor.shape(each.name)[1:-1])) for each in operands}
-        if steps != {(series.length,)} or sizes != {series.batch}:
+        # Views that keep rows whole may have other dimensions in front, in the same order.
+        counts = {math.prod(self.editor.shape(each.name)[:-1]) for each in operands}
+        if counts != {series.length * series.batch}:
             return None
         shape = (series.length, series.batch, rows)
         total = ""
