@@ -251,7 +251,7 @@ class _Rows:
         self._made: dict[tuple[str, ...], str] = {}
 
     def stacked(self, maker: Maker, columns: Columns) -> Columns | None:
-        """The same columns of all rows, in the order of the sequence."""
+        """A tensor of all rows, in the order of the sequence, and where it has ``columns``."""
         rows, cut = self.found[columns], self._cut[columns]
         names = tuple(row.name for row in rows)
         if names not in self._made:
