@@ -8,21 +8,23 @@ have the same bytes.  ``variables``: TensorFlow Lite files of `random_variables`
 for bit.  ``windows``: networks of `random_windows` under --stream, beside ONNX Runtime on whole
 windows.  Every sequence runs twice with a reset between, from other garbage in the arena.
 
-Prints what is wrong, and how often each thing came out; ends with 1 where something is wrong.
+Prints what is wrong, and how often each thing came out, also where it is interrupted; ends with 1
+where something is wrong.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import random
 import re
 import sys
 from collections import Counter
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 import numpy as np
 import onnx
@@ -173,8 +175,9 @@ def main() -> int:
     given = parser.parse_args()
     found: Counter[tuple[str, str]] = Counter()
     reasons: Counter[str] = Counter()
-    for seed in range(given.first, given.first + given.count):
-        for kind in given.kinds:
+    seeds = range(given.first, given.first + given.count)
+    with suppress(KeyboardInterrupt):  # what there is so far
+        for seed, kind in itertools.product(seeds, given.kinds):
             with TemporaryDirectory(prefix="edgeconv-stateful-") as folder:
                 result, said = outcome(kind, seed, Path(folder))
             found[kind, result] += 1
@@ -186,8 +189,7 @@ def main() -> int:
         print(f"{kind}: {count} {result}")
     for said, count in reasons.most_common(12):
         print(f"  refused {count}: {said}")
-    wrong: Any = [result for _, result in found if result not in (RIGHT, REFUSED)]
-    return int(bool(wrong))
+    return int(any(result not in (RIGHT, REFUSED) for _, result in found))
 
 
 if __name__ == "__main__":
