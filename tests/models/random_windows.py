@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import random
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import onnx
@@ -26,7 +27,8 @@ def network(seed: int) -> Sliding:
     draw, b = random.Random(seed), Builder()
     b.rng = np.random.default_rng(seed)
     frames, channels = 4 * draw.randint(3, 7), draw.randint(1, 6)
-    x, size, stride, inputs = "x", frames, 1, {"x": (1, channels, frames)}
+    x, size, stride = "x", frames, 1
+    inputs: dict[str, tuple[int, ...]] = {"x": (1, channels, frames)}
     for _ in range(draw.randint(2, 5)):
         kind = draw.choice(["dense", "dense", "depthwise", "pool", "residual"])
         step = draw.choice([1, 1, 2]) if stride < 4 and size >= 8 and kind != "residual" else 1
@@ -38,7 +40,7 @@ def network(seed: int) -> Sliding:
         if size + sum(pads) <= reach:
             continue
         out = draw.randint(1, 8) if kind == "dense" else channels
-        attrs = {"kernel_shape": [kernel], "strides": [step], "pads": pads}
+        attrs: dict[str, Any] = {"kernel_shape": [kernel], "strides": [step], "pads": pads}
         if kind == "pool":
             if max(pads) >= kernel:
                 continue
