@@ -129,7 +129,7 @@ def _of_gates(
         return
     for state in [hidden] if hidden else dict.fromkeys(_states(reading, sums[0])):
         gates = [_gate(reading, each, state) for each in sums]
-        if state is not None and None not in gates:
+        if None not in gates:
             made = tuple(gate for gate in gates if gate is not None)
             yield Cell("LSTM", made, functions, state, cell, after)
 

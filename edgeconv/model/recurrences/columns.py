@@ -195,7 +195,7 @@ class Reading:
         pieces = [(operand, 0)]
         if joint is not None and joint.epilogue.is_empty:
             pieces = list(self.pieces(joint)) or pieces
-        rows = weights[columns.low : columns.high]
+        rows = np.asarray(weights[columns.low : columns.high], np.float32)
         made = [
             Product(
                 self.source(piece),

@@ -180,18 +180,10 @@ class _Hoisting:
         """The result of a node in front of the loop that stands for rows of ``node``."""
         like = self.graph[node.output]
         output = self.editor.add_tensor(f"{node.output}/all", shape, like)
-        whole = op == node.op
-        made = Node(
-            node.name,
-            op,
-            tuple(inputs),
-            (output,),
-            attrs,
-            node.epilogue if whole else Node("", "", (), ()).epilogue,
-            node.origin,
-            node.request if whole else Node("", "", (), ()).request,
-        )
-        self._write(made)
+        plain = Node(node.name, op, tuple(inputs), (output,), attrs, origin=node.origin)
+        if op == node.op:  # what is around it are views
+            plain = replace(plain, epilogue=node.epilogue, request=node.request)
+        self._write(plain)
         return output
 
     def _write(self, node: Node) -> None:
@@ -217,10 +209,9 @@ class _Hoisting:
             if name in carried or name in left or name == body.condition
         )
         read = {name for node in nodes for name in node.reads()}
-        ports = [name for name in self.values if name in read and name in self.outer]
-        ports = [name for name in ports if not tensors[name].is_constant]
         writes = {name for node in nodes for name in node.outputs}
-        ports = [name for name in ports if name not in writes]
+        # Of what is computed in front, and of what was given before, that which is still read.
+        ports = [n for n in self.values if n in read and n in self.outer and n not in writes]
         scanned = [name for name in ports if self.values[name].rows]
         scanned += [n for n in body.scanned if n in read and n not in self.values]
         given = [name for name in ports if not self.values[name].rows]
