@@ -253,6 +253,7 @@ def test_filters_joined_in_pairs(build: Build, features: set[str], folder: Path)
 CLOSE: list[tuple[tuple[int, ...], tuple[int, ...], dict[str, Any], int]] = [
     # Depthwise windows of which a pair of numbers serves two, of each kernel.
     ((1, 6, 7, 9), (6, 1, 3, 3), {"pads": (1, 1, 1, 1)}, 6),
+    ((1, 5, 2, 6), (5, 1, 3, 3), {"pads": (1, 1, 1, 1)}, 5),
     ((2, 4, 9, 8), (4, 1, 3, 3), {"pads": (2, 3, 2, 3), "dilations": (2, 3)}, 4),
     ((1, 5, 6, 1), (5, 1, 3, 3), {"pads": (1, 1, 1, 1)}, 5),
     ((1, 9, 7, 8), (9, 1, 5, 5), {"pads": (2, 2, 2, 2)}, 9),
@@ -276,6 +277,7 @@ def test_what_is_packed_for_pairs_of_rows(build: Build, folder: Path) -> None:
     cases = [case for each in (*made, *least) for case in in_integers(*each, dsp)]
     kernels = {case.layer.params["kernel_function"] for case in cases}
     assert {"depthwise_2x2", "depthwise_2x2_transposed", "depthwise_3x3_2x2"} < kernels
+    assert "depthwise_3x3_6x2" in kernels
     assert "depthwise_3x3_border" in kernels
     check(build, cases, folder)
 
