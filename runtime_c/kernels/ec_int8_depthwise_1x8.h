@@ -180,7 +180,7 @@ EC_SHARED void ec_int8_depthwise_1x8(const ec_int8_conv *spec, const int8_t *in,
     const int is_tall = ec_int8_is_tall(w), rows = is_tall ? ec_int8_tall_rows(w) : 1;
     int8_t *const outside = workspace + ec_int8_1x8_bytes(w);
 #ifdef EC_INT8_HELIUM
-    ec_int8_pad_row_helium(spec, spec->padding, outside, row0, row1);
+    ec_int8_pad_row_helium(w, w->in_w * (int)spec->in_pixel, spec->padding, outside, row0, row1);
 #else
     ec_int8_pad_row(spec, spec->padding, outside, row0, row1);
 #endif

@@ -84,7 +84,7 @@ EC_SHARED void ec_int8_depthwise_3x3_1x8(const ec_int8_conv *spec, const int8_t 
     ec_int8_fill_columns(workspace, spec->padding, w->pad_w);
     ec_int8_fill_columns(workspace + (w->pad_w + inside) * EC_INT8_COLUMN_BYTES, spec->padding, read - w->pad_w - inside);
 #ifdef EC_INT8_HELIUM
-    ec_int8_pad_row_helium(spec, spec->padding, outside, row0, row1);
+    ec_int8_pad_row_helium(w, w->in_w * (int)spec->in_pixel, spec->padding, outside, row0, row1);
 #else
     ec_int8_pad_row(spec, spec->padding, outside, row0, row1);
 #endif

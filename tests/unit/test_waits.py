@@ -93,3 +93,25 @@ def test_boards_that_say_nothing_of_streams_wait_for_nothing() -> None:
     assert stated == {"raspberry-pi-4", "raspberry-pi-5"}
     others = set(boards.names()) - stated - {"host"}
     assert not any(machine_of(boards.load(name).target).waits for name in others)
+
+
+def test_what_is_read_again_is_read_where_the_input_lies() -> None:
+    """Of a core without caches: results, which are written once, lie in slow memory at no cost."""
+    machine = machine_of(boards.load("mps3-an547").target)
+    slow = replace(machine.banks[0], name="slow", byte=8 * machine.load)
+    machine = replace(machine, caller=slow)
+    work = Work(slots=0, moves=0, weight_bytes=0, data_bytes=1100, input_bytes=1000)
+
+    def waited(read: int | None, written: int | None) -> float:
+        uses = [
+            Use(kind, name, 100, (), bank)
+            for kind, name, bank in (
+                (ArgKind.INPUT, "x", read),
+                (ArgKind.OUTPUT, "y", written),
+            )
+        ]
+        return sum(duration_of(work, (), uses, machine).memory.values())
+
+    assert waited(0, 0) == 0
+    assert waited(None, 0) == pytest.approx(1000 * 7 * machine.load)
+    assert waited(0, None) == pytest.approx(100 * 7 * machine.load)

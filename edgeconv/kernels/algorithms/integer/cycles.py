@@ -10,7 +10,8 @@ order, one of them a multiplication, one that takes bytes apart; loads take 2 cy
 -mcpu=cortex-m7 has the body of each loop, with a branch of one cycle; it fails for the loop of
 fully connected layers, which was reckoned by hand.
 Cortex-M55: Arm, Cortex-M55 Technical Reference Manual: a vector instruction takes two beats of a
-cycle each, and overlaps with one of another unit.
+cycle each, and overlaps with one of another unit.  LLVM 19, ARMScheduleM55.td, as llvm-mca
+-mcpu=cortex-m55 has the body of each loop.
 Cortex-M0 and M3, whose loops are in C: what GCC 12 makes of them, counted under QEMU with the
 cycles of their manuals (Cortex-M0: Table 3-1; Cortex-M3: Table 3-1, as the Cortex-M4) and fitted to
 some fifty layers each, of which none is off by more than 5 %; so are the parts of `Windows` on all

@@ -3,13 +3,12 @@
 #ifndef EC_INT8_HELIUM_DEPTHWISE_H
 #define EC_INT8_HELIUM_DEPTHWISE_H
 
-/* As ec_int8_pad_row. */
-EC_INLINE void ec_int8_pad_row_helium(const ec_int8_conv *spec, int padding, int8_t *outside, int row0, int row1)
+/* As ec_int8_pad_row, of rows of n bytes. */
+EC_INLINE void ec_int8_pad_row_helium(const ec_window *window, int n, int padding, int8_t *outside, int row0, int row1)
 {
-    const ec_window *w = &spec->window;
-    const int last = (row1 - 1) * w->stride_h - w->pad_h + (w->kernel_h - 1) * w->dilation_h;
-    if (row0 * w->stride_h < w->pad_h || last >= w->in_h)
-        ec_int8_fill_helium(outside, padding, w->in_w * (int)spec->in_pixel);
+    const int last = (row1 - 1) * window->stride_h - window->pad_h + (window->kernel_h - 1) * window->dilation_h;
+    if (row0 * window->stride_h < window->pad_h || last >= window->in_h)
+        ec_int8_fill_helium(outside, padding, n);
 }
 
 /* added, left: see ec_int8_scaling.h. */
@@ -57,18 +56,18 @@ typedef struct ec_int8_1x8_job {
     "add r3, r3, r8\n"                                                                            \
     "cmp r3, r4\n"
 
-/* The products of numbers in x and f; meanwhile the next ones are loaded: next_x, next_f. */
-#define EC_INT8_TAP(x, f, next_x, next_f)                                                         \
-    "vmullb.s16 q4, " x ", " f "\n"                                                               \
-    next_x                                                                                        \
-    "vmullt.s16 q5, " x ", " f "\n"                                                               \
+/* The products of numbers and their filters in two vectors; meanwhile the next ones are loaded. */
+#define EC_INT8_TAP(numbers, filters, next_numbers, next_filters)                                 \
+    "vmullb.s16 q4, " numbers ", " filters "\n"                                                   \
+    next_numbers                                                                                  \
+    "vmullt.s16 q5, " numbers ", " filters "\n"                                                   \
     "vadd.i32 q2, q2, q4\n"                                                                       \
-    next_f                                                                                        \
+    next_filters                                                                                  \
     "vadd.i32 q3, q3, q5\n"
-#define EC_INT8_X(x, at) "vldrb.s16 " x ", [r0, #" at "]\n"
-#define EC_INT8_F(f, at) "vldrb.s16 " f ", [r2, #" at "]\n"
-#define EC_INT8_TAP_0(at) EC_INT8_TAP("q0", "q1", EC_INT8_X("q6", at), EC_INT8_F("q7", at))
-#define EC_INT8_TAP_1(at) EC_INT8_TAP("q6", "q7", EC_INT8_X("q0", at), EC_INT8_F("q1", at))
+#define EC_INT8_NUMBERS(to, at) "vldrb.s16 " to ", [r0, #" at "]\n"
+#define EC_INT8_FILTERS(to, at) "vldrb.s16 " to ", [r2, #" at "]\n"
+#define EC_INT8_TAP_0(at) EC_INT8_TAP("q0", "q1", EC_INT8_NUMBERS("q6", at), EC_INT8_FILTERS("q7", at))
+#define EC_INT8_TAP_1(at) EC_INT8_TAP("q6", "q7", EC_INT8_NUMBERS("q0", at), EC_INT8_FILTERS("q1", at))
 
 EC_NAKED void ec_int8_3x3_1x8_helium(const ec_int8_1x8_job *job __attribute__((unused)))
 {
@@ -76,9 +75,9 @@ EC_NAKED void ec_int8_3x3_1x8_helium(const ec_int8_1x8_job *job __attribute__((u
         EC_INT8_1X8_BEGIN
         "add r2, r1, " EC_INT8_1X8_FILTERS "\n"
         "1:\n"
-        EC_INT8_X("q0", "0")
+        EC_INT8_NUMBERS("q0", "0")
         EC_INT8_1X8_STARTS
-        EC_INT8_F("q1", "0")
+        EC_INT8_FILTERS("q1", "0")
         EC_INT8_TAP_0("8") EC_INT8_TAP_1("16") EC_INT8_TAP_0("24") EC_INT8_TAP_1("32")
         EC_INT8_TAP_0("40") EC_INT8_TAP_1("48") EC_INT8_TAP_0("56") EC_INT8_TAP_1("64")
         EC_INT8_TAP("q0", "q1", "", "")
