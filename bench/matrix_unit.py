@@ -3,8 +3,8 @@
     python bench/matrix_unit.py MODEL.onnx [MODEL.onnx ...] [--board generic-sme] [--isa neon]
 
 Each model is compiled for the board, and for a copy of it whose instruction set is ``--isa``,
-without bfloat16, and both programs run under the board's emulator.  A line for each model: millions of
-instructions of both, the second over the first, and the share of each algorithm in the
+without bfloat16, and both programs run under the board's emulator.  A line for each model:
+millions of instructions of both, the second over the first, and the share of each algorithm in the
 multiply-adds of the first, in percent.
 """
 

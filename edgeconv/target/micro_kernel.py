@@ -49,6 +49,17 @@ class Interleave:
 
 
 @dataclass(frozen=True, slots=True)
+class Outer:
+    """Whole convolutions in the mode of a matrix unit (``runtime_c/kernels/ec_outer.h``), by
+    ``header``.  In slots, for as many results as a vector of the target has lanes: ``result`` to
+    bring them to memory, ``function`` for each of an epilogue's before that."""
+
+    header: str
+    result: float
+    function: float
+
+
+@dataclass(frozen=True, slots=True)
 class MicroKernel:
     """A row of the table.
 
@@ -81,7 +92,9 @@ class MicroKernel:
     init asks for it: ``ec_permission`` of its header.  ``at_once``: so many steps that follow
     each other are one product, and fewer take as long.  ``even_rows``: to change the number of rows
     takes long, so that strips of a line have the same, one beyond its last pixel where need be.
-    ``k_multiple``: steps of channels come in multiples of this.
+    ``k_multiple``: steps of channels come in multiples of this.  ``outer``: what its unit has for
+    direct convolution, beside jobs.  ``counted``: the same row in instructions, for boards that
+    state no rates: a slot is an instruction there.
     ``header``: beside the ISA's own, as kernels include it.  ``feature``: what
     a core must have beyond its ISA, by its name in a board's file; ``flags`` and ``cpu_flags`` are
     then what compilers need and the words of /proc/cpuinfo that tell that the running CPU has it.
@@ -121,6 +134,8 @@ class MicroKernel:
     permission: bool = False
     at_once: int = 1
     even_rows: bool = False
+    outer: Outer | None = None
+    counted: MicroKernel | None = None
 
     def beside(self, rows: int, vectors: int) -> float:
         """Slots of a step of so many in which nothing is multiplied."""

@@ -185,8 +185,10 @@ class Target:
 
     @property
     def micro_kernels(self) -> tuple[MicroKernel, ...]:
-        """The micro-kernels that the core runs."""
-        return tuple(row for row in self.kernels if self._able(row.feature))
+        """The micro-kernels that the core runs; as counted, where the board states no rates."""
+        rated = self.macs_per_cycle is not None
+        rows = (row for row in self.kernels if self._able(row.feature))
+        return tuple(row if rated else row.counted or row for row in rows)
 
     @property
     def byte_vectors(self) -> ByteVectors:
@@ -266,14 +268,16 @@ class Target:
         halved: bool = False,
     ) -> float:
         """Slots of a step of a register tile: its products and what decodes for them (``decoding``
-        slots), its loads, or the latency of a sum, whichever takes longest; products and loads one
-        after the other where the core does not do them side by side.  ``together``: groups of a row
+        slots), its loads, which a matrix unit has as wide as a group of its rows, or the latency of
+        a sum, whichever takes longest; products and loads one after the other where the core does
+        not do them side by side.  ``together``: groups of a row
         lie so that one load brings several of them, if the kernel's do.  ``halved``: of the last
         vector one half is computed."""
         groups, computed = -(-rows // kernel.row_multiple), vectors - halved / 2
         products = groups * kernel.row_multiple * computed / kernel.rate
         products += kernel.beside(rows, vectors)
-        loads = groups / (kernel.groups_per_load if together else 1) + vectors
+        wide = max(1.0, kernel.row_multiple / self.lanes) if kernel.memory_sums else 1.0
+        loads = groups / (kernel.groups_per_load if together else 1) + vectors / wide
         if self.lone_load_slots:
             return max(products + decoding + loads * self.lone_load_slots, kernel.latency)
         if not kernel.memory_sums:  # loads of four words take as long as those of one, or less

@@ -121,7 +121,7 @@ FEATURES = {"bfloat16": "bfloat16", "int8_packed": "int8_dot", "int8_winograd": 
 @st.composite
 def problems(draw: st.DrawFn, algorithm: str, lanes: int) -> ConvProblem:
     """Any convolution that ``algorithm`` may be given, in a layout that it reads."""
-    deep = draw(axes()) if draw(st.integers(0, 7)) == 0 else FLAT
+    deep = draw(axes()) if algorithm != "outer" and draw(st.integers(0, 7)) == 0 else FLAT
     sizes = list(zip(deep, draw(axes()), draw(axes()), strict=True))
     in_size, out_size, kernel, strides, dilations, pads = sizes
     groups = draw(st.sampled_from([1, 1, 1, 2, 5]))
@@ -175,7 +175,10 @@ def targets(draw: st.DrawFn) -> Target:
     return replace(TARGETS[name], caches=caches)
 
 
-TESTED = ["bfloat16", "depthwise", "direct", "int8_packed", "int8_winograd", "sconv", "winograd"]
+TESTED = [
+    *("bfloat16", "depthwise", "direct", "int8_packed", "int8_winograd", "outer", "sconv"),
+    "winograd",
+]
 
 
 @pytest.mark.parametrize("algorithm", TESTED)
@@ -186,6 +189,8 @@ def test_never_less_than_compulsory_and_never_more_behind_a_larger_cache(
     if algorithm in FEATURES:
         having = frozenset({FEATURES[algorithm]})
         target = replace(TARGETS["avx512"], features=having, caches=target.caches)
+    elif algorithm == "outer":
+        target = replace(TARGETS["sme512"], caches=target.caches)
     problem = data.draw(problems(algorithm, target.lanes))
     candidate = algorithms()[algorithm].candidates(problem, target)[0]
     levels = candidate.traffic

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from edgeconv.target.backends.neon.backend import TARGET as NEON
-from edgeconv.target.micro_kernel import Lies, MicroKernel, Tile
+from edgeconv.target.micro_kernel import Lies, MicroKernel, Outer, Tile
 from edgeconv.target.targets import Target
 
 _LENGTHS = (128, 256, 512, 1024, 2048)
@@ -30,6 +30,17 @@ _THROUGH = 3.0
 # Taken, no figure is published: 100 cycles to begin and end a stretch, in which the unit and the
 # core wait for each other's stores once.
 _ENTER = 400.0
+# An instruction on a vector in streaming mode takes 4.5 cycles until the next: 31.3 GFLOP/s of fmla
+# (m4-sme-exploration, results/ssve-vector.json, one thread, two vectors in turn); in slots of
+# NEON's vectors, of which the unit's has four.  Out of ZA to memory: the two of _THROUGH.
+_OUTER = Outer("ec_outer_sme.h", result=2.0, function=4.5)
+# The same in instructions, for a core of which nothing is known: a step of all four tiles is 37 of
+# four (ec_f32_sme_play and ec_outer_run), a stretch the reading of its jobs.  A vector of sums in
+# memory is moved, stored, and its share of the loop, for four vectors of NEON, which load it; a
+# vector of results moved and stored; bounds and a residual are two instructions each.
+_COUNTED_TILE = 37 / 4
+_COUNTED_ENTER, _COUNTED_THROUGH = 60.0, 2.0
+_COUNTED_OUTER = Outer("ec_outer_sme.h", result=0.75, function=0.5)
 _WAITING = 65536  # bytes: half of L1
 
 
@@ -53,9 +64,23 @@ def _row(name: str, words: int, prefix: str, header: str) -> MicroKernel:
     )
 
 
+def _counted(row: MicroKernel) -> MicroKernel:
+    """``row``, and what it takes in instructions."""
+    step = 4 * row.row_multiple**2 / NEON.lanes  # rows by vectors of all four tiles
+    counted = replace(
+        row,
+        latency=round(_COUNTED_TILE),  # what is masked off is added, too
+        rate=step / _COUNTED_TILE,
+        enter=_COUNTED_ENTER,
+        through=_COUNTED_THROUGH,
+        outer=_COUNTED_OUTER,
+    )
+    return replace(row, counted=counted)
+
+
 def _target(bits: int) -> Target:
     name, words = f"sme{bits}", bits // 32
-    float32 = _row(name, words, "f32_sme", "ec_f32_sme.h")
+    float32 = _counted(replace(_row(name, words, "f32_sme", "ec_f32_sme.h"), outer=_OUTER))
     int8 = replace(
         _row(name, words, "s8_sme", "ec_int8_sme.h"),
         a="int8",
