@@ -112,13 +112,17 @@ def torch_lstm(to: Writer, x: str, states: Sequence[str]) -> list[str]:
 
 
 def joined_lstm(to: Writer, x: str, states: Sequence[str]) -> list[str]:
-    """As TensorFlow 1 writes it: one product of row and state side by side."""
+    """As TensorFlow 1 writes it: one product of row and state side by side, 1 added to forget."""
     h, c = states
     both = to.add("Concat", x, h, axis=1)
     weights = to.held("w", _random("joined", INPUTS + HIDDEN, 4 * HIDDEN))
     total = to.add("Add", to.add("MatMul", both, weights), to.held("b", _random("b", 4 * HIDDEN)))
     gates = to.add("Sigmoid", to.add("Slice", total, *_bounds(to, 0, 3)))
-    i, f, o = (to.add("Slice", gates, *_bounds(to, n, n + 1)) for n in range(3))
+    i, o = (to.add("Slice", gates, *_bounds(to, n, n + 1)) for n in (0, 2))
+    forget = to.add(
+        "Add", to.add("Slice", total, *_bounds(to, 1, 2)), to.held("one", np.float32(1))
+    )
+    f = to.add("Sigmoid", forget)
     g = to.add("Tanh", to.add("Slice", total, *_bounds(to, 3, 4)))
     c = to.add("Add", to.add("Mul", f, c), to.add("Mul", i, g))
     h = to.add("Mul", to.add("Tanh", c), o)

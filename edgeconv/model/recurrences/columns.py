@@ -15,6 +15,7 @@ import numpy.typing as npt
 from edgeconv.ir.activation import Activation
 from edgeconv.ir.graph import Epilogue, Node, Tensor
 
+_MOST = 64  # terms of a sum
 Floats = npt.NDArray[np.float32]
 
 
@@ -136,10 +137,27 @@ class Reading:
         return self.source(columns._replace(name=node.inputs[1]))
 
     def sums(self, columns: Columns) -> list[Addend]:
-        """What ``columns`` are the sum of."""
+        """What ``columns`` are the sum of; themselves where that is more than a cell adds up."""
+        found: list[Addend] = []
+        waiting = [columns]
+        while waiting:
+            each = waiting.pop()
+            terms = self._operands(each)
+            if terms is None:
+                found += self._terms(each)
+            else:
+                waiting += reversed(terms)
+            if len(found) + len(waiting) > _MOST:
+                return [columns]
+        return found
+
+    def _terms(self, columns: Columns) -> list[Addend]:
+        """What ``columns``, which no Binary adds up, are the sum of."""
         value = self.tensors[columns.name].data
         if value is not None:
             width = columns.high - columns.low
+            if value.size == 1:
+                return [np.full(width, value.reshape(-1)[0], np.float32)]
             if value.ndim and value.size == value.shape[-1]:
                 row = value.reshape(-1)[columns.low : columns.high]
                 return [np.asarray(row, np.float32)]
@@ -152,8 +170,6 @@ class Reading:
         node = self.writers.get(columns.name)
         if node is None or not node.epilogue.is_empty:
             return [columns]
-        if node.op == "Binary" and node.attrs["kind"] == "add":
-            return self._both(node, columns)
         if node.op == "Dense":
             return self._products(node, columns)
         return [columns]
@@ -163,19 +179,22 @@ class Reading:
         value = self.tensors[columns.name].data
         return value is not None and not value.any()
 
-    def _both(self, node: Node, columns: Columns) -> list[Addend]:
-        found: list[Addend] = []
-        shape = self.tensors[node.output].shape
+    def _operands(self, columns: Columns) -> list[Columns] | None:
+        """What a Binary adds up: tensors of the size of its result, and constants that are a row or
+        one number."""
+        node = self._binary(columns, "add")
+        if node is None:
+            return None
+        shape, found = self.tensors[node.output].shape, list[Columns]()
         for name in node.inputs:
-            tensor = self.tensors[name]
-            row = tensor.is_constant and tensor.size in (1, shape[-1] if shape else 1)
-            if tensor.size != self._size(node.output) and not row:
-                return [columns]
-            if tensor.size == 1 and tensor.data is not None:
-                width = columns.high - columns.low
-                found.append(np.full(width, np.asarray(tensor.data).reshape(())[()], np.float32))
+            tensor, operand = self.tensors[name], columns._replace(name=name)
+            row = tensor.shape[-1:] == shape[-1:] and tensor.size == shape[-1]
+            if tensor.is_constant and (row or tensor.size == 1):
+                found.append(operand)
+            elif tensor.size == self._size(node.output):
+                found.append(self.source(operand))
             else:
-                found += self.sums(self.source(columns._replace(name=name)))
+                return None
         return found
 
     def _products(self, node: Node, columns: Columns) -> list[Addend]:
