@@ -29,7 +29,7 @@ EC_INLINE int ec_int8_6x2_by_four(const ec_int8_conv *spec, const ec_int8_lattic
                                   const int32_t *words, int16_t *panel, int8_t *out)
 {
     const int whole = EC_INT8_IN_ASSEMBLY(spec->result) ? spec->out_c / 4 * 4 : 0, alone = of->columns == 1;
-    ec_int8_two_rows rows[EC_INT8_6X2_ROWS / 2];
+    ec_int8_row_places rows[EC_INT8_6X2_ROWS / 2];
     ec_int8_2x2_columns_job columns[EC_INT8_6X2_READ / 4];
     for (int i = 0; i < of->rows; i += 2) {
         ec_int8_lattice two = *of;

@@ -80,7 +80,7 @@ EC_INLINE int ec_int8_run_joined_2x4(const ec_int8_conv *spec, ec_int8_run run, 
 
 #if defined(EC_INT8_DSP) && defined(EC_INT8_RIGHT)
 /* One pixel in the place of the first one of a panel, under all filters, which are whole fours. */
-EC_INLINE void ec_int8_alone_joined_2x4(const ec_int8_conv *spec, const int16_t *panel, const int8_t *filters,
+EC_SHARED void ec_int8_alone_joined_2x4(const ec_int8_conv *spec, const int16_t *panel, const int8_t *filters,
                                         const int32_t *channels, int8_t *out)
 {
     const int k_blocks = ec_int8_k_blocks(spec);

@@ -166,8 +166,9 @@ EC_INLINE void ec_int8_pixels(ec_int8_tiling by, const ec_int8_conv *spec, const
     const int8_t *const row = ec_int8_is_pointwise(spec, count)
                                   ? in + ec_ring(y, spec->window.in_ring) * spec->in_row : NULL;
     for (int i = 0; i < count; i += wide) {
-        const int first = few ? i : ec_min_i(i, count - by.pixels);
-        if (by.run && !few && first == i) {
+        const int alone = by.alone && spec->out_c % by.filters == 0 && i + 1 == count;
+        const int first = few || alone ? i : ec_min_i(i, count - by.pixels);
+        if (by.run && !few && !alone && first == i) {
             int8_t copy[EC_INT8_COPIED];
             const ec_int8_run run = ec_int8_run_from(spec, in, row, copy, y, i, count - i, by.pixels);
             if (run.panels && by.run(spec, run, filters, channels, out + i * spec->out_pixel, panel)) {
@@ -175,15 +176,13 @@ EC_INLINE void ec_int8_pixels(ec_int8_tiling by, const ec_int8_conv *spec, const
                 continue;
             }
         }
-        if (by.alone && spec->out_c % by.filters == 0 && i + 1 == count) {
-            ec_int8_pack_panel(spec, in, row, spec->padding, panel, y, i, 0, 0, 1);
-            by.alone(spec, panel, filters, channels, out + i * spec->out_pixel);
-            continue;
-        }
         if (first < i)
             ec_int8_keep_pixels(panel, ec_int8_k_blocks(spec), by.pixels, i - first);
-        ec_int8_pack_panel(spec, in, row, spec->padding, panel, y, first, !few, i - first, by.pixels);
-        ec_int8_filters(by, spec, panel, filters, channels, out + first * spec->out_pixel, few ? 0 : spec->out_pixel);
+        ec_int8_pack_panel(spec, in, row, spec->padding, panel, y, first, !few && !alone, i - first, alone ? 1 : by.pixels);
+        if (alone)
+            by.alone(spec, panel, filters, channels, out + i * spec->out_pixel);
+        else
+            ec_int8_filters(by, spec, panel, filters, channels, out + first * spec->out_pixel, few ? 0 : spec->out_pixel);
     }
 }
 

@@ -25,16 +25,16 @@ EC_NAKED void ec_int8_6x2_columns_dsp(const ec_int8_2x2_columns_job *job __attri
 
 /* Where the results of two rows lie, in bytes: the first one's, from there the second one's, 0 where there is none, and those of
    the first one's last column. */
-typedef struct ec_int8_two_rows {
+typedef struct ec_int8_row_places {
     ptrdiff_t first, second, last;
-} ec_int8_two_rows;
+} ec_int8_row_places;
 
 /* See ec_int8_6x2_by_four: of four channels, `count` times two rows.  is_odd: how many times two columns are computed. */
 typedef struct ec_int8_3x3_6x2_job {
     const int16_t *panel;
     const int32_t *words;
     int8_t *out;
-    const ec_int8_two_rows *rows;
+    const ec_int8_row_places *rows;
     ptrdiff_t pixel, count;
     int32_t offset, right, is_odd;
 } ec_int8_3x3_6x2_job;
