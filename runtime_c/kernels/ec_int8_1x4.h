@@ -40,16 +40,21 @@ EC_INLINE void ec_int8_tiles_1x4(ec_int8_tiles_job *job, int windows, int tiles)
 {
     job->tiles = tiles;
     job->in_tile = windows * job->in_pixel, job->out_tile = windows * job->out_pixel;
-    if (job->n > EC_INT8_LONG_1X4)
-        (windows > 1 ? ec_int8_3x2_helium : ec_int8_1x4_helium)(job);
+    /* Calls by name, whose stack can be bounded. */
+    if (job->n > EC_INT8_LONG_1X4 && windows > 1)
+        ec_int8_3x2_helium(job);
+    else if (job->n > EC_INT8_LONG_1X4)
+        ec_int8_1x4_helium(job);
     else if (job->n > 48)
         ec_int8_held_64_helium(job);
     else if (job->n > 32)
         ec_int8_held_48_helium(job);
     else if (job->n > 16)
         ec_int8_held_32_helium(job);
+    else if (windows > 1)
+        ec_int8_held_16_by_3_helium(job);
     else
-        (windows > 1 ? ec_int8_held_16_by_3_helium : ec_int8_held_16_helium)(job);
+        ec_int8_held_16_helium(job);
 }
 #endif
 

@@ -23,6 +23,8 @@ typedef struct ec_int8_tiles_job {
     ptrdiff_t in_pixel;
     int n;
     ptrdiff_t filters_bytes;
+    int8_t *at; /* of long windows: the next output and the blocks left, which are written */
+    int left_blocks;
 #ifdef EC_ZERO_POINTS
     int32_t sum; /* of the one window */
     const int32_t *by_sum;
@@ -238,7 +240,7 @@ EC_NAKED void ec_int8_held_16_by_3_helium(const ec_int8_tiles_job *job __attribu
     store("q2", "r6", "r8")                                                                       \
     store("q3", "r10", "r12")
 
-EC_NAKED void ec_int8_3x2_helium(const ec_int8_tiles_job *job __attribute__((unused)))
+EC_NAKED void ec_int8_3x2_helium(ec_int8_tiles_job *job __attribute__((unused)))
 {
     __asm__ volatile(
         "push {r4-r11, lr}\n"
@@ -247,11 +249,10 @@ EC_NAKED void ec_int8_3x2_helium(const ec_int8_tiles_job *job __attribute__((unu
         "ldr r2, [r0]\n"
         "ldr r3, [r0, #32]\n"
         "ldr r4, [r0, #16]\n"
-        "sub sp, sp, #24\n"
-        "stm sp, {r0, r2, r3, r4}\n" /* job, input, tiles, output */
+        "push {r0, r2, r3, r4}\n" /* job, input, tiles, output */
         "1:\n"
         "ldr r6, [r0, #28]\n"
-        "strd r4, r6, [sp, #16]\n" /* output, blocks */
+        "strd r4, r6, [r0, #60]\n" /* at, left_blocks */
         "ldrd r1, r5, [r0, #8]\n"
         "2:\n" /* four filters */
         EC_INT8_3X2("0", "8", EC_INT8_EVEN)
@@ -264,11 +265,11 @@ EC_NAKED void ec_int8_3x2_helium(const ec_int8_tiles_job *job __attribute__((unu
         "adds r5, r5, #16\n"
         EC_INT8_SCALED(EC_INT8_THREE)
         "ldr r0, [sp]\n"
-        "ldrd r7, r6, [sp, #16]\n"
+        "ldrd r7, r6, [r0, #60]\n"
         "ldr r3, [r0, #24]\n"
         EC_INT8_STORE_THREE
         "subs r6, r6, #1\n"
-        "strd r7, r6, [sp, #16]\n"
+        "strd r7, r6, [r0, #60]\n"
         "bne 2b\n"
         "ldm sp, {r0, r2, r3, r4}\n"
         "ldr r6, [r0, #4]\n"
@@ -278,7 +279,7 @@ EC_NAKED void ec_int8_3x2_helium(const ec_int8_tiles_job *job __attribute__((unu
         "subs r3, r3, #1\n"
         "stm sp, {r0, r2, r3, r4}\n"
         "bne 1b\n"
-        "add sp, sp, #24\n"
+        "add sp, sp, #16\n"
         "vpop {d8-d15}\n"
         "pop {r4-r11, pc}\n");
 }
@@ -340,7 +341,7 @@ EC_NAKED void ec_int8_1x4_helium(const ec_int8_tiles_job *job __attribute__((unu
 EC_NAKED void ec_int8_1x4_around_helium(const ec_int8_tiles_job *job __attribute__((unused)))
 {
     __asm__ volatile(EC_INT8_EACH_FOUR(
-        "ldrd r2, r4, [r0, #60]\n"
+        "ldrd r2, r4, [r0, #68]\n"
         "push {r2, r4}\n", /* sum, by_sum */
         "ldrd r2, r4, [sp]\n"
         "vldrw.32 q1, [r4], #16\n"
