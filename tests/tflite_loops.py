@@ -179,8 +179,8 @@ def expected(kind: str, x: np.ndarray) -> np.ndarray:
 def unrolled_gru() -> bytes:
     """A GRU as litert-torch writes it out: the products of all rows first, then a step after the
     other from a state of zeros; x [1, steps, inputs], y [1, steps, hidden]."""
-    main, own = _Step(), weights("GRU")
-    own = {name: main.constant(name, value, "float32") for name, value in own.items()}
+    main = _Step()
+    own = {name: main.constant(name, each, "float32") for name, each in weights("GRU").items()}
     rows, unit = 3 * HIDDEN, (1, HIDDEN)
     x = main.tensor("x", (1, STEPS, INPUTS))
     flat = main.one("RESHAPE", [x, main.numbers(STEPS, INPUTS)], (STEPS, INPUTS))

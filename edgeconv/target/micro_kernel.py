@@ -50,7 +50,7 @@ class Interleave:
 
 @dataclass(frozen=True, slots=True)
 class Outer:
-    """Whole convolutions in the mode of a matrix unit (``runtime_c/kernels/ec_outer.h``), by
+    """Whole convolutions in the mode of a matrix unit (``backends/sme/ec_outer.h``), by
     ``header``.  In slots, for as many results as a vector of the target has lanes: ``result`` to
     bring them to memory, ``function`` for each of an epilogue's before that."""
 

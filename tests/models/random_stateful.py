@@ -69,7 +69,7 @@ def pieces(seed: int, folder: Path) -> str:
     onnx.save(net.model(), path)
     options = CompileOptions(path, draw.choice(BOARDS), states=tuple(net.states))
     if net.initial:
-        np.savez(folder / "initial.npz", **net.initial)
+        np.savez(folder / "initial.npz", allow_pickle=False, **net.initial)
         options = replace(options, initial_states=folder / "initial.npz")
     options = drawn(options, draw)
     project, _ = compile_model(options, folder / "out")

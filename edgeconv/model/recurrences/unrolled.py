@@ -160,10 +160,7 @@ class _Writer:
         near = self.editor.writer(links[0].new.name)
         assert near is not None
         names_of = dict.fromkeys(
-            name
-            for link in links
-            if (node := self.reading.writers[link.new.name])
-            for name in node.origin
+            name for link in links for name in self.reading.writers[link.new.name].origin
         )
         maker = Maker(self.editor, near, self.reading.writers[last.new.name].name, [*names_of])
         found = maker.layer(series, partial(origins.stacked, maker))
