@@ -72,8 +72,10 @@ class StreamingCuts:
         self._choice, self._prices = choice, prices
         self._program = of_choice(choice)
         self._reads = readers(choice)
-        self._some: dict[tuple[int, tuple[str, ...]], Layer] = {}
-        self._of_patches: dict[tuple[int, tuple[tuple[str, int], ...], tuple[int, int]], Layer] = {}
+        self._some: dict[tuple[int, tuple[tuple[str, int], ...]], Layer] = {}
+        self._of_patches: dict[
+            tuple[int, tuple[tuple[str, tuple[int, int]], ...], tuple[int, int]], Layer
+        ] = {}
         self._rings: dict[tuple[str, int, int], int] = {}
         self._known: dict[_Cut, float] = {}
         self._torn: set[_Cut] = set()
@@ -230,8 +232,13 @@ class StreamingCuts:
             for rows in STREAM_ROWS:
                 if rows >= divides[-1].rows and rows > 1:
                     break
-                held = sum(map(self._ring_bytes, made, _least_rings(divides, rows)))
-                own = self._own(made, end, aliases_of(made, rows, self._choice.graph))
+                rings = _least_rings(divides, rows)
+                held = sum(map(self._ring_bytes, made, rings))
+                inside = {
+                    layer.node.output: own for layer, own in zip(made[:-1], rings, strict=False)
+                }
+                ringed = [self._with_rings(i, inside) for i in range(begin, end)]
+                own = self._own(ringed, end, aliases_of(ringed, rows, self._choice.graph))
                 yield _Cut(begin, end, rows, around + held + own)
 
     def _in_patches(self, begin: int) -> Iterator[_Cut]:
@@ -275,8 +282,10 @@ class StreamingCuts:
         if cut not in self._known:
             layers = self._choice.layers[cut.begin : cut.end]
             most = most_columns(layers, cut.patches, self._choice.graph)
+            rings = _least_rings(tuple(divides_of(layers)), ROW_BY_ROW)
             inside = {
-                layer.node.output: own for layer, (_, own) in zip(layers[:-1], most, strict=False)
+                layer.node.output: (rows, own)
+                for layer, rows, (_, own) in zip(layers[:-1], rings, most, strict=False)
             }
             made = [
                 self._of_patch(i, inside, own)
@@ -288,11 +297,13 @@ class StreamingCuts:
         return self._known[cut]
 
     def _streaming(self, begin: int, end: int) -> list[Layer]:
-        """The layers [begin, end) as they are where they stream rows; none where they cannot."""
+        """The layers [begin, end) as they are where they stream rows, in rings of all rows; none
+        where they cannot."""
         before = self._choice.layers[begin:end]
         if not can_stream(before, self._reads):
             return []
-        inside = {layer.node.output for layer in before[:-1]}
+        graph = self._choice.graph
+        inside = {layer.node.output: graph[layer.node.output].shape[-2] for layer in before[:-1]}
         made = [self._with_rings(i, inside) for i in range(begin, end)]
         able = all(layer.divides for layer in made)
         return made if able and all(map(same_sums, made, before)) else []
@@ -303,14 +314,14 @@ class StreamingCuts:
         names = dict.fromkeys((node.inputs[0], node.epilogue.residual, node.output))
         return tuple(name for name in names if name in inside)
 
-    def _with_rings(self, index: int, inside: Collection[str]) -> Layer:
-        """A layer of whose operands those ``inside`` its step are rings: of how many rows decides
-        nothing of it."""
+    def _with_rings(self, index: int, inside: Mapping[str, int]) -> Layer:
+        """A layer of whose operands those ``inside`` its step are rings of so many rows, which
+        decide what workspace it has."""
         rings = self._rings_of(index, inside)
-        key = index, rings
+        key = index, tuple((name, inside[name]) for name in rings)
         if key not in self._some:
             layer, graph = self._choice.layers[index], self._around_of(index)
-            held = {name: replace(graph[name], ring=graph[name].shape[-2]) for name in rings}
+            held = {name: replace(graph[name], ring=inside[name]) for name in rings}
             made = lowered(layer.node, graph.with_tensors(held), self._prices.target)
             self._some[key] = made if rings else layer
         return self._some[key]
@@ -323,16 +334,19 @@ class StreamingCuts:
         scaling = graph.scaling or scaling_of(graph)
         return replace(graph, nodes=(), tensors=tensors, inputs=(), outputs=(), scaling=scaling)
 
-    def _of_patch(self, index: int, inside: Mapping[str, int], most: tuple[int, int]) -> Layer:
+    def _of_patch(
+        self, index: int, inside: Mapping[str, tuple[int, int]], most: tuple[int, int]
+    ) -> Layer:
         """As `_with_rings`, of at most so many columns of its input and its result; ``inside``: the
-        columns of what lies inside."""
+        rows and columns of what lies inside."""
         rings = self._rings_of(index, inside)
         key = index, tuple((name, inside[name]) for name in rings), most
         if key not in self._of_patches:
             layer, graph = self._choice.layers[index], self._around_of(index)
             held = {
-                name: replace(graph[name], ring=graph[name].shape[-2], ring_columns=inside[name])
+                name: replace(graph[name], ring=rows, ring_columns=columns)
                 for name in rings
+                for rows, columns in (inside[name],)
             }
             target = self._prices.target
             self._of_patches[key] = of_patch(layer, most, graph.with_tensors(held), target)

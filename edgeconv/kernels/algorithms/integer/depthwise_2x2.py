@@ -182,10 +182,19 @@ def depthwise_2x2(problem: ConvProblem) -> tuple[Depthwise2x2, ...]:
     two = _by_two_rows(problem)
     if two is None:
         return ()
-    tall = problem.out_size[_ROW] > ROWS * two.down.every
+    tall = _rows_at_once(problem) > ROWS * two.down.every
     if two.kernel is DEPTHWISE_3X3_2X2 and tall:
         return replace(two, kernel=DEPTHWISE_3X3_6X2), two
     return (two,)
+
+
+def _rows_at_once(problem: ConvProblem) -> int:
+    """The most rows of the output that a call computes: of rings no more than these have room for,
+    the input's for all that one row reads."""
+    rows = problem.out_size[_ROW]
+    rows = min(rows, problem.out_ring or rows)
+    reach = (problem.kernel[_ROW] - 1) * problem.dilations[_ROW]
+    return min(rows, problem.in_ring - reach) if problem.in_ring else rows
 
 
 def _by_two_rows(problem: ConvProblem) -> Depthwise2x2 | None:
