@@ -149,6 +149,24 @@ def test_a_product_of_a_depthwise_layer_costs_little_more_with_another_window(
     assert cycles_of(kernel, dilation) < 1.5 * cycles_of((3, 3), 1)
 
 
+def test_six_rows_of_a_depthwise_layer_are_for_calls_that_compute_them() -> None:
+    """Rings say how many rows a call has; the panel of six rows takes more workspace."""
+    target = boards.load("stm32f407").target
+    image = replace(LAYER, in_size=(1, 24, 24), out_size=(1, 24, 24), groups=64)
+    whole = replace(image, kernel=(1, 3, 3), pads=(0, 1, 1))
+
+    def has_six(in_ring: int = 0, out_ring: int = 0) -> bool:
+        ways = candidates(replace(whole, in_ring=in_ring, out_ring=out_ring), target)
+        return any(way.plan.kernel is DEPTHWISE_3X3_6X2 for way in ways)
+
+    assert has_six()
+    assert has_six(in_ring=5)
+    assert has_six(out_ring=3)
+    assert not has_six(in_ring=4)
+    assert not has_six(out_ring=2)
+    assert not has_six(in_ring=5, out_ring=2)
+
+
 JOINED = replace(LAYER, sum_facts=Facts(1, joins=True))
 
 
