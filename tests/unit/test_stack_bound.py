@@ -304,6 +304,41 @@ def test_padding_counts_where_only_the_compiler_knows_the_frame(tmp_path: Path) 
     assert stack_bound(image, ["f"], usage=[told], externals={}).bytes == 100 + 8 + 48
 
 
+@pytest.mark.parametrize(
+    ("command", "body", "bytes_"),
+    [
+        # Several registers to and from where the stack pointer points, which stays there.
+        (
+            "cortex-m55 gcc",
+            (
+                "push {r4-r11, lr}\n vpush {d8-d15}\n sub sp, #24\n stm sp, {r0, r2-r4}\n"
+                " ldm sp, {r0, r2-r4}\n vldmia sp, {d8-d9}\n bl g\n add sp, #24\n vpop {d8-d15}\n"
+                " pop {r4-r11, pc}"
+            ),
+            36 + 64 + 24 + 32,
+        ),
+        ("armhf a32", "push {r4, lr}\n ldm r0, {r4, sp}\n bl g\n pop {r4, pc}", None),
+        ("armhf a32", "push {r4, lr}\n ldmib sp!, {r5, r6}\n bl g\n pop {r4, pc}", None),
+        ("cortex-m4 gcc", "push {r4, lr}\n msr msp, r0\n mov sp, r1\n bl g\n pop {r4, pc}", None),
+    ],
+)
+def test_assembly_of_arm_whose_frame_compilers_take_for_empty(
+    command: str, body: str, bytes_: int | None, tmp_path: Path
+) -> None:
+    """What -fstack-usage says of a naked function is no bound of it."""
+    mode = " .thumb\n" if "cortex" in command else ""
+    text = f" .syntax unified\n{mode}{ASSEMBLY.format(body=body)}"
+    image = assembled(COMPILERS[command], tmp_path, text)
+    told = tmp_path / "code.su"
+    told.write_text("code.c:1:1:f\t0\tstatic\n")
+    for usage in ([], [told]):
+        if bytes_ is None:
+            with pytest.raises(EdgeconvError, match="f sets the stack pointer"):
+                stack_bound(image, ["f"], usage=usage, externals={"g": 32})
+        else:
+            assert stack_bound(image, ["f"], usage=usage, externals={"g": 32}).bytes == bytes_
+
+
 def assembled(command: str, folder: Path, text: str) -> Path:
     source, out = folder / "code.s", folder / "code.o"
     source.write_text(text)

@@ -109,9 +109,11 @@ class _Search:
             raise self._none(
                 "has a frame of run-time size", "alloca or an array of variable length"
             )
+        # The compiler has no say in a function of assembly: it takes its frame for empty.
+        if frame.depth is None and (told is None or not told.bytes):
+            raise self._none("sets the stack pointer", frame.unknown)
         if told is None:
-            if frame.depth is None:
-                raise self._none("sets the stack pointer", frame.unknown)
+            assert frame.depth is not None
             return frame.depth
         return max(told.bytes, told.bytes + frame.slack if frame.depth is None else frame.depth)
 

@@ -83,6 +83,10 @@ _RULES = rules(
         (r"mov<W> (?P<reg>\w+), sp", moves(Move.SAVE)),
         (r"add[sw]?<W> (?P<reg>\w+), sp, #(?P<n><D>)", moves(Move.SAVE, -1)),
         (r"sub[sw]?<W> (?P<reg>\w+), sp, #(?P<n><D>)", moves(Move.SAVE)),
+        # Registers loaded from where the stack pointer points leave it there, unless it is one.
+        (r"v?ldm<M><C><W> sp, \{(?!.*\bsp\b).*\}", control(Flow.NEXT)),
+        (r"ldm<M><C><W> \w+!?, \{.*\bsp\b.*\}", moves(Move.UNKNOWN)),
+        (r"v?(?:ldm|stm)\w*<W> sp!, .*", moves(Move.UNKNOWN)),
         (r"(?!cmp|cmn|tst|teq|v?st|v?push)\w+<W> sp(?:, .*)?", moves(Move.UNKNOWN)),
     ],
     C=r"(?:eq|ne|cs|hs|cc|lo|mi|pl|vs|vc|hi|ls|ge|lt|gt|le|al)?",
