@@ -95,8 +95,8 @@ class IntegerPlan:
         """Pixels are read where they lie, once for every four filters: no window is copied."""
         if not self.kernel.helium:
             return self.kernel.is_dense
-        numbers = problem.in_c * math.prod(problem.kernel)
-        return not is_copied(problem) and (not is_held(numbers) or problem.out_c % FOUR > 0)
+        held = is_held(problem.in_c * math.prod(problem.kernel)) and not problem.asymmetric
+        return not is_copied(problem) and (not held or problem.out_c % FOUR > 0)
 
     def pixels_again(self, problem: ConvProblem) -> int:
         """How many pixels are read together, once for every few filters."""
