@@ -41,7 +41,8 @@ class Writer:
         return name
 
 
-def _random(name: str, *shape: int) -> np.ndarray:
+def drawn(name: str, *shape: int) -> np.ndarray:
+    """Weights at random, the same for the same name and shape."""
     rng = np.random.default_rng([*map(ord, name), *shape])
     return rng.uniform(-0.7, 0.7, shape).astype(np.float32)
 
@@ -51,8 +52,8 @@ def _products(to: Writer, kind: str, x: str, h: str) -> tuple[list[str], list[st
     rows = GATES[kind] * HIDDEN
     found = []
     for name, of, width in (("w", x, INPUTS), ("r", h, HIDDEN)):
-        weights = to.held(name, _random(f"{kind}{name}", rows, width))
-        bias = to.held(f"{name}_bias", _random(f"{kind}{name}_bias", rows))
+        weights = to.held(name, drawn(f"{kind}{name}", rows, width))
+        bias = to.held(f"{name}_bias", drawn(f"{kind}{name}_bias", rows))
         whole = to.add("Gemm", of, weights, bias, transB=1)
         count = GATES[kind]
         found.append(to.add_all("Split", whole, count=count, axis=1, num_outputs=count))
@@ -82,11 +83,11 @@ def gru_of_gates(to: Writer, x: str, states: Sequence[str]) -> list[str]:
 
     def of(gate: str, state: str) -> str:
         w, r = (
-            to.held(f"{name}_{gate}", _random(f"{name}_{gate}", width, HIDDEN))
+            to.held(f"{name}_{gate}", drawn(f"{name}_{gate}", width, HIDDEN))
             for name, width in (("w", INPUTS), ("r", HIDDEN))
         )
         total = to.add("Add", to.add("MatMul", x, w), to.add("MatMul", state, r))
-        return to.add("Add", total, to.held(f"b_{gate}", _random(f"b_{gate}", HIDDEN)))
+        return to.add("Add", total, to.held(f"b_{gate}", drawn(f"b_{gate}", HIDDEN)))
 
     z, r = (to.add("Sigmoid", of(gate, h)) for gate in "zr")
     n = to.add("Tanh", of("n", to.add("Mul", r, h)))
@@ -101,9 +102,9 @@ def torch_lstm(to: Writer, x: str, states: Sequence[str]) -> list[str]:
     rows = 4 * HIDDEN
     sums = []
     for name, of, width in (("w", x, INPUTS), ("r", h, HIDDEN)):
-        weights = to.held(name, _random(f"lstm{name}", width, rows))
+        weights = to.held(name, drawn(f"lstm{name}", width, rows))
         sums.append(to.add("MatMul", of, weights))
-    total = to.add("Add", to.add("Add", *sums), to.held("b", _random("lstmb", rows)))
+    total = to.add("Add", to.add("Add", *sums), to.held("b", drawn("lstmb", rows)))
     i, f, g, o = to.add_all("Split", total, count=4, axis=1, num_outputs=4)
     i, f, o = (to.add("Sigmoid", each) for each in (i, f, o))
     c = to.add("Add", to.add("Mul", f, c), to.add("Mul", i, to.add("Tanh", g)))
@@ -115,8 +116,8 @@ def joined_lstm(to: Writer, x: str, states: Sequence[str]) -> list[str]:
     """As TensorFlow 1 writes it: one product of row and state side by side, 1 added to forget."""
     h, c = states
     both = to.add("Concat", x, h, axis=1)
-    weights = to.held("w", _random("joined", INPUTS + HIDDEN, 4 * HIDDEN))
-    total = to.add("Add", to.add("MatMul", both, weights), to.held("b", _random("b", 4 * HIDDEN)))
+    weights = to.held("w", drawn("joined", INPUTS + HIDDEN, 4 * HIDDEN))
+    total = to.add("Add", to.add("MatMul", both, weights), to.held("b", drawn("b", 4 * HIDDEN)))
     gates = to.add("Sigmoid", to.add("Slice", total, *_bounds(to, 0, 3)))
     i, o = (to.add("Slice", gates, *_bounds(to, n, n + 1)) for n in (0, 2))
     forget = to.add(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +19,20 @@ from edgeconv.model import passes
 from edgeconv.model.frontend import load
 from edgeconv.model.frontend.running import prepared
 from edgeconv.model.frontend.tflite import translate
-from tests import tflite_loops
-from tests.cell_models import CELLS, HIDDEN, LENGTH, loop, scan, written_out
+from tests import cell_models, tflite_loops
+from tests.cell_models import (
+    CELLS,
+    HIDDEN,
+    INPUTS,
+    LENGTH,
+    Cell,
+    Writer,
+    drawn,
+    loop,
+    rnn,
+    scan,
+    written_out,
+)
 from tests.command import BOARD, Command
 from tests.loop_models import MODELS, side_by_side
 from tests.models.random_loops import differs
@@ -177,3 +190,47 @@ def test_steps_of_litert_torch_are_a_layer(
     flash = edgeconv.ok(*command).json()["flash"]["weights"]
     own = sum(value.nbytes for value in tflite_loops.weights("GRU").values())
     assert flash <= 1.1 * own
+
+
+def peephole_lstm(to: Writer, x: str, states: Sequence[str]) -> list[str]:
+    """Its gates read the cell state, which no step knows before the one in front of it has run."""
+    h, c = states
+    rows = 4 * HIDDEN
+    weights = [to.held(n, drawn(n, size, rows)) for n, size in (("w", INPUTS), ("r", HIDDEN))]
+    total = to.add("Add", to.add("MatMul", x, weights[0]), to.add("MatMul", h, weights[1]))
+    sums = to.add_all("Split", total, count=4, axis=1, num_outputs=4)
+    peep = (to.add("Mul", c, to.held(f"peep_{n}", drawn(f"peep{n}", HIDDEN))) for n in range(4))
+    i, f, g, o = (to.add("Add", *pair) for pair in zip(sums, peep, strict=True))
+    i, f, o = (to.add("Sigmoid", each) for each in (i, f, o))
+    c = to.add("Add", to.add("Mul", f, c), to.add("Mul", i, to.add("Tanh", g)))
+    h = to.add("Mul", o, to.add("Tanh", c))
+    return [h, c, h]
+
+
+def feedback(to: Writer, x: str, states: Sequence[str]) -> list[str]:
+    """Its rows are computed of what the step before said, as those of a decoder are."""
+    said = to.add("Softmax", to.add("MatMul", states[0], to.held("v", drawn("v", HIDDEN, INPUTS))))
+    return rnn(to, to.add("Add", x, said), states)
+
+
+@pytest.mark.parametrize(("cell", "states"), [(peephole_lstm, 2), (feedback, 1)])
+def test_rows_behind_a_state_are_no_sequence(cell: Cell, states: int, tmp_path: Path) -> None:
+    model = written_out(cell, states)
+    model.opset_import[0].version = 18
+    onnx.save(model, tmp_path / "net.onnx")
+    graph = passes.optimise(load(tmp_path / "net.onnx"))
+    assert RECURRENT not in {node.op for node in graph.nodes}
+    _held_to_onnxruntime(graph, model)
+
+
+@pytest.mark.parametrize("cell", CELLS)
+def test_rows_as_wide_as_the_state_are_not_taken_for_it(
+    cell: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cell_models, "INPUTS", HIDDEN)
+    model = _model(cell, "written_out")
+    onnx.save(model, tmp_path / "net.onnx")
+    graph = passes.optimise(load(tmp_path / "net.onnx"))
+    assert [node.op for node in graph.nodes].count(RECURRENT) == 1
+    assert not {"Binary", "Unary"} & {node.op for node in graph.nodes}
+    _held_to_onnxruntime(graph, model)

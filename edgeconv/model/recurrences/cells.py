@@ -90,7 +90,7 @@ def _rnn(reading: Reading, new: Columns, hidden: Columns | None) -> Iterator[Cel
     outer = reading.function(new)
     if outer is None or outer[0].kind not in _FUNCTIONS:
         return
-    for state in [hidden] if hidden else _states(reading, outer[1]):
+    for state in [hidden] if hidden else dict.fromkeys(_states(reading, outer[1])):
         gate = _gate(reading, outer[1], state)
         if gate is not None:
             yield Cell("RNN", (gate,), (outer[0], NONE, NONE), state)

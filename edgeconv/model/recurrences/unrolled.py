@@ -6,7 +6,7 @@ the same weights, each of which reads the state of the one before, is ONNX's RNN
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -51,7 +51,7 @@ def _one_more(graph: Graph) -> Graph | None:
 
 def _all_series(graph: Graph, reading: Reading) -> Iterator[list[Link]]:
     """Series of cells, each as long as it goes, the longest that end at a tensor."""
-    ends: dict[Columns, list[Link]] = {}
+    ends: dict[Columns, list[list[Link]]] = {}  # several where rows are as wide as states
     followed: set[Columns] = set()
     for node in graph.nodes:
         if node.op not in ("Binary", "Unary") or graph[node.output].dtype != "float32":
@@ -60,17 +60,28 @@ def _all_series(graph: Graph, reading: Reading) -> Iterator[list[Link]]:
         if new.name != node.output:
             continue
         for cell in cells(reading, new):
-            link, before = Link(cell, new), ends.get(cell.hidden, [])
-            if before and _same(before[-1].cell, cell) and _carries(before[-1], cell):
-                ends[new] = [*before, link]
+            link = Link(cell, new)
+            before = _before(ends.get(cell.hidden, ()), cell)
+            if before:
                 followed.add(cell.hidden)
-            else:
-                first = _begun(reading, link)
-                ends[new] = [*([first] if first else []), link]
-            break
-    for new, series in ends.items():
-        if new not in followed and len(series) >= LEAST:
-            yield series
+            elif first := _begun(reading, link):
+                before = [first]
+            ends.setdefault(new, []).append([*before, link])
+    for new, found in ends.items():
+        if new not in followed:
+            yield from (series for series in _longest_first(found) if len(series) >= LEAST)
+
+
+def _before(found: Iterable[list[Link]], cell: Cell) -> list[Link]:
+    """The longest series that ``cell`` goes on with; empty where there is none."""
+    for series in _longest_first(found):
+        if _same(series[-1].cell, cell) and _carries(series[-1], cell):
+            return series
+    return []
+
+
+def _longest_first(found: Iterable[list[Link]]) -> list[list[Link]]:
+    return sorted(found, key=len, reverse=True)
 
 
 def _carries(before: Link, cell: Cell) -> bool:
@@ -146,7 +157,7 @@ class _Writer:
             return None
         sizes = {self.graph[link.new.name].size // hidden for link in links}
         origins = self._rows()
-        if origins is None or len(sizes) > 1:
+        if origins is None or len(sizes) > 1 or self._is_behind(origins.names()):
             return None
         (batch,) = sizes
         series = Series(
@@ -190,11 +201,19 @@ class _Writer:
 
     def _read(self) -> set[str]:
         """The states, hidden and of cells, that something else than the cells reads."""
+        checks = [node for node in self.graph.nodes if node.op == CHECK]
+        return self._met([*self.graph.outputs, *(name for node in checks for name in node.reads())])
+
+    def _is_behind(self, rows: Iterable[str]) -> bool:
+        """Whether one of the ``rows`` that cells read is computed of a state: of the cell state, as
+        peepholes are, or of what the step before said."""
+        return bool(self._met(rows))
+
+    def _met(self, wanted: Iterable[str]) -> set[str]:
+        """The states, hidden and of cells, that are among ``wanted`` or first behind them."""
         states = {link.new.name for link in self.links}
         states |= {link.cell.after.name for link in self.links if link.cell.after is not None}
-        found, seen = set[str](), set[str]()
-        wanted = [*self.graph.outputs]
-        wanted += [name for node in self.graph.nodes if node.op == CHECK for name in node.reads()]
+        found, seen, wanted = set[str](), set[str](), [*wanted]
         while wanted:
             name = wanted.pop()
             if name in states:
@@ -246,6 +265,10 @@ class _Rows:
         known = [cut for cut in self._cut.values() if cut is not None]
         self.backwards = bool(known) and len(known) == len(found) and all(c[1] < 0 for c in known)
         self._made: dict[tuple[str, ...], str] = {}
+
+    def names(self) -> Iterator[str]:
+        """The tensors that rows are columns of."""
+        return (row.name for rows in self.found.values() for row in rows)
 
     def stacked(self, maker: Maker, columns: Columns) -> Columns | None:
         """A tensor of all rows, in the order of the sequence, and where it has ``columns``."""
