@@ -22,6 +22,7 @@ from edgeconv.base import regular_file, user_cache, whole_file
 _DIGEST = hashlib.sha256().digest_size
 _MOST_BYTES = 1 << 22
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
+_MODE = stat.S_IRUSR | stat.S_IWUSR
 
 
 class TemplateCache(jinja2.BytecodeCache):
@@ -44,7 +45,8 @@ class TemplateCache(jinja2.BytecodeCache):
             os.getuid()  # or nobody could say later whose file it is
             where, code = _path(bucket), bucket.bytecode_to_string()
             where.parent.mkdir(parents=True, exist_ok=True)
-            whole_file.replace(where, hashlib.sha256(code).digest() + code)
+            # Of many users the group may write new files, and such a file counts for nothing.
+            whole_file.replace(where, hashlib.sha256(code).digest() + code, mode=_MODE)
 
 
 def _path(bucket: Bucket) -> Path:

@@ -17,12 +17,13 @@ def umask() -> int:
     return mask
 
 
-def replace(path: Path, text: str | bytes) -> None:
+def replace(path: Path, text: str | bytes, mode: int | None = None) -> None:
     """Put ``text`` (as UTF-8) or bytes where ``path`` is, all of it or nothing.
 
-    A file that is there keeps its mode.  Raises OSError.
+    A file that is there keeps its mode, unless there is a ``mode`` to give it.  Raises OSError.
     """
-    mode = path.stat().st_mode if path.exists() else 0o666 & ~umask()
+    if mode is None:
+        mode = path.stat().st_mode if path.exists() else 0o666 & ~umask()
     descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
     staged = Path(name)
     try:

@@ -40,7 +40,8 @@ class Bare:
         path.chmod(0o755)
 
     def run(self, *command: str | Path, **variables: str) -> subprocess.CompletedProcess[str]:
-        keep = {name: os.environ[name] for name in ("HOME", "TMPDIR") if name in os.environ}
+        kept = ("HOME", "TMPDIR", "XDG_CACHE_HOME")
+        keep = {name: os.environ[name] for name in kept if name in os.environ}
         return subprocess.run(
             command,
             cwd=ROOT,
