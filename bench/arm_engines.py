@@ -26,20 +26,17 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import onnx
+from counting.compiled import counted, of_one
 from counting.ncnn_int8 import quantise, without_rounding
 from counting.program import HERE, build_plugin, executed
 from telling import errors_told
 
-from edgeconv.app import pipeline
-from edgeconv.app.pipeline import CompileOptions
 from edgeconv.base.errors import EdgeconvError, Exit
-from edgeconv.run.build.project import Project
-from edgeconv.run.build.run import run_command
 from edgeconv.target import board as boards
 from edgeconv.target.board import Board
 from edgeconv.target.targets import FLOAT16
@@ -97,7 +94,7 @@ class Engines:
         """Of one inference; None, with a note, where the engine does not take the model."""
         try:
             arguments = self._arguments(engine, model)
-            return _of_one(lambda runs: self._run(engine, arguments, runs, board))
+            return of_one(lambda runs: self._run(engine, arguments, runs, board))
         except EdgeconvError as error:
             print(f"{engine}, {model.name}: {error.one_line()}", file=sys.stderr)
             return None
@@ -156,11 +153,6 @@ def _sizes(model: Path) -> list[int]:
     return [size.dim_value or 1 for size in inputs[0].type.tensor_type.shape.dim]
 
 
-def _of_one(instructions: Callable[[int], int]) -> int:
-    """Of one inference, from those of a program that makes so many: once, and three times."""
-    return (instructions(3) - instructions(1)) // 2
-
-
 def is_quantised(model: Path) -> bool:
     graph = onnx.load(model, load_external_data=False).graph
     return any(node.op_type in QUANTISED for node in graph.node)
@@ -173,25 +165,6 @@ def types_of(model: Path, board: Board) -> tuple[str, ...]:
     return ("float32", "float16") if FLOAT16 in board.target.features else ("float32",)
 
 
-def program_instructions(model: Path, board: Board, *, float16: bool) -> int:
-    """Instructions of one inference of the program that edgeconv emits."""
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        options = CompileOptions(model, board.name, name="net", float16=float16)
-        pipeline.compile_model(options, folder)
-        project = Project.open(folder)
-        binary, plugin = project.build(), build_plugin(folder)
-        data = folder / "input.bin"
-        data.write_bytes(bytes(sum(port.bytes for port in project.inputs)))
-        inout = ("--input", str(data), "--output", str(folder / "out.bin"))
-
-        def instructions(runs: int) -> int:
-            command = run_command(binary.path, board, (*inout, "--runs", str(runs)))
-            return executed(command, plugin, board, folder)
-
-        return _of_one(instructions)
-
-
 def rows(
     models: Sequence[Path], chosen: Sequence[Board], only: Sequence[str], engines: Engines
 ) -> Iterator[Row]:
@@ -202,7 +175,7 @@ def rows(
                 if only and each not in only:
                     continue
                 counts = {name: engines.instructions(name, model, board) for name in ENGINES[each]}
-                program = program_instructions(model, board, float16=each == "float16")
+                program = counted(model, board, float16=each == "float16").instructions
                 taken = {name: count for name, count in counts.items() if count is not None}
                 yield Row(model.stem, board.name, each, program, taken)
 

@@ -15,16 +15,11 @@ import os
 import re
 import tempfile
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 
-from counting.program import build_plugin, executed
+from counting.compiled import counted
 from telling import errors_told
 
-from edgeconv.app import pipeline
-from edgeconv.app.pipeline import CompileOptions
-from edgeconv.run.build.project import Project
-from edgeconv.run.build.run import run_command
 from edgeconv.target import board as boards
 from edgeconv.target import board_folders
 from edgeconv.target.board import Board
@@ -44,31 +39,6 @@ def copied(board: Board, isa: str, folder: Path) -> Board:
     return boards.load(name)
 
 
-def counted(model: Path, board: Board) -> tuple[int, Counter[str]]:
-    """Instructions of an inference: of two less one; multiply-adds by algorithm."""
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        pipeline.compile_model(CompileOptions(model, board.name, name="net"), folder)
-        project = Project.open(folder)
-        binary, plugin = project.build(), build_plugin(folder)
-        data = folder / "input.bin"
-        data.write_bytes(bytes(sum(port.bytes for port in project.inputs)))
-        inout = ("--input", str(data), "--output", str(folder / "out.bin"))
-
-        def instructions(runs: int) -> int:
-            command = run_command(binary.path, board, (*inout, "--runs", str(runs)))
-            return executed(command, plugin, board, folder)
-
-        shares: Counter[str] = Counter()
-        for layer in project.report["layers"]:
-            shares[layer["algorithm"]] += layer["macs"]
-        return _of_one(instructions), shares
-
-
-def _of_one(instructions: Callable[[int], int]) -> int:
-    return instructions(2) - instructions(1)
-
-
 def _told(shares: Counter[str]) -> str:
     total = sum(shares.values())
     return ", ".join(f"{name} {100 * n / total:.0f}" for name, n in shares.most_common() if n)
@@ -85,10 +55,11 @@ def main() -> None:
         own = boards.load(asked.board)
         other = copied(own, asked.isa, Path(name))
         for model in asked.models:
-            (with_unit, shares), (without, _) = (counted(model, each) for each in (own, other))
+            unit, plain = (counted(model, each) for each in (own, other))
+            with_unit, without = unit.instructions, plain.instructions
             print(
                 f"{model.stem:20}{1e-6 * with_unit:9.2f}M{1e-6 * without:9.2f}M"
-                f"{without / with_unit:7.2f}   {_told(shares)}",
+                f"{without / with_unit:7.2f}   {_told(unit.macs)}",
                 flush=True,
             )
 

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
-from arm_engines import Engines, Row, program_instructions, types_of
+from arm_engines import Engines, Row, types_of
+from counting.compiled import counted
 from onnx import helper
 
 from edgeconv.base.errors import EdgeconvError
@@ -49,8 +50,8 @@ def test_an_inference_executes_its_multiply_adds_and_little_more(tmp_path: Path)
         pytest.skip(error.one_line())
     model = save_model(tmp_path)
     macs = CHANNELS**2 * SIDE**2
-    single = program_instructions(model, board, float16=False)
-    half = program_instructions(model, board, float16=True)
+    single = counted(model, board, float16=False).instructions
+    half = counted(model, board, float16=True).instructions
     assert macs / 4 < single < macs
     assert macs / 8 < half < single
 
