@@ -210,10 +210,11 @@ EC_INLINE void ec_int8_copy_window(const ec_int8_conv *spec, const int8_t *in, i
 
 enum { EC_INT8_COPIED_1X4 = 256, EC_INT8_COPIED_LONG_1X4 = 2048 };
 
-/* Whether windows are no pixels of the input. */
+/* Whether windows are no pixels of the input, or some lie outside, maybe behind the last one alone. */
 EC_INLINE int ec_int8_is_copied_1x4(const ec_window *window)
 {
-    return window->kernel_h * window->kernel_w > 1 || window->pad_h || window->pad_w;
+    const int inside = (window->out_h - 1) * window->stride_h < window->in_h && (window->out_w - 1) * window->stride_w < window->in_w;
+    return window->kernel_h * window->kernel_w > 1 || window->pad_h || window->pad_w || !inside;
 }
 
 /* Windows that the workspace has at a time: as many as fit some bytes, or a tile, if that fits more. */

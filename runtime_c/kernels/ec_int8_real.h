@@ -143,7 +143,7 @@ EC_INLINE void ec_int8_real_convolve_1x4(const ec_int8_conv *spec, const ec_epil
                                          const int8_t *in, const int8_t *filters, void *workspace, int row0, int row1)
 {
     const ec_window *w = &spec->window;
-    const int copied = w->kernel_h * w->kernel_w > 1 || w->pad_h || w->pad_w;
+    const int copied = ec_int8_is_copied_1x4(w);
     for (int y = row0; y < row1; y++) {
         const int8_t *from = in + ec_ring(y * w->stride_h, w->in_ring) * spec->in_row;
         ptrdiff_t at = as.at + ec_ring(y, w->out_ring) * spec->out_row;

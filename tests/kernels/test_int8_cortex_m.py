@@ -20,6 +20,7 @@ HERE = Path(__file__).parent
 PROGRAM, REAL = HERE / "int8_cortex_m.c", HERE / "int8_real.c"
 PROGRAMS = {"int8": PROGRAM, "float32": REAL}  # by what results are
 TWO, SCALED = HERE / "int8_2x2.c", HERE / "int8_helium.c"
+AROUND = HERE / "int8_zero_points.c"
 # What sums are scaled by, and how the program is told of it.
 SCALINGS: dict[str, tuple[str, tuple[str, ...]]] = {
     "fixed": ("ec_int8_scaling", ()),
@@ -145,6 +146,21 @@ def test_helium_with_each_scaling(scaling: str, tmp_path: Path) -> None:
     command += [str(SCALED), "-mfloat-abi=hard", "-lgcc", "-o", str(image)]
     subprocess.run(command, check=True)
     judge([emulator, "-M", FIRMWARE["cortex-m55"], *SYSTEM, "-kernel", str(image)], least=10_000)
+
+
+def test_filters_with_zero_points(tmp_path: Path) -> None:
+    """In plain C, sanitized, and for Helium."""
+    binary, image = tmp_path / "int8", tmp_path / "int8.elf"
+    command = ["gcc", *SANITIZERS, "-O1", *STRICT, str(AROUND), "-o", str(binary)]
+    subprocess.run(command, check=True)
+    judge([str(binary)], least=30_000)
+    compiler, emulator = shutil.which("arm-none-eabi-gcc"), shutil.which("qemu-system-arm")
+    if not compiler or not emulator:
+        pytest.skip("arm-none-eabi-gcc or qemu-system-arm is not installed")
+    command = [compiler, "-mcpu=cortex-m55", "-mthumb", "-O1", *ALONE, *STRICT]
+    command += ["-T", str(HERE / "cortex_m.ld"), str(HERE / "cortex_m_start.c"), str(AROUND)]
+    subprocess.run([*command, "-mfloat-abi=hard", "-lgcc", "-o", str(image)], check=True)
+    judge([emulator, "-M", FIRMWARE["cortex-m55"], *SYSTEM, "-kernel", str(image)], least=30_000)
 
 
 @pytest.mark.parametrize("level", ["-O0", "-Os", "-O3"])

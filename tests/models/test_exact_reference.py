@@ -22,7 +22,7 @@ from edgeconv.report.outcome_json import verification_json
 from edgeconv.run.build.project import Project
 from edgeconv.run.verify import Verification
 from tests import onnx_models
-from tests.models.random_quantised import network
+from tests.models.random_quantised import Asymmetric, network
 from tests.quantised_models import Network
 
 pytestmark = pytest.mark.usefixtures("unoptimised")
@@ -30,21 +30,22 @@ pytestmark = pytest.mark.usefixtures("unoptimised")
 INT8 = {"*:output": "int8"}
 
 
-def pointwise() -> onnx.ModelProto:
-    """``image`` (1, 32, 16, 16) int8 -> ``result``, of the same shape and type."""
-    net = Network(seed=3)
+def pointwise(kind: type[Network] = Network, behind: int = 0) -> onnx.ModelProto:
+    """``image`` (1, 32, 16, 16) int8 -> ``result``, of the same shape and type but for so many rows
+    and columns more as there is padding ``behind`` the last ones."""
+    net = kind(seed=3)
     scale = 0.0317
     y = net.dequantise("image", scale, 5)
     for i in range(4):
         w = net.filters(f"w{i}", (32, 32, 1, 1))
-        y = net.node(
-            "Conv", [y, w, net.bias(f"b{i}", 32, net.scales[f"w{i}"] * np.float32(scale))], f"y{i}"
-        )
+        bias = net.bias(f"b{i}", 32, net.scales[f"w{i}"] * np.float32(scale))
+        pads = [0, 0, behind, behind] if i == 0 else [0] * 4
+        y = net.node("Conv", [y, w, bias], f"y{i}", pads=pads)
         scale = scale * 0.55
         y = net.pair(y, scale, -9)
     net.node("Identity", ["y3_q"], "result")
-    shape = (1, 32, 16, 16)
-    return net.model({"image": ("int8", shape)}, {"result": ("int8", shape)})
+    ports = [("int8", (1, 32, 16 + more, 16 + more)) for more in (0, behind)]
+    return net.model({"image": ports[0]}, {"result": ports[1]})
 
 
 def verified(model: Path, folder: Path, board: str = "generic-c") -> Verification:
@@ -92,6 +93,16 @@ def test_random_networks_are_exact(
     known = {layer["name"] for layer in layers if layer.get("compute") == "int8"}
     # A dense layer in front of the last rounding has a result that the model does not know.
     assert known - {"z_node"} <= result.per_layer.exact.keys()
+
+
+@pytest.mark.parametrize("kind", [Network, Asymmetric])
+def test_pixels_are_exact_over_their_input_and_outside(kind: type[Network], tmp_path: Path) -> None:
+    """Results lie over windows that may be read again, and windows behind the last pixel."""
+    model = onnx_models.save(pointwise(kind, behind=1), tmp_path / "net.onnx")
+    result = verified(model, tmp_path / "p", "mps3-an547")
+    assert result.passed, result.first_defect
+    assert result.per_layer is not None
+    assert all(each.right and not each.wrong for each in result.per_layer.exact.values())
 
 
 def _with_multipliers_off(node: Node, graph: Graph) -> Form:

@@ -158,6 +158,14 @@ class ConvProblem:
         return Divides(self.out_size[1], reach, self.strides[1], self.pads[1])
 
     @property
+    def reads_pixels(self) -> bool:
+        """Whether every window is a pixel of the input, none beside it: padding may come behind the
+        last one alone."""
+        last = [(size - 1) * step for size, step in zip(self.out_size, self.strides, strict=True)]
+        inside = all(at < size for at, size in zip(last, self.in_size, strict=True))
+        return self.kernel == (1, 1, 1) and not any(self.pads) and inside
+
+    @property
     def columns(self) -> Divides:
         """How columns of the result read those of the input, as `divides` has it of rows."""
         reach = (self.kernel[2] - 1) * self.dilations[2] + 1

@@ -162,7 +162,7 @@ def _pieces(count: int, length: int, block: int, loops: _Loops) -> float:
 
 def is_plain(problem: ConvProblem, numbers: int) -> bool:
     """Windows are read where they lie: a pixel's own channels."""
-    own = problem.kernel == (1, 1, 1) and not any(problem.pads) and not problem.in_ring
+    own = problem.reads_pixels and not problem.in_ring
     return own and numbers == numbers_of(problem) and problem.in_bytes == _BYTES
 
 

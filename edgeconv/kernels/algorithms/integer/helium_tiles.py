@@ -57,7 +57,7 @@ def windows_together(problem: ConvProblem) -> int:
 
 def is_copied(problem: ConvProblem) -> bool:
     """Windows are no pixels of the input."""
-    return problem.kernel != (1, 1, 1) or any(problem.pads)
+    return not problem.reads_pixels
 
 
 def call_cycles(numbers: int, windows: int, filters: int, more: float) -> float:
