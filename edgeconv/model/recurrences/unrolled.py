@@ -209,11 +209,11 @@ class _Writer:
         peepholes are, or of what the step before said."""
         return bool(self._met(rows))
 
-    def _met(self, wanted: Iterable[str]) -> set[str]:
-        """The states, hidden and of cells, that are among ``wanted`` or first behind them."""
+    def _met(self, names: Iterable[str]) -> set[str]:
+        """The states, hidden and of cells, that are among ``names`` or first behind them."""
         states = {link.new.name for link in self.links}
         states |= {link.cell.after.name for link in self.links if link.cell.after is not None}
-        found, seen, wanted = set[str](), set[str](), [*wanted]
+        found, seen, wanted = set[str](), set[str](), [*names]
         while wanted:
             name = wanted.pop()
             if name in states:
