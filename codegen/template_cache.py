@@ -17,6 +17,7 @@ from pathlib import Path
 import jinja2
 from jinja2.bccache import Bucket
 
+from edgeconv import __version__
 from edgeconv.base import regular_file, user_cache, whole_file
 
 _DIGEST = hashlib.sha256().digest_size
@@ -50,6 +51,6 @@ class TemplateCache(jinja2.BytecodeCache):
 
 
 def _path(bucket: Bucket) -> Path:
-    """Where a template is kept: by its name, and what reads it."""
-    version = f"{jinja2.__version__}-{sys.implementation.cache_tag}"
+    """Where a template is kept: by its name, and by what reads it, whose options are our own."""
+    version = f"{__version__}-{jinja2.__version__}-{sys.implementation.cache_tag}"
     return user_cache.folder() / "templates" / f"{bucket.key}-{version}"
