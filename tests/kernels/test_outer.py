@@ -21,6 +21,7 @@ from edgeconv.kernels import algorithms
 from edgeconv.kernels.algorithms.candidate import ConvCandidate
 from edgeconv.kernels.algorithms.outer.plan import OuterPlan
 from edgeconv.kernels.algorithms.problem import problem_of
+from edgeconv.run.build.toolchain import program_named
 from edgeconv.target import board as boards
 from edgeconv.target.backends import TARGETS
 from edgeconv.target.cache import Cache
@@ -175,6 +176,16 @@ def test_what_is_not_finite_stays_where_it_is(build: Build, folder: Path) -> Non
     x = spec.inputs["x"].copy()
     x[0, 1, 2, 3], x[0, 2, 4, w + 3] = np.inf, np.nan
     run(build, folder, replace(spec, inputs={**spec.inputs, "x": x}))
+
+
+def test_by_clang_without_a_warning(folder: Path) -> None:
+    """Which counts assembly as a string that ISO C limits (-Werror, -Wpedantic)."""
+    with builds.Way("sme512", "gcc", memory_sums=True).build() as by_gcc:
+        # Clang 14 assembles no SME.
+        clang = program_named("clang-19") or pytest.skip("clang-19 is not installed")
+        options = ("--target=aarch64-linux-gnu", *by_gcc.compiler[1:])
+        by_clang = replace(by_gcc, name="sme512 by clang", compiler=(clang, *options))
+        run(by_clang, folder, conv((1, 3, 5, 20), 17, (3, 3), (1, 1, 1, 1), after=RELU))
 
 
 def test_a_board_without_rates_is_priced_in_instructions(folder: Path) -> None:

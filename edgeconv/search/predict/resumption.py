@@ -40,12 +40,13 @@ def resumption(
             counts = [count for of, count in runs if of == number]
             costs[index] = cost = pricing.of(step, number, counts)
             total += sum(map(cost.of, counts or [max(1, cost.pieces.axis.pieces)]))
-    longest = max(costs, key=lambda i: costs[i].least, default=None)
-    least = 0 if longest is None else costs[longest].least
+    least = max((cost.least for cost in costs.values()), default=0)
     for step in choice.steps:
         if not step.stream_rows:
             (index,) = step.layers
             costs[index] = _undivided(costs[index], least)
+    # Of the pieces as they are now: of a layer that is not cut a row may take more than the whole.
+    longest = max(costs, key=lambda i: costs[i].least, default=None)
     found = Resumption(costs, total, longest)
     return replace(found, together=tuple(_together(choice, memory, found)))
 
