@@ -36,7 +36,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def use_banks(monkeypatch: pytest.MonkeyPatch, banks: tuple[Bank, ...]) -> None:
     """Let the board have ``banks``, as a bare-metal one would."""
-    monkeypatch.setattr(memory, "fit", lambda choice, board, ram: memory.plan(choice, banks))
+    monkeypatch.setattr(memory, "fit", lambda choice, *_, **__: memory.plan(choice, banks))
 
 
 def run_sanitized(directory: Path, out: Path, board: str = BOARD) -> bytes:
