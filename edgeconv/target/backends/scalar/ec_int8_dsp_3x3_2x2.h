@@ -24,24 +24,29 @@ typedef struct ec_int8_2x2_columns_job {
     "str " b ", [r5, #" third "]\n"                                                               \
     "str " a ", [r5" fourth "\n"
 
+/* Four rows taken apart, pair by pair of these, into a panel of `column` bytes a column, where pairs are `pair` bytes apart: the
+   first two rows at 0, `pair`, `twice` and `last`, the others 4 bytes behind. */
+#define EC_INT8_2X2_COLUMNS(column, pair, twice, last)                                            \
+    "push {r4-r11, lr}\n"                                                                         \
+    "ldr r12, [r0, #28]\n"                                                                        \
+    "ldm r0, {r0-r6}\n"                                                                           \
+    "1:\n"                                                                                        \
+    "ldr r7, [r0, r4]\n"                                                                          \
+    "ldr r8, [r1, r4]\n"                                                                          \
+    "ldr r9, [r2, r4]\n"                                                                          \
+    "ldr r10, [r3, r4]\n"                                                                         \
+    "add r4, r4, r6\n"                                                                            \
+    EC_INT8_2X2_ROWS_OF_COLUMN("r7", "r8", "0", pair, twice, ", #" last "]")                      \
+    "add r5, r5, #" column "\n"                                                                   \
+    EC_INT8_2X2_ROWS_OF_COLUMN("r9", "r10", "4-" column, "4+" pair "-" column,                    \
+                               "4+" twice "-" column, ", #4+" last "-" column "]")                \
+    "cmp r4, r12\n"                                                                               \
+    "bne 1b\n"                                                                                    \
+    "pop {r4-r11, pc}\n"
+
 EC_NAKED void ec_int8_2x2_columns_dsp(const ec_int8_2x2_columns_job *job __attribute__((unused)))
 {
-    __asm__ volatile(
-        "push {r4-r11, lr}\n"
-        "ldr r12, [r0, #28]\n"
-        "ldm r0, {r0-r6}\n"
-        "1:\n"
-        "ldr r7, [r0, r4]\n"
-        "ldr r8, [r1, r4]\n"
-        "ldr r9, [r2, r4]\n"
-        "ldr r10, [r3, r4]\n"
-        "add r4, r4, r6\n"
-        EC_INT8_2X2_ROWS_OF_COLUMN("r7", "r8", "0", "8", "16", ", #24]")
-        "add r5, r5, #32\n"
-        EC_INT8_2X2_ROWS_OF_COLUMN("r9", "r10", "4-32", "12-32", "20-32", ", #28-32]")
-        "cmp r4, r12\n"
-        "bne 1b\n"
-        "pop {r4-r11, pc}\n");
+    __asm__ volatile(EC_INT8_2X2_COLUMNS("32", "8", "16", "24"));
 }
 
 /* See ec_int8_2x2_windows_3x3: of four channels.  last: where the results of the last column lie; if a column is left

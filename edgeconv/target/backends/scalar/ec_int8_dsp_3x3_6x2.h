@@ -5,22 +5,7 @@
 /* Of four rows that ec_int8_2x2_columns_dsp takes apart, the pairs of a column of eight: from `panel` on, two of each four. */
 EC_NAKED void ec_int8_6x2_columns_dsp(const ec_int8_2x2_columns_job *job __attribute__((unused)))
 {
-    __asm__ volatile(
-        "push {r4-r11, lr}\n"
-        "ldr r12, [r0, #28]\n"
-        "ldm r0, {r0-r6}\n"
-        "1:\n"
-        "ldr r7, [r0, r4]\n"
-        "ldr r8, [r1, r4]\n"
-        "ldr r9, [r2, r4]\n"
-        "ldr r10, [r3, r4]\n"
-        "add r4, r4, r6\n"
-        EC_INT8_2X2_ROWS_OF_COLUMN("r7", "r8", "0", "16", "32", ", #48]")
-        "add r5, r5, #64\n"
-        EC_INT8_2X2_ROWS_OF_COLUMN("r9", "r10", "4-64", "20-64", "36-64", ", #52-64]")
-        "cmp r4, r12\n"
-        "bne 1b\n"
-        "pop {r4-r11, pc}\n");
+    __asm__ volatile(EC_INT8_2X2_COLUMNS("64", "16", "32", "48"));
 }
 
 /* Where the results of two rows lie, in bytes: the first one's, from there the second one's, 0 where there is none, and those of
