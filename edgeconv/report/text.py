@@ -156,7 +156,9 @@ def _stack_note(ram: Mapping[str, Any]) -> str:
     if _is_linked(ram):
         words += ", and an exception"
     if ram.get("stack_measured") is not None:
-        words += f"; verified image {ram['stack_measured']:,} of {ram['stack_measured_bound']:,}"
+        words += f"; verified image {ram['stack_measured']:,}"
+        if ram.get("stack_measured_bound") is not None:
+            words += f" of {ram['stack_measured_bound']:,}"
     return words
 
 

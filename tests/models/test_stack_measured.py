@@ -15,7 +15,7 @@ from tests.painted_stack import MEASURE, high_water, static
 from tests.tools import available
 
 HOSTED = ("host", "generic-c", "odroid-xu3", "jetson-tx1", "power10-s1024")
-FIRMWARE = ("mps2-an386", "mps2-an500", "mps3-an547", "microbit")
+FIRMWARE = ("mps2-an386", "mps2-an500", "mps3-an547", "microbit", "generic-riscv32")
 
 
 @pytest.mark.parametrize("name", HOSTED)
@@ -49,7 +49,7 @@ def test_firmware_takes_no_more_and_at_least_half(
     assert match
     frames = [path.with_suffix(".su") for path in binary.objects.values()]
     found = stack_bound(
-        binary.path, ["Reset_Handler"], usage=[f for f in frames if f.exists()], externals={}
+        binary.path, ["firmware_start"], usage=[f for f in frames if f.exists()], externals={}
     )
     assert int(match[1]) <= found.bytes <= 2 * int(match[1])
 

@@ -166,6 +166,23 @@ def timing(layers: int) -> Timing:
     return Timing(BOARD, "portable", "cc 12.2.0", 20, 2.0, 1.5, 1.0, times)
 
 
+@pytest.mark.parametrize(
+    ("bound", "words"),
+    [(300, "verified image 200 of 300"), (None, "verified image 200")],
+)
+def test_a_measured_stack_is_shown_with_its_bound_or_without(
+    bound: int | None, words: str, decided: Decision
+) -> None:
+    """Of a verified image there may be no bound, though there is one of the image that ships."""
+    report = document.with_footprint(decided.report, Footprint(100, 24, 8, 256, "net_run 256"))
+    measured = replace(verification(1.0), stack_bytes=200, stack_bound=bound)
+    report = document.with_accuracy(report, measured)
+    console = Console(width=200, record=True, file=io.StringIO())
+    console.print(text.summary(report))
+    (line,) = [row for row in console.export_text().splitlines() if "RAM: stack" in row]
+    assert line.rstrip().endswith(words)
+
+
 def verification(value: float) -> Verification:
     difference = compare("y", np.full(3, value, np.float32), np.ones(3, np.float32))
     return Verification((difference,), (), 1e-4, "none", "natively")

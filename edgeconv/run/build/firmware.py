@@ -20,6 +20,9 @@ FIRMWARE_FLAGS = ("-ffreestanding", "-fbuiltin", "-ffunction-sections", "-fdata-
 FIRMWARE_LINK = ("-nostdlib", "-nostartfiles", "-Wl,--gc-sections", "-Wl,-z,noexecstack")
 FIRMWARE_LIBRARIES = ("-lgcc",)
 RESET, FAULT = "Reset_Handler", "firmware_report_fault"
+# The reset handler is assembly without a frame: it sets the stack pointer to the top of the stack
+# and enters this function, with which the stack that counts begins.
+START = "firmware_start"
 
 
 def link_firmware(
@@ -58,7 +61,7 @@ def _stack(image: Path, frames: Iterable[Path]) -> int | None:
     """
     frames = list(frames)
     try:
-        deepest = stack_bound(image, (RESET,), usage=frames).bytes
+        deepest = stack_bound(image, (START,), usage=frames).bytes
         handler = stack_bound(image, (FAULT,), usage=frames).bytes
     except EdgeconvError:
         return None

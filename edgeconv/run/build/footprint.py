@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from edgeconv.run.build.allocation import parts_by_region
 from edgeconv.run.build.compile import Binary
-from edgeconv.run.build.firmware import RESET, worst_stack
+from edgeconv.run.build.firmware import START, worst_stack
 from edgeconv.run.build.project import Project
 
 
@@ -38,7 +38,7 @@ def footprint(project: Project, binary: Binary) -> Footprint:
         rodata, data = sections.rodata + sections.data, sections.data + sections.bss
         return Footprint(sections.text, rodata, data, bound, words)
     regions = parts_by_region(binary.path, binary.board, project.name)
-    bound, words = worst_stack(binary.path, (RESET,), binary.objects.values())
+    bound, words = worst_stack(binary.path, (START,), binary.objects.values())
     code, rodata, data = (
         sum(parts.get(part, 0) for parts in regions.values()) for part in ("code", "rodata", "data")
     )

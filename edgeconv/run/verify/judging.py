@@ -27,7 +27,7 @@ from edgeconv.model.frontend import (
     reference_outputs,
 )
 from edgeconv.run.build.compile import Binary
-from edgeconv.run.build.firmware import RESET, worst_stack
+from edgeconv.run.build.firmware import START, worst_stack
 from edgeconv.run.build.loading import graph_of
 from edgeconv.run.build.project import Project
 from edgeconv.run.verify import bounds
@@ -198,7 +198,7 @@ def judged(
         )
     trace.unlink(missing_ok=True)
     stack = _STACK.search(started.printed)
-    bound = worst_stack(binary.path, (RESET,), binary.objects.values())[0] if stack else None
+    bound = worst_stack(binary.path, (START,), binary.objects.values())[0] if stack else None
     verification = Verification(
         outputs,
         tuple(results),
