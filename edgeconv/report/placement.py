@@ -55,13 +55,17 @@ def placement_notes(
         whose = [name for name, each in placement.layers.items() if each == part.memory]
         words = f"weights{_of(whose)}: {part.bytes:,} bytes in {region.name}"
         found.append(words if region.is_flash else f"{words}, copied there at start")
+    by_memory = dict(zip((each.name for each in board.ram), memory.banks, strict=True))
+    apart = choice.io == "arena" and placement.io not in ("", placement.arena)
     if placement.arena:
-        found.append(f"arena: {memory.arena_bytes:,} bytes in {placement.arena}")
+        size = by_memory[placement.arena].bytes
+        found.append(f"arena: {size:,} bytes in {placement.arena}")
     if placement.io and choice.io != "arena":
         where = io_region(board, memory).name
         found.append(f"inputs and outputs: {caller_bytes(choice):,} bytes in {where}")
-    elif placement.io:
-        found.append(f"--place io={placement.io}: inputs and outputs lie in the arena")
+    elif apart:
+        size = by_memory[placement.io].bytes
+        found.append(f"inputs and outputs: in {size:,} bytes of the arena in {placement.io}")
     return tuple(found)
 
 

@@ -120,12 +120,17 @@ def cost(assignment: tuple[int, ...], moved: list[int], given_banks: tuple[Bank,
 
 
 def brute_force(
-    blocks: list[Block], moved: list[int], given_banks: tuple[Bank, ...]
+    blocks: list[Block],
+    moved: list[int],
+    given_banks: tuple[Bank, ...],
+    homes: list[int | None] | None = None,
 ) -> float | None:
-    """The least cost of any assignment that packs."""
+    """The least cost of any assignment that packs and has each block at home."""
+    every = range(len(given_banks))
+    free = [every if home is None else (home,) for home in homes or [None] * len(blocks)]
     costs = [
         cost(assignment, moved, given_banks)
-        for assignment in product(range(len(given_banks)), repeat=len(blocks))
+        for assignment in product(*free)
         if all(
             fits([b for b, at in zip(blocks, assignment, strict=True) if at == k], bank.capacity)
             for k, bank in enumerate(given_banks)
@@ -147,8 +152,11 @@ def excess(found: BankAssignment, given_banks: tuple[Bank, ...]) -> int:
 def test_no_assignment_costs_less(blocks: list[Block], data: st.DataObject, slow: bool) -> None:
     sizes = st.lists(st.integers(1, 500), min_size=len(blocks), max_size=len(blocks))
     moved, given_banks = data.draw(sizes), data.draw(bank_lists(unlimited=slow))
-    best = brute_force(blocks, moved, given_banks)
-    found = assign_banks(blocks, moved, given_banks, ALIGN)
+    at_home = st.none() | st.integers(0, len(given_banks) - 1)
+    homes = data.draw(st.lists(at_home, min_size=len(blocks), max_size=len(blocks)))
+    best = brute_force(blocks, moved, given_banks, homes)
+    found = assign_banks(blocks, moved, given_banks, ALIGN, homes)
+    assert all(home in (None, at) for home, at in zip(homes, found.banks, strict=True))
     assert (excess(found, given_banks) == 0) == (best is not None)
     if best is not None:
         assert cost(found.banks, moved, given_banks) == pytest.approx(best, rel=1e-4)

@@ -91,6 +91,28 @@ def test_the_whole_arena_lies_in_the_memory_that_is_named(residual_model: Path) 
     assert banks == {2}
 
 
+@pytest.mark.parametrize("arena", ["", "FPGA SRAM", "ISRAM"])
+@pytest.mark.parametrize("io", ["DTCM", "ISRAM"])
+def test_ports_of_the_arena_lie_in_the_memory_that_is_named(
+    residual_model: Path, arena: str, io: str
+) -> None:
+    """And nothing else does, but views of them, where the fastest memory holds the rest."""
+    places = {"io": io} | ({"arena": arena} if arena else {})
+    made = decide(CompileOptions(residual_model, BOARD, io="arena", places=places))
+    names = [region.name for region in boards.load(BOARD).ram]
+    graph = made.choice.graph
+    ports = {*graph.input_ports, *graph.output_ports}
+    memories = {name: names[place.bank] for name, place in made.memory.places.items()}
+    assert {memories[name] for name in ports} == {io}
+    rest = {memory for name, memory in memories.items() if name not in ports}
+    assert rest == {arena or names[0]}
+    by_memory = by_region(made.sizes, "arena")
+    assert by_memory.keys() == {io, arena or names[0]}
+    assert sum(by_memory.values()) == made.memory.arena_bytes
+    note = f"inputs and outputs: in {by_memory[io]:,} bytes of the arena in {io}"
+    assert any(note in each for each in made.notes) == (io != arena)
+
+
 def test_predictions_are_those_of_the_memory(residual_model: Path) -> None:
     """On a chip without a data cache constants come from where they lie, each time."""
     faster = decided(residual_model, "rp2040", weights="SRAM").predicted

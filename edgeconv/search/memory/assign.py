@@ -27,12 +27,18 @@ LATER = 1e-6  # what a bank costs more than the one before it: ties go to the ea
 class Assignment:
     """The integer program of some blocks and banks.
 
-    ``rooms``: by bank, its capacity as a multiple of ``align``, None without limit.  Inside, bytes
-    are counted in units of ``align``.
+    ``rooms``: by bank, its capacity as a multiple of ``align``, None without limit.  ``homes``: by
+    block, the bank that it must lie in, None where that is free.  Inside, bytes are counted in
+    units of ``align``.
     """
 
     def __init__(
-        self, blocks: Sequence[Block], moved: Sequence[int], banks: Sequence[Bank], align: int
+        self,
+        blocks: Sequence[Block],
+        moved: Sequence[int],
+        banks: Sequence[Bank],
+        align: int,
+        homes: Sequence[int | None] = (),
     ) -> None:
         self._blocks, self._align, self._banks = len(blocks), align, len(banks)
         self.rooms = [
@@ -43,6 +49,11 @@ class Assignment:
             size / align * (bank.cost / highest + LATER * k)
             for size in moved
             for k, bank in enumerate(banks)
+        ]
+        self._most = [
+            float(home in (None, k))
+            for home in homes or (None,) * len(blocks)
+            for k in range(len(banks))
         ]
         self._loads = _loads(blocks, align)
         self._tops = [max(rect.high for rect in block) // align for block in blocks]
@@ -72,7 +83,7 @@ class Assignment:
         rows = self._limits(with_margin=False)
         found = self._solve([0.0] * len(self._cost), rows, excess=np.inf)
         if found is None:  # a limit of the solver was reached
-            return (0,) * self._blocks
+            return tuple(self._most[self._at(i).start :].index(1.0) for i in range(self._blocks))
         return self._solve(self._cost, rows, excess=self._excess(found)) or found
 
     def _excess(self, assignment: Sequence[int]) -> float:
@@ -97,7 +108,7 @@ class Assignment:
             [*cost, *[float(np.isinf(excess))] * self._banks],
             [*one, *rows, Row(slack, 0.0, excess)],
             whole=[True] * count + [False] * self._banks,
-            upper=[1.0] * count + [np.inf] * self._banks,
+            upper=[*self._most, *[np.inf] * self._banks],
             seconds=SECONDS,
             gap=GAP,
             nodes=NODES,

@@ -32,24 +32,35 @@ class BankAssignment:
     optimal: bool
 
 
-def in_first(packing: Packing, bound: int, optimal: bool, banks: int) -> BankAssignment:
-    """All blocks in the first of ``banks``, as ``packing`` has them."""
-    rest = (0,) * (banks - 1)
-    first = (0,) * len(packing.bases)
-    return BankAssignment(first, packing.bases, (packing.height, *rest), (bound, *rest), optimal)
+def in_one(
+    packing: Packing, bound: int, optimal: bool, banks: int, number: int = 0
+) -> BankAssignment:
+    """All blocks in that of ``banks`` which has ``number``, as ``packing`` has them."""
+
+    def alone(size: int) -> tuple[int, ...]:
+        return tuple(size if k == number else 0 for k in range(banks))
+
+    where = (number,) * len(packing.bases)
+    return BankAssignment(where, packing.bases, alone(packing.height), alone(bound), optimal)
 
 
 def assign_banks(
-    blocks: Sequence[Block], moved: Sequence[int], banks: Sequence[Bank], align: int
+    blocks: Sequence[Block],
+    moved: Sequence[int],
+    banks: Sequence[Bank],
+    align: int,
+    homes: Sequence[int | None] = (),
 ) -> BankAssignment:
     """A bank and a base for every block, so that moving ``moved`` bytes of each costs least.
+
+    ``homes``: by block, the bank that it must lie in, None where that is free; () for all free.
 
     No assignment that packs costs less, unless a bank turned out not to pack that has more than
     CORE blocks, or EXACT times: then it is given less to hold, which may be too little.  When
     nothing that was tried fits, the result is the attempt with the least excess over the
     capacities.  Deterministic but for ``assign.SECONDS``.
     """
-    model = Assignment(blocks, moved, banks, align)
+    model = Assignment(blocks, moved, banks, align, homes)
     attempts: list[_Attempt] = []
     for number in range(ROUNDS):
         assignment = model.cheapest()

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 
 from edgeconv.codegen.weights import layout
 from edgeconv.ir.choice import Choice
-from edgeconv.ir.memory import BankUse, MemoryMap, Region
+from edgeconv.ir.memory import MemoryMap
 from edgeconv.search.memory.banks import Bank, largest_only, of_board, within
 from edgeconv.search.memory.check import check
 from edgeconv.search.memory.link import VARIABLES, io_regions, reserved, weights_by_region
-from edgeconv.search.memory.plan import plan
+from edgeconv.search.memory.plan import Homes, plan
 from edgeconv.search.memory.program import caller_bytes
 from edgeconv.target.board import Board
 
@@ -47,25 +47,15 @@ def _attempts(choice: Choice, board: Board, ram: int | None) -> Iterator[MemoryM
         banks = of_board(board, reserved(board, io_bytes, region, parts))
         rest = None if ram is None else ram - io_bytes - copied - VARIABLES
         for allowed in _allowed(banks, rest):
-            planned = _planned(choice, allowed, board)
+            planned = plan(choice, allowed, _homes(choice, board), verified=False)
             yield replace(planned, caller_bank=board.ram.index(region))
 
 
-def _planned(choice: Choice, banks: Sequence[Bank], board: Board) -> MemoryMap:
-    """The plan in ``banks``; all in that which the user names, whether it fits or not."""
-    names = [each.name for each in board.ram]
-    if not choice.placement.arena:
-        return plan(choice, banks, verified=False)
-    number = names.index(choice.placement.arena)
-    alone = plan(choice, (banks[number],), verified=False)
-    places = {
-        name: replace(place, bank=number) if place.region is Region.ARENA else place
-        for name, place in alone.places.items()
-    }
-    spaces = {index: replace(place, bank=number) for index, place in alone.workspaces.items()}
-    unused = [BankUse(bank.name, 0, 0, bank.capacity) for bank in banks]
-    uses = (*unused[:number], *alone.banks, *unused[number + 1 :])
-    return replace(alone, places=places, workspaces=spaces, banks=uses)
+def _homes(choice: Choice, board: Board) -> Homes:
+    """The memories that the user names for the arena and for inputs and outputs in it."""
+    numbers = {each.name: number for number, each in enumerate(board.ram)}
+    rest = numbers.get(choice.placement.arena)
+    return Homes(numbers.get(choice.placement.io, rest), rest)
 
 
 def _allowed(banks: tuple[Bank, ...], total: int | None) -> Iterator[tuple[Bank, ...]]:

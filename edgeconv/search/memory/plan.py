@@ -11,7 +11,7 @@ from math import inf
 from edgeconv.ir.choice import Choice
 from edgeconv.ir.memory import BankUse, MemoryMap, Place, Region
 from edgeconv.search.memory.alias import Sharing, share
-from edgeconv.search.memory.bank_assignment import BankAssignment, assign_banks, in_first
+from edgeconv.search.memory.bank_assignment import BankAssignment, assign_banks, in_one
 from edgeconv.search.memory.banks import Bank
 from edgeconv.search.memory.blocks import Block, Rect, live_bytes, rectangles
 from edgeconv.search.memory.check import check
@@ -34,14 +34,30 @@ _MOST_KNOWN = 256  # programs whose layouts are kept
 _known: dict[Hashable, tuple[_Layout, Packing, bool]] = {}
 
 
-def plan(choice: Choice, banks: Sequence[Bank] = (), *, verified: bool = True) -> MemoryMap:
+@dataclass(frozen=True, slots=True)
+class Homes:
+    """Numbers of the banks that the user names, None where the plan chooses.
+
+    ``ports``: that of inputs and outputs in the arena, ``rest``: that of all else in it.
+    """
+
+    ports: int | None = None
+    rest: int | None = None
+
+
+FREE = Homes()
+
+
+def plan(
+    choice: Choice, banks: Sequence[Bank] = (), homes: Homes = FREE, *, verified: bool = True
+) -> MemoryMap:
     """Decide the order of execution, which aliases to grant and where every tensor lies.
 
     The arena is as small as the search can make it; ``optimal`` says whether that is proven.
     ``banks``: the memories it may lie in, fastest first, with different names.  It lies in the
-    first one if it fits there.  Else order and aliases stay, and its blocks are spread so that
-    moving their bytes costs least (see `bank_assignment.assign_banks`); lack of room is no error
-    but an excess that the map states.
+    first one, or in that which ``homes`` names for all of it, if it fits there.  Else order and
+    aliases stay, and its blocks are spread so that moving their bytes costs least (see
+    `bank_assignment.assign_banks`); lack of room is no error but an excess that the map states.
 
     The same choice and banks give the same map on every machine.  Raises InvariantError when
     ``choice`` is inconsistent or the map is wrong, both defects of the tool; of a map that is not
@@ -49,11 +65,18 @@ def plan(choice: Choice, banks: Sequence[Bank] = (), *, verified: bool = True) -
     """
     program, banks = of_choice(choice), banks or ONE
     layout, packing, optimal = _laid_out(program)
-    room = banks[0].capacity
-    if len(banks) == 1 or room is None or packing.height <= room:
-        where = in_first(packing, layout.bound, optimal, len(banks))
+    by_block = _homes(layout, homes)
+    named = {home for home in by_block if home is not None}
+    one = min(named, default=0)
+    room = banks[one].capacity
+    whole = all(home is not None for home in by_block) or (
+        one == 0 and (len(banks) == 1 or room is None or packing.height <= room)
+    )
+    if whole and len(named) <= 1:
+        where = in_one(packing, layout.bound, optimal, len(banks), one)
     else:
-        where = _assigned(layout.blocks, tuple(_moved(layout)), tuple(banks), program.align)
+        moves = tuple(_moved(layout))
+        where = _assigned(layout.blocks, moves, tuple(banks), program.align, by_block)
     memory_map = _to_map(layout, where, banks)
     return check(choice, memory_map) if verified else memory_map
 
@@ -97,9 +120,13 @@ def forget() -> None:
 
 @lru_cache(_MOST_KNOWN)
 def _assigned(
-    blocks: tuple[Block, ...], moved: tuple[int, ...], banks: tuple[Bank, ...], align: int
+    blocks: tuple[Block, ...],
+    moved: tuple[int, ...],
+    banks: tuple[Bank, ...],
+    align: int,
+    homes: tuple[int | None, ...],
 ) -> BankAssignment:
-    return assign_banks(blocks, moved, banks, align)
+    return assign_banks(blocks, moved, banks, align, homes)
 
 
 def _lay_out(
@@ -204,6 +231,14 @@ def _kept(layout: _Layout) -> frozenset[int]:
     states = {name for pair in layout.program.states for name in pair}
     owned = [layout.sharing.blocks[i].keys() for i in layout.owned]
     return frozenset(i for i, names in enumerate(owned) if states & names)
+
+
+def _homes(layout: _Layout, homes: Homes) -> tuple[int | None, ...]:
+    """By block of ``layout``, the bank that the user names for it."""
+    pinned = layout.program.pinned
+    owned = (layout.sharing.blocks[i].keys() for i in layout.owned)
+    tensors = [homes.rest if pinned.isdisjoint(names) else homes.ports for names in owned]
+    return (*tensors, *(homes.rest for _ in layout.workspaces))
 
 
 def _one(where: BankAssignment) -> bool:

@@ -27,6 +27,8 @@ class Program:
     reaches beyond it, nor is it an input or output of the caller.  ``apart``: layers that are
     computed in pieces, since a run may be interrupted between, so that results lie over inputs by
     rows alone.  ``lasting``: layers whose workspace is in use through all of their step.
+    ``pinned``: tensors that the user has in a memory of their own; what may lie elsewhere shares
+    bytes with them only where a copy would be needed otherwise.
     """
 
     sizes: Mapping[str, int]
@@ -46,6 +48,7 @@ class Program:
     confined: bool = False
     apart: frozenset[int] = frozenset()
     lasting: frozenset[int] = frozenset()
+    pinned: frozenset[str] = frozenset()
 
     @cached_property
     def key(self) -> Hashable:
@@ -54,13 +57,15 @@ class Program:
         by_name = self.sizes, self.itemsizes, self.buffers, self.passing
         items = tuple(tuple(each.items()) for each in by_name)
         kept = self.states, self.moving, self.confined
-        return *ordered, *items, self.align, self.steps, *kept, self.apart, self.lasting
+        own = self.apart, self.lasting, self.pinned
+        return *ordered, *items, self.align, self.steps, *kept, *own
 
     def offers(self, layer: int) -> Iterator[tuple[int, Alias]]:
         """The aliases that ``layer`` may be granted, by number."""
         for number, alias in enumerate(self.aliases[layer]):
             cut = alias.overlaps and layer in self.apart and not alias.rows
-            if alias.input in self.sizes and not cut:
+            ends = (alias.input in self.pinned) != (alias.output in self.pinned)
+            if alias.input in self.sizes and not cut and (alias.exact or not ends):
                 yield number, alias
 
     @property
@@ -129,6 +134,7 @@ def of_choice(choice: Choice) -> Program:
         confined=choice.states_apart,
         apart=_apart(choice) if choice.resumable else frozenset(),
         lasting=frozenset(i for i, layer in enumerate(choice.layers) if layer.accumulates),
+        pinned=_pinned(choice),
     )
     check_steps(choice)
     _check_align(program)
@@ -142,6 +148,14 @@ def _apart(choice: Choice) -> frozenset[int]:
     may do so in its own order of pixels, which pieces cut elsewhere."""
     single = (step.layers[0] for step in choice.steps if not step.stream_rows)
     return frozenset(i for i in single if pieces_of(choice.layers[i], choice.isa).kind)
+
+
+def _pinned(choice: Choice) -> frozenset[str]:
+    """Inputs and outputs of the arena that do not lie where the rest of it does."""
+    placement = choice.placement
+    if choice.io == "caller" or placement.io in ("", placement.arena):
+        return frozenset()
+    return frozenset((*choice.graph.input_ports, *choice.graph.output_ports))
 
 
 def caller_bytes(choice: Choice) -> int:
