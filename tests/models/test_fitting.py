@@ -13,7 +13,9 @@ import pytest
 
 from edgeconv.app import pipeline
 from edgeconv.app.pipeline import CompileOptions
+from tests import onnx_models
 from tests.command import BOARD, Command, Done
+from tests.recurrent_models import Recurrent
 
 DIGITS = Path(__file__).resolve().parents[2] / "examples" / "digits"
 MODEL = DIGITS / "digits-cnn.onnx"
@@ -243,3 +245,24 @@ def test_the_frontier_has_what_compile_finds() -> None:
     assert (ram, flash) == (6152, 24448)
     least = found.found.accuracy.sqnr_db - 0.1
     assert any(p.ram <= ram and p.flash <= flash and p.sqnr_db >= least for p in points)
+
+
+@pytest.mark.parametrize(("budget", "coarse"), [(16 << 10, False), (12 << 10, True)])
+def test_weights_of_recurrent_states_are_among_what_is_chosen(
+    budget: int, coarse: bool, edgeconv: Command, tmp_path: Path
+) -> None:
+    """R of a bidirectional LSTM takes more than half of the image; with formats of few bits layers
+    are rounded in turn, but for recurrent ones."""
+    model, _ = Recurrent("LSTM", (6, 1, 16, 24), {"direction": "bidirectional"}).built()
+    path = onnx_models.save(model, tmp_path / "lstm.onnx")
+    samples = np.random.default_rng(0).uniform(-1, 1, (16, 6, 1, 16)).astype(np.float32)
+    np.savez(tmp_path / "x.npz", X=samples)
+    options = ("--calibration", tmp_path / "x.npz", "--flash", str(budget), "--verify", "--json")
+    done = edgeconv("compile", path, "--board", "mps2-an386", "-o", tmp_path / "lstm", *options)
+    assert done.status == 0, done.stderr
+    report = done.json()
+    assert report["flash"]["total"] <= budget
+    (state,) = [layer for layer in report["layers"] if layer["op"] == "Recurrent"]
+    assert state["storage"]["weights"] != "float32"
+    assert (not filters(report).isdisjoint({"int4", "flyte8"})) == coarse
+    assert report["accuracy"]["sqnr_db"] > (10 if coarse else 35)

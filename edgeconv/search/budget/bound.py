@@ -16,7 +16,7 @@ from edgeconv.base.names import shortened
 from edgeconv.codegen.equal_constants import sample
 from edgeconv.codegen.weights import HEADER
 from edgeconv.ir.element_types import FLOAT32
-from edgeconv.ir.filters import WEIGHTED
+from edgeconv.ir.filters import WEIGHTED, decodes
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.preprocessing import PREPROCESS
 from edgeconv.search.budget.infeasible import HOLDERS, NAME_WIDTH, Holder, told
@@ -65,14 +65,15 @@ def minimum_ram(graph: Graph, io: str) -> Bound:
 
 
 def minimum_flash(graph: Graph) -> Bound:
-    """The bytes of the weight image: its header, filters and biases, those that nodes have in
-    common once."""
+    """The bytes of the weight image: its header, filters, weights of recurrent states and biases,
+    those that nodes have in common once."""
     least = min(form.bits for form in weight_formats().values())
     holders, known = [], set[object]()
     for node in graph.nodes:
-        if node.op not in WEIGHTED:
+        if not decodes(node, graph):
             continue
-        filters, *bias = (graph[name] for name in node.inputs[1:] if name)
+        filters, *others = (graph[name] for name in node.inputs[1:] if name)
+        bias = others if node.op in WEIGHTED else ()
         if filters.is_constant:
             same = sample(filters.constant())
             if same in known:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from edgeconv.base.progress import Progress, no_progress
-from edgeconv.ir.filters import Filters, replace_filters
+from edgeconv.ir.filters import WEIGHTED, Filters, replace_filters
 from edgeconv.ir.graph import Graph
 from edgeconv.kernels.storage import formats
 from edgeconv.search.calibration.bias import corrected
@@ -143,12 +143,13 @@ def moments_of(
     recipe: Recipe,
     progress: Progress = no_progress,
 ) -> Iterator[tuple[str, Averages | Moments | None]]:
-    """The moments of each layer's inputs, None where the recipe has no use for them."""
-    if recipe == NEAREST:
-        yield from ((name, None) for name in layers)
-    else:
+    """The moments of each layer's inputs, None where the recipe has no use for them and of weights
+    of recurrent states, since no tensor holds what these meet."""
+    met = [name for name in layers if recipe != NEAREST and engine.layers[name].op in WEIGHTED]
+    yield from ((name, None) for name in layers if name not in met)
+    if met:
         some = samples.at_most(SAMPLES)
-        yield from collect(engine, some, layers, together=recipe.compensated, progress=progress)
+        yield from collect(engine, some, met, together=recipe.compensated, progress=progress)
 
 
 def parameters_of(rounded: Mapping[str, Rounded]) -> dict[str, Filters]:

@@ -15,12 +15,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from types import MappingProxyType
 
 import numpy as np
 import numpy.typing as npt
 
 from edgeconv.base.progress import Progress, Share, no_progress
-from edgeconv.ir.filters import Filters
+from edgeconv.ir.filters import WEIGHTED, Filters
 from edgeconv.search.calibration.inference import Floats, InferenceEngine, Rounding
 from edgeconv.search.calibration.inputs import batches, columns_of, pixels_per_sample, rows_of
 from edgeconv.search.calibration.moments import Doubles, Moments, Rows
@@ -40,17 +41,20 @@ def round_sequentially(
     wanted: Mapping[str, str],
     *,
     activations: Mapping[str, Rounding] | None = None,
+    alone: Mapping[str, Rounded] = MappingProxyType({}),
     progress: Progress = no_progress,
 ) -> dict[str, Rounded]:
     """Layers in the formats that ``wanted`` names (float32 ones stay), in execution order.
 
     ``activations``: tensors that are stored in other formats, whose errors are made up for as well.
+    ``alone``: layers as they were rounded each by itself, of which recurrent ones stay so.
     Runs the network once per layer and sample: on as many samples as the budget allows.
     """
-    names = [name for name in engine.layers if wanted.get(name, "float32") != "float32"]
+    asked = [name for name in engine.layers if wanted.get(name, "float32") != "float32"]
+    names = [name for name in asked if engine.layers[name].op in WEIGHTED]
     affordable = int(BUDGET_MACS / max(engine.macs, 1) / max(len(names), 1))
     used = samples.at_most(min(SAMPLES, max(LEAST_SAMPLES, affordable)))
-    done: dict[str, Rounded] = {}
+    done = {name: alone[name] for name in asked if name not in names}
     for name, plain in _plain_columns(engine, used, names):
         progress(Share(f"rounding {name}, given all before it", len(done), len(names)))
         parameters = {layer: entry.parameters for layer, entry in done.items()}

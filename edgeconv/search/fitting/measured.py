@@ -124,7 +124,12 @@ class Measured:
         if self.sequential and alone:
             filters, _ = by_kind(self.graph, formats)
             turned = round_sequentially(
-                self.engine, self.learning, filters, activations=activations, progress=self.progress
+                self.engine,
+                self.learning,
+                filters,
+                activations=activations,
+                alone=alone,
+                progress=self.progress,
             )
             after = parameters_of(turned)
             quieter, below = self._baseline.noises(after, activations)

@@ -10,7 +10,7 @@ import numpy as np
 
 from edgeconv.base.progress import Progress, no_progress
 from edgeconv.ir.choice import Choice
-from edgeconv.ir.filters import WEIGHTED
+from edgeconv.ir.filters import WEIGHTED, decodes
 from edgeconv.ir.graph import Graph
 from edgeconv.ir.memory import MemoryMap
 from edgeconv.kernels.storage import formats
@@ -81,11 +81,12 @@ def _weights(
     graph: Graph, given: Mapping[str, str], among: Collection[str] | None
 ) -> dict[str, list[str]]:
     """By layer: the formats to choose from, the one that the user gives, or none where the model
-    has its own."""
+    has its own.  Of recurrent layers these are the weights of the state, of which ``among`` has
+    none: a model that is saved has those as it is quantised."""
     found: dict[str, list[str]] = {}
     known = [name for name in of_weights() if among is None or name in among]
     for node in graph.nodes:
-        if node.op not in WEIGHTED:
+        if not decodes(node, graph) or (among is not None and node.op not in WEIGHTED):
             continue
         named = given.get(node.name, given.get("*"))
         if named:
