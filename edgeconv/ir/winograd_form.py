@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,6 +18,10 @@ class WinogradForm:
     outputs: int
     taps: int
     points: tuple[Fraction, ...]
+
+    def __hash__(self) -> int:
+        """Forms are looked up by the thousand, and a fraction's hash is a power modulo a prime."""
+        return hash((self.outputs, self.taps, len(self.points)))
 
     @property
     def products(self) -> int:
@@ -81,4 +86,9 @@ def plain(taps: int) -> WinogradForm:
 
 def winograd_form(outputs: int, taps: int, points: Sequence[int | str | Fraction]) -> WinogradForm:
     """F(``outputs``, ``taps``); points may be written as ``1/2``."""
+    return _form(outputs, taps, tuple(points))
+
+
+@lru_cache(maxsize=256)
+def _form(outputs: int, taps: int, points: tuple[int | str | Fraction, ...]) -> WinogradForm:
     return WinogradForm(outputs, taps, tuple(Fraction(point) for point in points))

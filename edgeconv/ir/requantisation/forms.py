@@ -106,10 +106,14 @@ class Points:
         under, over = np.clip(edges - 1, least, most), np.clip(edges, least, most)
         return Points(under, results(sums, edges, under), over, results(sums, edges, over))
 
+    def at(self, channels: npt.NDArray[np.intp]) -> Points:
+        """The points of some channels."""
+        fields = self.under, self.below, self.over, self.above
+        return Points(*(each[channels] for each in fields))
+
     def only(self, channel: int) -> Points:
-        """The form of one channel."""
-        one = slice(channel, channel + 1)
-        return Points(self.under[one], self.below[one], self.over[one], self.above[one])
+        """The points of one channel."""
+        return self.at(np.array([channel]))
 
     def between(
         self, sums: Sums, at_least: Integers, at_most: Integers
@@ -150,17 +154,21 @@ def fixed(sums: Sums) -> Fixed | None:
     if right == sums.right:  # which may be too few for others: all around the nearest
         tries = chain(tries, nearby(scale, right))
     for tried in tries:
-        if not missing.any():
+        at = np.flatnonzero(missing)  # mostly all at first, and then few
+        if not at.size:
             break
-        at = (
-            _ceil(points.above << (32 + right), half, tried) - points.over,
-            _ceil((points.below + 1) << (32 + right), half, tried) - points.under - 1,
+        left, factor = points.at(at), tried[at]
+        first, last = left.between(
+            sums,
+            _ceil(left.above << (32 + right), half, factor) - left.over,
+            _ceil((left.below + 1) << (32 + right), half, factor) - left.under - 1,
         )
-        first, last = points.between(sums, *at)
-        first, last = np.maximum(first, lowest), np.minimum(last, highest)
+        first, last = np.maximum(first, lowest[at]), np.minimum(last, highest[at])
         # A single sum is as small as it may be: the bits that it leaves are others' to use.
-        begun = np.where(single, np.clip(-sums.least, first, last), _middle(first, last))
-        _take(missing & (first <= last), missing, (start, begun), (multiplier, tried))
+        begun = np.where(single[at], np.clip(-sums.least[at], first, last), _middle(first, last))
+        found = first <= last
+        start[at[found]], multiplier[at[found]] = begun[found], factor[found]
+        missing[at[found]] = False
     form = Fixed(_words(start), _words(multiplier), right, offset, sums.low, sums.high)
     return form if not missing.any() and points.hold(form).all() else None
 
@@ -198,13 +206,6 @@ def _ceil(amounts: Integers, half: int, factor: Integers) -> Integers:
 
 def _middle(first: Integers, last: Integers) -> Integers:
     return first + (last - first) // 2
-
-
-def _take(found: Truths, missing: Truths, *pairs: tuple[Integers, Integers]) -> None:
-    """Where ``found``, put the second of each pair in place of the first; no longer missing."""
-    for kept, new in pairs:
-        kept[found] = new[found]
-    missing[found] = False
 
 
 def _bounded(whole: Integers, form: Fixed) -> Integers:

@@ -270,9 +270,7 @@ def rounds_to(rounding: Activation, y: Encoding) -> bool:
 
 def is_spaced_as(rounding: Activation, y: Encoding) -> bool:
     """The results of ``rounding`` are whole multiples of the scale of ``y``."""
-    if not y.affine or not y.is_per_tensor:
-        return False
-    return replace(y, scale=(rounding.alpha,), zero=(0,)) == replace(y, zero=(0,))
+    return y.affine and y.scale == (rounding.alpha,)
 
 
 def bounds_in(rounding: Activation, y: Encoding) -> tuple[int, int]:
