@@ -11,8 +11,10 @@ something does not name an enumerator, since it is somebody else who makes it be
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Set
-from functools import lru_cache
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from itertools import chain
 
 _COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
 _WORD = re.compile(r"[A-Za-z_]\w*")
@@ -39,25 +41,39 @@ _LONE = re.compile(r"^/\*(?:[^*]|\*(?!/))*\*/\n(?=\n|/\*|#el|#endif|\Z)", re.MUL
 _SECTION = re.compile(
     r"^/\*+ Begin (?P<name>\S+) \*+/\n(?P<body>(?:.*\n)*?)/\*+ End (?P=name) \*+/\n", re.MULTILINE
 )
+_BEGIN = re.compile(r"^(?=/\*+ Begin \S+ \*+/\n)", re.MULTILINE)
+_MOST = 1024  # headers, as most programs of a process have them in common
 _GUARD = re.compile(r"\s*#ifndef (\w+)\s*#define \1\s*#endif\s*")
 
 
 def pruned(runtime: str, program: str) -> str:
     """The headers without what ``program``, the C that includes them, never comes to."""
-    live = _live(runtime, program)
+    texts = _BEGIN.split(runtime)
+    parts = [_part(text) for text in texts]
+    live = _live(parts, program)
+    left = [_left(text, part.removable & live) for text, part in zip(texts, parts, strict=True)]
+    whole = "".join(left)
+    text = "".join(_SECTION.sub(lambda section: _section(section, whole), part) for part in left)
+    while "\n\n\n" in text:
+        text = text.replace("\n\n\n", "\n\n")
+    return text
+
+
+@lru_cache(maxsize=_MOST)
+def _left(part: str, live: frozenset[str]) -> str:
+    """A header without what is not ``live`` of it."""
 
     def functions(match: re.Match[str]) -> str:
         kept = [f[0] for f in _FUNCTION.finditer(match[2]) if f[1] in live]
         return match[1] + "".join(kept) if kept else ""
 
-    text = _FUNCTIONS.sub(functions, runtime)
+    text = _FUNCTIONS.sub(functions, part)
     text = _CASE.sub(lambda case: _case(case, live), text)
     text = _DEFINE.sub(lambda macro: macro[0] if macro[1] in live else "", text)
-    remarks = set(_ATTACHED.findall(runtime))
+    remarks = set(_ATTACHED.findall(part))
     while (fewer := _fewer(text, remarks)) != text:
         text = fewer
-    text = _SECTION.sub(lambda section: _section(section, text), text)
-    return re.sub(r"\n{3,}", "\n\n", text)
+    return text
 
 
 def _fewer(text: str, remarks: Set[str]) -> str:
@@ -74,62 +90,114 @@ def _section(section: re.Match[str], text: str) -> str:
     return section[0] if not guard or asked else ""
 
 
-def _case(case: re.Match[str], live: set[str]) -> str:
+def _case(case: re.Match[str], live: Set[str]) -> str:
     labels = [f"case {label}:" for label in _LABEL.findall(case[2]) if label in live]
     return case[1] + f"\n{case[1]}".join(labels) + case[3] if labels else ""
 
 
-_Names = tuple[frozenset[str], frozenset[str]]
-
-
-def _names(code: str) -> _Names:
-    """Names in ``code``, and those that something is compared with: of enumerators it names
+@dataclass(frozen=True, slots=True)
+class _Names:
+    """Words of some code, and those that something is ``compared`` with: of enumerators it names
     none."""
-    plain = _COMMENT.sub("", code)
-    compared = frozenset(_COMPARED.findall(plain))
-    return frozenset(_WORD.findall(_COMPARED.sub("", plain) if compared else plain)), compared
+
+    words: frozenset[str]
+    compared: frozenset[str]
+
+    @staticmethod
+    def of(code: str) -> _Names:
+        plain = _COMMENT.sub("", code)
+        compared = frozenset(_COMPARED.findall(plain))
+        return _Names(
+            frozenset(_WORD.findall(_COMPARED.sub("", plain) if compared else plain)), compared
+        )
+
+    def used(self, macros: Set[str]) -> Set[str]:
+        """What is used where there are these ``macros``."""
+        return self.words | self.compared & macros if self.compared else self.words
 
 
-# Of a function, a case or a macro of the runtime, which most programs have in common.
-_names_of_part = lru_cache(maxsize=8192)(_names)
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """What names do in a header, or in front of the first.
+
+    ``uses``: names, and what else is named where all of them are live: by a function, a case in it,
+    a macro.  ``pasted``: macros, and the names that they put together.  ``anyhow``: what is named
+    outside of functions and macros; enumerations stay, with their values.  ``named``: functions and
+    macros; ``removable``: names whose functions, cases and macros go where they are not live.
+    """
+
+    macros: frozenset[str]
+    named: frozenset[str]
+    removable: frozenset[str]
+    uses: tuple[tuple[frozenset[str], _Names], ...]
+    pasted: tuple[tuple[str, re.Pattern[str]], ...]
+    anyhow: tuple[_Names, ...]
 
 
-def _used(found: _Names, macros: Set[str]) -> Set[str]:
-    """What is used where so much is named and compared."""
-    names, compared = found
-    return names | compared & macros if compared else names
-
-
-def _live(runtime: str, program: str) -> set[str]:
-    """All names that the program comes to.  Enumerations stay, with their values."""
-    macros = {macro[1] for macro in _DEFINE.finditer(runtime)}
-    uses = [*_uses(runtime, macros)]
-    plain = _DEFINE.sub("", _FUNCTION.sub("", runtime))
+@lru_cache(maxsize=_MOST)
+def _part(text: str) -> _Part:
+    functions, macros = list(_FUNCTION.finditer(text)), list(_DEFINE.finditer(text))
+    plain = _DEFINE.sub("", _FUNCTION.sub("", text))
     values = " ".join(value for each in _ENUM.findall(plain) for value in _VALUE.findall(each))
-    live, before = set[str](), 0
-    for code in (program, _ENUM.sub("", plain), values):
-        live |= _used(_names(code), macros)
-    while len(live) > before:
-        before = len(live)
-        for names, words in uses:
-            if names <= live:
-                live |= words
-    return live
+    uses = tuple(chain(_of_functions(functions), _of_macros(macros)))
+    of_macros = frozenset(macro[1] for macro in macros)
+    named = of_macros.union(function[1] for function in functions)
+    return _Part(
+        of_macros,
+        named,
+        named.union(*(names for names, _ in uses)),
+        uses,
+        tuple(_pasted(macros)),
+        (_Names.of(_ENUM.sub("", plain)), _Names.of(values)),
+    )
 
 
-def _uses(runtime: str, macros: Set[str]) -> Iterator[tuple[Set[str], Set[str]]]:
-    """Names, and what else is named where all of them are: by a function, a case in it, a macro."""
-    functions = list(_FUNCTION.finditer(runtime))
+def _of_functions(functions: Iterable[re.Match[str]]) -> Iterator[tuple[frozenset[str], _Names]]:
     for function in functions:
         for case in _CASE.finditer(function[0]):
             for label in _LABEL.findall(case[2]):
-                yield {function[1], label}, _used(_names_of_part(case[3]), macros)
-        yield {function[1]}, _used(_names_of_part(_CASE.sub("", function[0])), macros)
-    named = {function[1] for function in functions} | macros
-    for macro in _DEFINE.finditer(runtime):
-        yield {macro[1]}, _used(_names_of_part(macro[3]), macros)
+                yield frozenset({function[1], label}), _Names.of(case[3])
+        yield frozenset({function[1]}), _Names.of(_CASE.sub("", function[0]))
+
+
+def _of_macros(macros: Iterable[re.Match[str]]) -> Iterator[tuple[frozenset[str], _Names]]:
+    for macro in macros:
+        yield frozenset({macro[1]}), _Names.of(macro[3])
+
+
+def _pasted(macros: Iterable[re.Match[str]]) -> Iterator[tuple[str, re.Pattern[str]]]:
+    for macro in macros:
         parameters = set(_WORD.findall(macro[2] or ""))
         for pasted in _PASTED.findall(macro[3]):
-            parts = (r"\w+" if part in parameters else part for part in pasted.split("##"))
-            pattern = re.compile("".join(parts))
-            yield {macro[1]}, {name for name in named if pattern.fullmatch(name)}
+            words = (r"\w+" if part in parameters else part for part in pasted.split("##"))
+            yield macro[1], re.compile("".join(words))
+
+
+def _live(parts: Sequence[_Part], program: str) -> Set[str]:
+    """All names that the program comes to."""
+    macros = frozenset[str]().union(*(part.macros for part in parts))
+    named = frozenset[str]().union(*(part.named for part in parts))
+    live = set(_Names.of(program).used(macros))
+    live.update(*(names.used(macros) for part in parts for names in part.anyhow))
+    waiting: list[tuple[Set[str], Callable[[], Set[str]]]] = [
+        *((names, partial(used.used, macros)) for part in parts for names, used in part.uses),
+        *(
+            ({macro}, partial(_matching, pattern, named))
+            for part in parts
+            for macro, pattern in part.pasted
+        ),
+    ]
+    before = -1
+    while len(live) > before:
+        before, still = len(live), []
+        for names, used in waiting:
+            if names <= live:
+                live |= used()
+            else:
+                still.append((names, used))
+        waiting = still
+    return live
+
+
+def _matching(pattern: re.Pattern[str], names: Set[str]) -> Set[str]:
+    return {name for name in names if pattern.fullmatch(name)}
