@@ -11,6 +11,8 @@ A^T and B^T are those of the straight-line code, in which terms that cancel coun
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 import numpy.typing as npt
 
@@ -62,8 +64,9 @@ def _amplified(form: WinogradForm) -> float:
     return float((outputs @ (filters * inputs.sum(axis=1)[:, None])).max())
 
 
+@lru_cache(maxsize=256)  # in fractions, and asked for with every layer
 def _magnitudes(form: WinogradForm) -> tuple[Doubles, Doubles, Doubles]:
-    """The magnitudes of outputs, inputs and filters."""
+    """The magnitudes of outputs, inputs and filters, which nobody changes."""
     filters = np.abs(doubles(matrices(form).of_filter))
     if form.is_plain:
         one = np.eye(form.taps)

@@ -271,6 +271,7 @@ class Transforms(NamedTuple):
     output: float
 
     @staticmethod
+    @lru_cache(maxsize=256)
     def of(form: Nested) -> Transforms:
         """The transforms of a form: found once for its thousands of plans."""
         return Transforms(transform_slots(form, "input"), transform_slots(form, "output"))
