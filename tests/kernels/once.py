@@ -211,9 +211,9 @@ def _everywhere(target: Target) -> Mapping[str, str]:
     that say of which kind a program is and nothing else.
     """
     texts = {name: text for name, text in _kernel_texts().items() if not _is_a_kind(text)}
-    words = {name: set(re.findall(r"\w+", _COMMENT.sub("", text))) for name, text in texts.items()}
+    words = {name: _words(text) for name, text in texts.items()}
     defined = {name: _names_defined(text) for name, text in texts.items()}
-    offered = set(re.findall(r"\w+", _COMMENT.sub("", _primitives(target, ())[0])))
+    offered = _words(_primitives(target, ())[0])
     everywhere = offered.union(*defined.values(), _for_some_cores(texts))
     lacked = _features() - offered
     kept = {name for name in texts if _called(_without(texts[name], lacked)) <= everywhere}
@@ -267,12 +267,20 @@ def _for_some_cores(texts: Mapping[str, str]) -> set[str]:
     return {name for path in paths for name in _names_defined(Path(path).read_text())}
 
 
-def _names_defined(text: str) -> set[str]:
+@functools.cache
+def _words(text: str) -> frozenset[str]:
+    """All words outside of comments."""
+    return frozenset(re.findall(r"\w+", _COMMENT.sub("", text)))
+
+
+@functools.cache
+def _names_defined(text: str) -> Set[str]:
     """Macros, types and functions."""
     return {name for found in _DEFINED.findall(_COMMENT.sub("", text)) for name in found if name}
 
 
-def _called(text: str) -> set[str]:
+@functools.cache
+def _called(text: str) -> Set[str]:
     return set(re.findall(r"\b(ec_\w+)\(", _COMMENT.sub("", text)))
 
 
