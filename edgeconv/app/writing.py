@@ -23,7 +23,7 @@ from edgeconv.report.document import Report
 from edgeconv.report.integers import require_int8
 from edgeconv.report.regions import sizes_of
 from edgeconv.report.text import budget_lines
-from edgeconv.run.build import find_compiler
+from edgeconv.run.build import find_compiler, report_file
 from edgeconv.run.build.abi import check_objects
 from edgeconv.run.build.compile import optimisation
 from edgeconv.run.build.cross import cross
@@ -291,7 +291,10 @@ def _render_beside(folder: Path, report: Report) -> str:
     itself."""
     program = report["program"]
     program = {**program, **facts_of(header_of(folder, program))}
-    return render_report({**report, "program": program})
+    made = {**report, "program": program}
+    text = render_report(made)
+    report_file.note_made(made, text)
+    return text
 
 
 def measured(project: Project) -> Report:

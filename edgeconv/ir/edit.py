@@ -15,6 +15,18 @@ from edgeconv.ir.grids import rounded_to
 from edgeconv.ir.layout import Shape
 
 
+def is_swept(graph: Graph) -> bool:
+    """Whether `Editor.sweep` would leave ``graph`` as it is; to find out takes a fraction of what
+    an Editor does."""
+    read = {*graph.outputs, *(name for node in graph.nodes for name in node.reads())}
+    written = {*graph.inputs}
+    for node in graph.nodes:
+        if node.op != CHECK and read.isdisjoint(node.outputs):
+            return False
+        written.update(node.outputs)
+    return graph.tensors.keys() <= read | written
+
+
 class Editor:
     """A graph being rewritten by a pass.
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from edgeconv.ir.check import check
-from edgeconv.ir.edit import Editor
+from edgeconv.ir.edit import Editor, is_swept
 from edgeconv.ir.graph import Node
 from tests.ir_builder import GraphBuilder, assert_same_results, ops
 
@@ -144,3 +145,16 @@ def test_a_pass_over_a_long_chain_takes_linear_time() -> None:
 
     short = min(seconds(500) for _ in range(3))
     assert seconds(8000) < 16 * 6 * short + 0.5  # quadratic would be 256 times
+
+
+def test_what_sweeps_would_remove_is_seen() -> None:
+    b = GraphBuilder()
+    x = b.input(1, 2)
+    y = b.unary(x, "relu")
+    swept = b.graph(y)
+    assert is_swept(swept)
+    b.unary(b.unary(y, "tanh"), "relu")  # which nothing reads
+    assert not is_swept(b.graph(y))
+    lone = b.graph(y).tensors
+    assert not is_swept(replace(swept, tensors=lone))
+    assert is_swept(Editor(replace(swept, tensors=lone)).finish())

@@ -177,3 +177,17 @@ def _values_of(document: Any, key: str) -> Iterator[Any]:
         inner = document.values() if isinstance(document, dict) else document
         for each in inner:
             yield from _values_of(each, key)
+
+
+def test_a_report_that_is_made_here_is_sound_without_its_schema(
+    built_project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """To hold it to that takes long; but values that a model brings along are looked at."""
+    monkeypatch.setattr(report_file, "_SOUND", {})
+    path = built_project / "report.json"
+    made = report_file.read(path)
+    for value, sound in ((1.0, True), ((1.0, 1e-90), False)):
+        report_file._SOUND.clear()
+        text = json.dumps({**made, "further": value})
+        report_file.note_made({**made, "further": value}, text)
+        assert bool(report_file._SOUND) == sound

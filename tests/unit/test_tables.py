@@ -11,7 +11,7 @@ import pytest
 from edgeconv.ir.activation import Activation, grid
 from edgeconv.ir.encoding import int8
 from edgeconv.ir.pointwise import Applied, Combined, Pointwise
-from edgeconv.kernels.lowering.tables import of_activations, table_of
+from edgeconv.kernels.lowering.tables import multiples, of_activations, table_of
 
 SIGMOID = Activation("sigmoid")
 STORED = np.arange(256).astype(np.uint8).view(np.int8)
@@ -83,3 +83,21 @@ def test_bounds_on_one_side() -> None:
         wanted = [rounded(Fraction(min(max(int(q) / 2, low), high)), 1.0, 0) for q in STORED]
         assert found is not None
         assert found.tolist() == wanted
+
+
+def test_multiples_are_those_of_rationals_at_halves_and_beside_them() -> None:
+    for spacing in (
+        0.5,
+        float(np.float32(0.0123)),
+        float(np.float32(3e-41)),
+        float(np.float32(3e38)),
+    ):
+        step = Fraction(spacing)
+        near = Fraction(1, 1 << 60)
+        halves = [Fraction(2 * q + 1, 2) for q in (-200, -3, -1, 0, 1, 7, 127, 10**6, 1 << 40)]
+        values = [(half + nudge) * step for half in halves for nudge in (-near, Fraction(0), near)]
+        assert multiples(values, spacing) == [round(value / step) for value in values]
+
+
+def test_multiples_of_values_beyond_float64() -> None:
+    assert multiples([Fraction(10) ** 400], 1.0) == [10**400]

@@ -8,14 +8,19 @@ from typing import Any
 
 from edgeconv.app.deciding.planning import Allowed, Decision, Planner
 from edgeconv.base.errors import EdgeconvError
-from edgeconv.ir.graph import Graph
+from edgeconv.ir.graph import Graph, Node
+from edgeconv.kernels.ops import operators
 from edgeconv.kernels.storage.base import FLOAT32
 from edgeconv.report.stored_advice import faster_ways
 from edgeconv.search.choose.storage import EVERY_LAYER, OUTPUT
 from edgeconv.search.predict import predict
+from edgeconv.target.price import Machine
+from edgeconv.target.price.duration import LAYER_CYCLES
+from edgeconv.target.targets import Target
 
 _RESULTS = {EVERY_LAYER + OUTPUT: FLOAT32}
 _ALL = {**_RESULTS, EVERY_LAYER: FLOAT32}
+_CALLED = frozenset({"Binary", "Conv", "Dense", "Unary"})  # operators that are never views
 _WORTH = 0.98  # of the time, below which another way is worth a word
 
 
@@ -25,6 +30,8 @@ def with_faster(planner: Planner, graph: Graph, plain: Decision) -> Decision:
     given = bool(planner.options.storage)  # whoever names formats knows what for
     if not plain.allowed.integers or not now or given or planner.exceeded(plain):
         return plain
+    if least_ms(graph, planner.machine, planner.board.target) >= now * _WORTH:
+        return plain  # as of most integers on microcontrollers, whichever plan is the best
     faster: list[dict[str, Any]] = []
     for storage in (_RESULTS, _ALL):
         try:
@@ -46,3 +53,19 @@ def with_faster(planner: Planner, graph: Graph, plain: Decision) -> Decision:
         return plain
     report = {**plain.report, "time": {**plain.report["time"], "faster": faster}}
     return replace(plain, report=report, notes=(*plain.notes, *faster_ways(report)))
+
+
+def least_ms(graph: Graph, machine: Machine, target: Target) -> float:
+    """Milliseconds that ``graph`` is predicted to take at least with numbers in float32, on a
+    microcontroller: its multiply-adds, a slot each, and the calls of its layers.  On other targets
+    nothing, nor of convolutions that Winograd's algorithm may do with fewer multiplications."""
+    if not target.is_scalar or target.lanes > 1:
+        return 0.0
+    macs = sum(operators()[node.op].macs(node, graph) for node in graph.nodes if _is_full(node))
+    calls = sum(1 for node in graph.nodes if node.op in _CALLED)
+    return 1e3 * (macs * machine.slot + calls * LAYER_CYCLES * machine.cycle)
+
+
+def _is_full(node: Node) -> bool:
+    """Whether all of its multiplications are done, whatever computes it."""
+    return node.op == "Dense" or (node.op == "Conv" and set(node.attrs["kernel"]) == {1})

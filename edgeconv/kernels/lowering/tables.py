@@ -26,6 +26,8 @@ from edgeconv.kernels.lowering.tflite_tables import tflite_table
 Bytes = npt.NDArray[np.int8]
 Numbers = list[Fraction]
 RESULTS = 256
+_UNSURE = 1e-12  # of a quotient: many times what its roundings are off by
+_LARGEST_SURE = 2.0**31
 
 
 class NoTableError(Exception):
@@ -58,8 +60,7 @@ def _exact_table(function: Pointwise, x: Encoding, y: Encoding) -> Bytes | None:
         found = results_of(function, x)
     except NoTableError:
         return None
-    scale, zero = Fraction(y.scale[0]), y.zero[0]
-    whole = [min(max(round(value / scale) + zero, y.low), y.high) for value in found]
+    whole = [min(max(q + y.zero[0], y.low), y.high) for q in multiples(found, y.scale[0])]
     return np.array(whole, np.int8)
 
 
@@ -83,6 +84,28 @@ def results_of(function: Pointwise, x: Encoding) -> Numbers:
     return values[-1]
 
 
+def multiples(values: Numbers, scale: float) -> list[int]:
+    """How many of ``scale`` each of ``values`` is, rounded, halves to even.
+
+    In float64, which is off by three roundings, two of operands and one of the quotient, where that
+    is far enough from halves to say: rationals take a hundred times as long.
+    """
+    try:
+        numbers = np.array([float(value) for value in values])
+    except OverflowError:  # beyond float64
+        return [round(value / Fraction(scale)) for value in values]
+    with np.errstate(all="ignore"):
+        near = numbers / scale
+        clear = np.abs(near - np.floor(near) - 0.5) > _UNSURE * (1 + np.abs(near))
+    sure = clear & (np.abs(near) < _LARGEST_SURE)  # neither of what is infinite or no number
+    return [
+        int(quotient) if known else round(value / Fraction(scale))
+        for value, quotient, known in zip(
+            values, np.rint(near).tolist(), sure.tolist(), strict=True
+        )
+    ]
+
+
 def bytes_blob(name: str, table: Bytes) -> Blob:
     """A table of the weight image."""
     return Blob(name, RESULTS, lambda: table.astype(np.float32), storage=INT8)
@@ -102,7 +125,7 @@ def decoded(table: Bytes, y: Encoding) -> npt.NDArray[np.float32]:
 def _grid(function: Activation, x: Numbers) -> Numbers:
     spacing = Fraction(function.alpha)
     low, high = round(function.beta), round(function.gamma)
-    return [min(max(round(value / spacing), low), high) * spacing for value in x]
+    return [min(max(q, low), high) * spacing for q in multiples(x, function.alpha)]
 
 
 def _leaky(function: Activation, x: Numbers) -> Numbers:

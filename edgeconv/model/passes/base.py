@@ -15,7 +15,7 @@ from enum import IntEnum
 from functools import wraps
 from graphlib import TopologicalSorter
 
-from edgeconv.ir.edit import Editor
+from edgeconv.ir.edit import Editor, is_swept
 from edgeconv.ir.graph import Graph
 from edgeconv.kernels import ops
 
@@ -62,6 +62,8 @@ def at_each(op: str = "") -> Callable[[Rewrite], Callable[[Graph], Graph]]:
     def decorated(rewrite: Rewrite) -> Callable[[Graph], Graph]:
         @wraps(rewrite)
         def run(graph: Graph) -> Graph:
+            if op and all(node.op != op for node in graph.nodes) and is_swept(graph):
+                return graph
             editor = Editor(graph)
             for position in editor:
                 if op in ("", editor.node(position).op):

@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
+from itertools import chain
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -99,12 +100,24 @@ def _key(text: str) -> tuple[bytes, tuple[tuple[str, int], ...]]:
     return sha256(text.encode()).digest(), tuple(limits.in_force().items())
 
 
+def note_made(report: Mapping[str, Any], text: str) -> None:
+    """Take a report for sound that was made here, whose ``text`` is this: its shape is what the
+    schema says.  One whose values have a problem, as those of the model may, is read as any other.
+    """
+    if not any(True for _ in chain(values(report, "$"), _contents(report))):
+        note_sound(text)
+
+
 def problems(report: dict[str, Any]) -> Iterator[Problem]:
     """What is wrong with a report, the outermost first."""
     yield from values(report, "$")
     errors = validator("edgeconv.report").iter_errors(report)
     yield from map(violation, sorted(errors, key=lambda error: len(error.absolute_path)))
-    # From here on it has the shape that the schema says.
+    yield from _contents(report)
+
+
+def _contents(report: Mapping[str, Any]) -> Iterator[Problem]:
+    """What is wrong with a report that has the shape which the schema says."""
     yield from _names(report)
     yield from _ports(report)
     yield from _times(report)
@@ -152,7 +165,7 @@ def values(value: Any, place: str) -> Iterator[Problem]:
             inside = f"{place}.{shortened(key, _SHOWN)}"
             yield from values(key, inside)
             yield from values(inner, inside)
-    elif isinstance(value, list):
+    elif isinstance(value, list | tuple):  # of what is made here
         for number, inner in enumerate(value):
             yield from values(inner, f"{place}[{number}]")
     elif isinstance(value, float) and value and not LEAST <= abs(value) <= LARGEST:
