@@ -17,7 +17,7 @@ from brevitas.graph.quantize import (
 )
 
 from quantising.graphs import Array
-from quantising.in_torch import Network
+from quantising.in_torch import Network, save_answers
 from quantising.writing import Quantise, write_all
 
 
@@ -39,6 +39,7 @@ def static(
                 for sample in samples[:_SAMPLES]:
                     model(sample[None])
         export_onnx_qcdq(model.eval(), samples[:1], str(result), opset_version=17, dynamo=False)
+        save_answers(model, inputs.shape[1:], result)
 
 
 def _few(bits: int) -> Quantise:

@@ -10,12 +10,11 @@ from typing import Any
 
 import litert_torch
 import torch
-from ai_edge_litert.interpreter import Interpreter, OpResolverType
+from ai_edge_litert.interpreter import Interpreter
 from ai_edge_quantizer import quantizer, recipe
 
 from quantising.graphs import Array
 from quantising.in_torch import Network
-from quantising.tflite_files import save
 from quantising.writing import Quantise, write_all
 
 
@@ -39,8 +38,7 @@ def quantised(path: Path, inputs: Array, result: Path, wanted: Callable[[], Any]
         (signature,) = runner.get_signature_list()
         (name,) = runner.get_signature_runner(signature).get_input_details()
         measured = made.calibrate({signature: [{name: row[None]} for row in inputs]})
-    content = bytes(made.quantize(measured).quantized_model)
-    save(content, result, Interpreter, OpResolverType)
+    result.write_bytes(bytes(made.quantize(measured).quantized_model))
 
 
 OPTIONS: dict[str, Quantise] = {

@@ -12,7 +12,6 @@ import tensorflow as tf
 
 from quantising.graphs import Array
 from quantising.in_tensorflow import Network
-from quantising.tflite_files import save
 from quantising.writing import Quantise, write_all
 
 
@@ -31,8 +30,7 @@ def converted(path: Path, inputs: Array, result: Path, prepare: Callable[[Any], 
     converter.optimizations = [tf.lite.Optimize.DEFAULT]
     converter.representative_dataset = dataset
     prepare(converter)
-    kinds = tf.lite.experimental.OpResolverType
-    save(bytes(converter.convert()), result, tf.lite.Interpreter, kinds)
+    result.write_bytes(bytes(converter.convert()))
 
 
 def _of_types(converter: Any, *, operators: str, io: str) -> None:

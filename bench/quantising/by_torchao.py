@@ -11,7 +11,7 @@ from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
 from torchao.quantization.pt2e.quantizer import x86_inductor_quantizer as x86
 
 from quantising.graphs import Array
-from quantising.in_torch import Network
+from quantising.in_torch import Network, save_answers
 from quantising.writing import Quantise, write_all
 
 
@@ -28,6 +28,7 @@ def static(path: Path, inputs: Array, result: Path, **options: Any) -> None:
             model(sample[None])
     converted = convert_pt2e(model)
     torch.onnx.export(converted, example, str(result), dynamo=True, external_data=False)
+    save_answers(converted, inputs.shape[1:], result)
 
 
 OPTIONS: dict[str, Quantise] = {

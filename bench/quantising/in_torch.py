@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,9 @@ import torch
 from onnx import helper, numpy_helper
 from torch import nn
 from torch.nn import functional
+
+from quantising.answers import Arrays, real_inputs, save
+from quantising.tools import answers_path
 
 Function = Callable[..., Any]
 
@@ -60,6 +63,19 @@ class Network(nn.Module):
     def _operand(self, name: str, value: Any) -> Any:
         found = dict(self.named_parameters(recurse=False)).get(_plain(name))
         return value if found is None else getattr(self, _plain(name))
+
+
+def save_answers(model: Callable[[Any], Any], shape: Sequence[int], result: Path) -> None:
+    """Write beside the file ``result`` what the quantised module that it was made of answers to
+    seeded inputs of ``shape``, without their batch of one."""
+
+    def answers(run: int) -> tuple[Arrays, Arrays]:
+        given = real_inputs((1, *shape), run)
+        with torch.no_grad():
+            made = model(torch.from_numpy(given))
+        return {"input": given}, {"output": getattr(made, "value", made).numpy()}
+
+    save(answers_path(result, "torch"), answers)
 
 
 def _plain(name: str) -> str:

@@ -9,8 +9,14 @@ from typing import Any
 import numpy as np
 import onnx
 import onnxruntime
-from quantisers import Outcome, compiled, main, outcome_of, table
+import pytest
+from quantisers import main, table
+from quantising.answers import difference, save
 from quantising.networks import NETWORKS, samples, write_networks
+from quantising.outcomes import Apart, Outcome, beside_runtime, compiled, outcome_of
+from quantising.runtimes import RUNTIMES
+from quantising.summary import summary
+from quantising.tools import answers_path
 
 
 def report(*milliseconds: float | None, **found: int) -> Mapping[str, Any]:
@@ -28,14 +34,15 @@ def test_what_a_report_says() -> None:
 
 
 def test_a_line_for_each_tool_and_option() -> None:
-    one, other = Outcome((1, 2), 50, 3.0, 8, ran="equal, 0"), Outcome(refused="not written")
+    one = Outcome((1, 2), 50, 3.0, 8, verified="equal")
+    other = Outcome(refused="not written")
     outcomes = {("a", "x", "n"): one, ("a", "y", "m"): other, ("b", "x", "m"): one}
     assert list(table(outcomes)) == [
         "| tool, option | n | m |",
         "|---|---|---|",
-        "| a, x | 1 of 2, 50 %, 3.0 ms, 8; equal, 0 |  |",
+        "| a, x | 1 of 2, 50 %, 3.0 ms, 8; equal |  |",
         "| a, y |  | not written |",
-        "| b, x |  | 1 of 2, 50 %, 3.0 ms, 8; equal, 0 |",
+        "| b, x |  | 1 of 2, 50 %, 3.0 ms, 8; equal |",
     ]
 
 
@@ -66,4 +73,47 @@ def test_files_that_lie_there(tmp_path: Path, capsys: Any) -> None:
     assert dynamic.startswith("| onnxruntime, dynamic | 0 of 0, 0 %")
     assert qdq == "| onnxruntime, qdq | not written |"
     assert qop.startswith("| onnxruntime, qop | refused: ")
-    assert compiled(results / "ds_cnn.qdq.failed", "host", run=True).refused == "not written"
+    assert compiled(results / "ds_cnn.qdq.failed", "host", verify=True).refused == "not written"
+
+
+def test_a_line_of_all_networks_for_each_board() -> None:
+    made = [Outcome((2, 2), 100, 1.0, 50, verified="equal"), Outcome((1, 3), 40, 3.0, 80)]
+    found = {("a", "x", "n"): made[0], ("a", "x", "m"): made[1]}
+    fails = {("a", "x", "n"): Outcome(refused="refused: RAM"), ("b", "y", "n"): Outcome()}
+    real = {name: Outcome((0, 3), 0, 4.0, 100) for name in "nm"}
+    silent = {"n": Outcome((0, 3), 0, None, 100)}
+    lines = list(summary({"one": found, "two": fails}, {"one": real, "two": silent}))
+    assert lines[2:] == [
+        "| a, `x` | 3 of 5; ms 0.25 to 0.75; RAM 0.50 to 0.80; 1 of 1 equal | no n |",
+        "| b, `y` | not written | 0 of 0; RAM 0.00 |",
+    ]
+
+
+def test_how_far_runs_are_apart() -> None:
+    """In steps of integers and of grids, else absolute, where float32's rounding is none."""
+    integers = {"y": np.array([1, 2, 3, 4], np.int8)}
+    assert difference([{"y": np.array([1, 2, 5, 5])}], [integers], {}) == (2.0, 0.5, True)
+    real = {"y": np.array([0.5, 1.0], np.float32)}
+    near = {"y": np.array([0.5, 1.0 + 1e-6], np.float32)}
+    assert difference([{"y": np.array([0.75, 1.0])}], [real], {"y": 0.25}) == (1.0, 0.5, True)
+    assert difference([near], [real], {})[1:] == (0.0, False)
+    assert Apart(2.0, 0.125, True).cell() == "2 steps, 12 %"
+    assert Apart(0.5, 0.25, False).cell() == "0.5, 25 %"
+    assert Apart(0.5, 0.0, False).cell() == "equal"
+
+
+def test_a_program_beside_its_runtime(tmp_path: Path) -> None:
+    path = tmp_path / "ds_cnn.float32.onnx"
+    onnx.save(NETWORKS["ds_cnn"](), path)
+    assert beside_runtime(path, "onnxruntime", "exact").cell() == "not run"
+    answers = answers_path(path, "onnxruntime")
+    save(answers, RUNTIMES["onnxruntime"](path))
+    assert beside_runtime(path, "onnxruntime", "exact").cell() == "equal"
+
+
+def test_packages_that_are_not_installed(tmp_path: Path, capsys: Any) -> None:
+    (tmp_path / "networks").mkdir()
+    with pytest.raises(SystemExit) as ended:
+        main([str(tmp_path), "--tool", "nncf", "--python", "nncf=/nowhere/python"])
+    assert ended.value.code == 1
+    assert capsys.readouterr().err.startswith("nncf: no interpreter at /nowhere/python")
