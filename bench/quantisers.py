@@ -34,7 +34,6 @@ from quantising.tools import (
     TOOLS,
     NotInstalledError,
     files,
-    interpreter,
     write_answers,
     write_files,
 )
@@ -66,11 +65,9 @@ def chosen(given: argparse.Namespace) -> dict[Key, Path]:
     for tool in given.tool:
         only = given.option or ()
         if not files(tool, given.folder):
-            python = interpreter(tool, given.folder, pythons)
-            write_files(tool, given.folder, python, networks, only)
+            write_files(tool, given.folder, pythons, networks, only)
         if given.runtime:
-            python = interpreter(tool, given.folder, pythons)
-            write_answers(tool, given.folder, python, only)
+            write_answers(tool, given.folder, pythons, only)
         for path in files(tool, given.folder):
             network, option, _ = path.name.split(".")
             if network in given.network and (not only or option in only):

@@ -340,6 +340,7 @@ _ELEMENTWISE: dict[str, Callable[..., Any]] = {
     "soft_shrink": lambda a, b: np.sign(a) * np.maximum(np.abs(a) - b, 0),
     "equal": np.equal,
     "less": np.less,
+    "greater": np.greater,
     "bitwise_and": np.bitwise_and,
     "bitwise_or": np.bitwise_or,
     "not": np.logical_not,

@@ -113,9 +113,12 @@ def files(name: str, folder: Path) -> list[Path]:
     return sorted(path for suffix in _SUFFIXES for path in (folder / name).glob(f"*{suffix}"))
 
 
-def write_files(name: str, folder: Path, python: str, networks: Path, only: Sequence[str]) -> None:
-    """Let the tool quantise all networks, with the options ``only``, all of them where it is empty.
-    Raises `NotInstalledError`."""
+def write_files(
+    name: str, folder: Path, given: Mapping[str, str], networks: Path, only: Sequence[str]
+) -> None:
+    """Let the tool quantise all networks, with the options ``only``, all of them where it is empty;
+    ``given``: interpreters by tool.  Raises `NotInstalledError`."""
+    python = interpreter(name, folder, given)
     held_to_packages(name, python)
     paths = str(networks.absolute()), str((folder / name).absolute())
     options = ["--only", *only] if only else []
@@ -123,21 +126,23 @@ def write_files(name: str, folder: Path, python: str, networks: Path, only: Sequ
     _run(command, folder, f"{name}.log")
 
 
-def write_answers(name: str, folder: Path, python: str, only: Sequence[str]) -> None:
-    """Let the runtimes of the tool run its files, each FILE to FILE.RUNTIME.npz, where that does
-    not lie there.  Raises `NotInstalledError`."""
+def write_answers(name: str, folder: Path, given: Mapping[str, str], only: Sequence[str]) -> None:
+    """Let the runtimes of the tool run its files, each FILE to FILE.RUNTIME.npz, where neither that
+    nor their refusal lies there; ``given``: interpreters by tool.  Raises `NotInstalledError`."""
     wanted = [
         (path, runtime)
         for runtime in TOOLS[name].runtimes
         for path in files(name, folder)
         if path.suffix != ".failed" and (not only or path.name.split(".")[1] in only)
-        if not answers_path(path, runtime).exists() and runtime != "torch"
+        if runtime != "torch" and not (answers := answers_path(path, runtime)).exists()
+        if not answers.with_suffix(".refused").exists()
     ]
     if not wanted:
         return
+    python = interpreter(name, folder, given)
     held_to_packages(name, python)
-    given = [f"{runtime}={path.absolute()}" for path, runtime in wanted]
-    _run([python, "-m", "quantising.runtimes", *given], folder, f"{name}.runtimes.log")
+    asked = [f"{runtime}={path.absolute()}" for path, runtime in wanted]
+    _run([python, "-m", "quantising.runtimes", *asked], folder, f"{name}.runtimes.log")
 
 
 def answers_path(model: Path, runtime: str) -> Path:

@@ -159,6 +159,15 @@ def concat(d: Drawn) -> onnx.ModelProto:
     return d.model([*d.scaling("y", 0.02), *inputs], axis=1)
 
 
+def where(d: Drawn) -> onnx.ModelProto:
+    shape = d.size(3), d.size(), d.size()
+    d.shapes["given"] = shape[1:]
+    d.constant("zero", 0)
+    d.nodes.append(helper.make_node("Greater", ["given", "zero"], ["condition"]))
+    operands = [*d.input("a", *shape), *d.input("b", shape[2])]
+    return d.model(["condition", *operands, *d.scaling("y", 0.02)])
+
+
 def softmax(d: Drawn) -> onnx.ModelProto:
     d.opset = int(d.rng.choice([11, 17]))
     x = d.input("x", d.size(3), d.size(), d.size(9) + 2)
@@ -180,6 +189,7 @@ OPERATORS: Mapping[str, Callable[[Drawn], onnx.ModelProto]] = {
     "QLinearAveragePool": pool,
     "QLinearGlobalAveragePool": pool,
     "QLinearConcat": concat,
+    "QLinearWhere": where,
     "QLinearSoftmax": softmax,
 }
 

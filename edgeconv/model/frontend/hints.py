@@ -12,7 +12,6 @@ from edgeconv.base.names import told_apart
 from edgeconv.model.frontend.schedule import reads
 
 _MOST = 6  # tensors that a command to cut at names
-_QDQ = "export it in QDQ form: ONNX Runtime's quantize_static with quant_format=QuantFormat.QDQ"
 _OPTIMISED = "ONNX Runtime's optimiser wrote it: give the model as it was before"
 
 _DRAWN = "draw the numbers outside of the network, which takes them as an input: --input TENSOR"
@@ -20,7 +19,6 @@ _DECODED = "decode it outside of the network, which takes the pixels as an input
 
 # By operator, without domain and version.
 _OPERATORS = {
-    "QLinearWhere": _QDQ,
     **dict.fromkeys(
         (
             *("Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform"),

@@ -68,6 +68,10 @@ def _mean(d: Definition) -> None:
     d.round(d.add("ReduceMean", [d.real(0), *given], **keep), 3)
 
 
+def _where(d: Definition) -> None:
+    d.round(d.add("Where", [d.input(0), d.real(1), d.real(4)]), 7)
+
+
 def _softmax(d: Definition) -> None:
     """Its attribute ``opset`` says whether ``axis`` is one dimension or the first of several."""
     x, along = d.real(0), d.number("opset", 13) >= 13
@@ -99,6 +103,9 @@ ROWS: Mapping[str, Row] = {
     "QLinearSoftmax": Row(_UNARY, _softmax, engine_differs=True),
     "QLinearReduceMean": Row(
         "data data_scale data_zero_point? reduced_scale reduced_zero_point?", _mean
+    ),
+    "QLinearWhere": Row(
+        "condition X x_scale x_zero_point Y y_scale y_zero_point z_scale z_zero_point", _where
     ),
     "QLinearConcat": Row("Y_scale Y_zero_point", _concat, "X X_scale X_zero_point"),
 }
