@@ -248,3 +248,12 @@ def test_lstm_of_integers_is_onnx_runtimes(
     found = evaluate(loaded(model, tmp_path), values)
     for name, own in zip(("y", "y_h", "y_c"), session.run(None, values), strict=True):
         np.testing.assert_allclose(found[name], own, rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize(("direction", "ways"), [("forward", 1), ("bidirectional", 2)])
+def test_all_products_of_an_lstm_are_in_integers(direction: str, ways: int, tmp_path: Path) -> None:
+    """Those of the whole sequence, which are the most, as those of each state."""
+    model = lstm(direction, "int8", per_channel=False)
+    graph = in_integers(loaded(model, tmp_path), boards.load("mps2-an386").target)
+    found = [each.op for each in graph.nodes if each.op in ("Dense", "DynamicDense")]
+    assert found == ["DynamicDense"] * (ways * (1 + 4))

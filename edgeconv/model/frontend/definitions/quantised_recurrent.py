@@ -40,10 +40,10 @@ def _dynamic_lstm(d: Definition) -> None:
     assert shape is not None
     steps, batch, inner = shape
     hidden = d.integer("hidden_size", 0)
-    x, x_scale, zero = quantised(d, d.input(X))
+    # In rows first: products read what is quantised, with nothing between.
+    x, x_scale, zero = quantised(d, d.add("Reshape", [d.input(X), _sizes(d, steps * batch, inner)]))
     real = d.add("DequantizeLinear", [x, d.add_constant("1", np.float32(1)), zero])
-    rows = d.add("Reshape", [real, _sizes(d, steps * batch, inner)])
-    found = [_direction(d, each, (rows, x_scale), (steps, batch, hidden)) for each in directions]
+    found = [_direction(d, each, (real, x_scale), (steps, batch, hidden)) for each in directions]
     sequences, states, cells = zip(*found, strict=True)
     _joined(d, sequences, 1, 0)
     _joined(d, states, 0, 1)
