@@ -101,8 +101,8 @@ class Apart:
             return self.refused
         if not self.share:
             return "equal"
-        unit = f" step{'s' * (self.most > 1)}" if self.in_steps else ""
-        return f"{self.most:.2g}{unit}, {100 * self.share:.0f} %"
+        unit = f" step{'s' * (round(self.most) > 1)}" if self.in_steps else ""
+        return f"{self.most:.2g}{unit}, {100 * self.share:.2g} %"
 
 
 def beside_runtime(model: Path, runtime: str, requantise: str) -> Apart:

@@ -98,6 +98,7 @@ def test_how_far_runs_are_apart() -> None:
     assert difference([{"y": np.array([0.75, 1.0])}], [real], {"y": 0.25}) == (1.0, 0.5, True)
     assert difference([near], [real], {})[1:] == (0.0, False)
     assert Apart(2.0, 0.125, True).cell() == "2 steps, 12 %"
+    assert Apart(1.0000001, 0.001, True).cell() == "1 step, 0.1 %"
     assert Apart(0.5, 0.25, False).cell() == "0.5, 25 %"
     assert Apart(0.5, 0.0, False).cell() == "equal"
 
