@@ -79,9 +79,9 @@ EC_INLINE void ec_int8_2x2_inside(const ec_int8_conv *spec, ec_int8_lattice *of,
 }
 
 /* What a kernel does for a lattice: takes numbers to the panel, four channels at a time, and multiplies them by `words` of
-   these channels, to `out`. */
+   these channels, to `out`: bytes, or what says where real numbers go. */
 typedef void ec_int8_2x2_kernel(const ec_int8_conv *spec, const ec_int8_lattice *of, const int8_t *in,
-                                const int8_t *outside, const int32_t *words, int16_t *panel, int8_t *out);
+                                const int8_t *outside, const int32_t *words, int16_t *panel, void *out);
 
 /* int16 of a panel of windows of 3x3 with so many rows of the input. */
 EC_INLINE int ec_int8_3x3_numbers(const ec_window *window, int read) { return 4 * read * (ec_int8_columns_taken(window) + 1); }
@@ -89,7 +89,7 @@ EC_INLINE int ec_int8_3x3_numbers(const ec_window *window, int read) { return 4 
 /* Rows [row0, row1) of the output, `together` of a lattice at a time.  read: rows of the input that a panel of windows of 3x3 has,
    0 of other kernels, where it is as many as are needed.  workspace: a panel (ec_int8_3x3_numbers, ec_int8_2x2_numbers); then a
    row of the input's size outside of it, unless no window reaches there. */
-EC_INLINE void ec_int8_2x2_blocks(const ec_int8_conv *spec, const int8_t *in, const int32_t *channels, int8_t *out,
+EC_INLINE void ec_int8_2x2_blocks(const ec_int8_conv *spec, const int8_t *in, const int32_t *channels, void *out,
                                   int16_t *workspace, int row0, int row1, int together, int read,
                                   ec_int8_2x2_kernel *kernel)
 {

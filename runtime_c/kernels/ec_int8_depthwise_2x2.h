@@ -138,8 +138,9 @@ EC_INLINE void ec_int8_2x2_of_any(const ec_int8_conv *spec, const ec_int8_lattic
 }
 
 EC_INLINE void ec_int8_2x2_of_channels(const ec_int8_conv *spec, const ec_int8_lattice *of, const int8_t *in,
-                                       const int8_t *outside, const int32_t *words, int16_t *panel, int8_t *out)
+                                       const int8_t *outside, const int32_t *words, int16_t *panel, void *to)
 {
+    int8_t *const out = to;
     const int own = 2 * ec_int8_2x2_words(ec_int8_2x2_taps(&spec->window));
     for (int c = 0; c < spec->out_c; c += 4, words += own)
         ec_int8_2x2_of_any(spec, of, in, outside, words, panel, out, c);

@@ -47,8 +47,9 @@ EC_INLINE void ec_int8_3x1_bound(const ec_int8_conv *spec, const ec_int8_lattice
 #endif
 
 EC_INLINE void ec_int8_3x1_of_channels(const ec_int8_conv *spec, const ec_int8_lattice *of, const int8_t *in,
-                                       const int8_t *outside, const int32_t *words, int16_t *panel, int8_t *out)
+                                       const int8_t *outside, const int32_t *words, int16_t *panel, void *to)
 {
+    int8_t *const out = to;
     const int own = 2 * ec_int8_2x2_words(2);
     int c = 0;
 #if defined(EC_INT8_DSP) && defined(EC_INT8_RIGHT)

@@ -66,8 +66,9 @@ EC_INLINE int ec_int8_6x2_by_four(const ec_int8_conv *spec, const ec_int8_lattic
 #endif
 
 EC_INLINE void ec_int8_6x2_of_3x3(const ec_int8_conv *spec, const ec_int8_lattice *of, const int8_t *in,
-                                  const int8_t *outside, const int32_t *words, int16_t *panel, int8_t *out)
+                                  const int8_t *outside, const int32_t *words, int16_t *panel, void *to)
 {
+    int8_t *const out = to;
     const ec_int8_3x3_places place = ec_int8_3x3_places_of(spec, of);
     const int read = of->rows > 2 ? EC_INT8_6X2_READ : 4;
     int done = 0;

@@ -15,6 +15,9 @@
 #include "ec_int8_depthwise_3x3.h"
 #include "ec_int8_depthwise.h"
 #include "ec_int8_real_depthwise.h"
+#include "ec_int8_2x2.h"
+#include "ec_int8_depthwise_2x2.h"
+#include "ec_int8_real_2x2.h"
 #include "ec_run_time_scale.h"
 #include "int8_layers.h"
 
@@ -166,6 +169,24 @@ static void depthwise_columns(int in_c, int each, ec_window window)
     free(words), free(workspace), let_go(&l);
 }
 
+/* Filters of every four channels under two rows of windows, first of channels 0 and 2, then of 1 and 3. */
+static int32_t *pairs_of(const layer *of)
+{
+    const ec_window w = of->spec.window;
+    const int pairs = w.kernel_h / 2 + 1, taps = w.kernel_w * pairs;
+    int32_t *const all = bytes_of((size_t)((of->spec.out_c + 3) / 4 * 8 * taps) * 4);
+    for (int c = 0; c < of->spec.out_c; c++) {
+        int16_t *const own = (int16_t *)(all + c / 4 * 8 * taps + c % 2 * 4 * taps) + c % 4 / 2 * 2;
+        for (int y = 0; y < w.kernel_h; y++)
+            for (int x = 0; x < w.kernel_w; x++) {
+                const int16_t filter = of->filters[(c * w.kernel_h + y) * w.kernel_w + x];
+                own[(x * pairs + y / 2) * 8 + y % 2] = filter;
+                own[(x * pairs + (y + 1) / 2) * 8 + 4 + (y + 1) % 2] = filter;
+            }
+    }
+    return all;
+}
+
 /* What differs from `epilogue` of the numbers wanted, of which every third channel's are NaN where `unknown`. */
 static void judge_bounds(const real *found, const ec_epilogue epilogue, int unknown)
 {
@@ -177,6 +198,19 @@ static void judge_bounds(const real *found, const ec_epilogue epilogue, int unkn
         different += found->out[i] != wanted && (found->out[i] == found->out[i] || wanted == wanted);
         found->out[i] = -1.5f;
     }
+}
+
+/* Depthwise layers, pairs of whose rows are those of two windows, between bounds or none. */
+static void depthwise_pairs(int in_c, int each, ec_window window, const ec_epilogue epilogue)
+{
+    real l = real_of(in_c, in_c * each, in_c, window);
+    int32_t *const words = pairs_of(&l.of);
+    const int numbers = ec_int8_2x2_numbers(&window, ec_int8_2x2_rows(&window)), cut = draw(0, window.out_h);
+    void *const workspace = bytes_of((size_t)(32 * window.out_w + 2 * numbers + window.in_w * in_c));
+    for (int from = 0, end = cut; from < window.out_h; from = end, end = window.out_h)
+        ec_int8_real_depthwise_2x2(&l.of.spec, epilogue, l.as, l.of.in, words, workspace, from, end);
+    judge_bounds(&l, epilogue, 0);
+    free(words), free(workspace), let_go(&l);
 }
 
 /* Convolutions and depthwise layers between bounds. */
@@ -242,6 +276,11 @@ int main(void)
         depthwise_columns(draw(1, 9), draw(1, 3), window_of(0, 1));
         depthwise_columns(draw(1, 9), draw(1, 3), window_of_column());
         depthwise_columns(draw(1, 20), 1, window_of(3, 0));
+    }
+    for (int i = 0; i < 300; i++) {
+        ec_window near = window_of(0, 1);
+        if (near.kernel_h > 1 && ec_int8_beside(near.stride_h, near.dilation_h).stride == 1 && !ec_int8_is_column(&near))
+            depthwise_pairs(draw(1, 9), draw(1, 3), near, i % 2 ? nothing : clip);
     }
     for (int i = 0; i < 20; i++) {
         bounds(draw(1, 9), draw(1, 40), window_of(0, 1), relu);

@@ -87,11 +87,15 @@ class Depthwise2x2:
         return self.kernel.is_3x3 and self.down.every == self.across.every == 1
 
     def cycles(self, target: Target) -> float:
-        """The cycles of an image."""
+        """The cycles of an image whose results are int8."""
         facts = self.problem.sum_facts
         core = cycles_2x2_of(target, facts.scaling)
         more = besides_of(target, facts.scaling).six
         more += besides_of(target, "", bounded=facts.bounded).four
+        return self.cycles_by(core, more)
+
+    def cycles_by(self, core: Cycles2x2, more: float = 0.0) -> float:
+        """The cycles of an image; ``more``: of four results, besides those of ``core``."""
         own = -(-self.problem.out_c // FOUR) * self._of_four(core, more)
         return self.times * (own + (core.transposed if self.kernel.is_transposed else 0.0))
 
@@ -170,6 +174,13 @@ class Depthwise2x2:
         if self.kernel.is_3x3:
             return float(blocks)
         return blocks * self.rows / 2 * self.problem.out_size[_COLUMN]
+
+
+def two_rows_of_sums(problem: ConvProblem) -> Depthwise2x2 | None:
+    """The way of a layer whose sums are results, if windows in neighbouring rows have pairs in
+    common; not of one row or column."""
+    near = problem.kernel[_ROW] > 1 and _beside(problem, _ROW).stride == 1
+    return Depthwise2x2(DEPTHWISE_2X2, problem) if near and not is_column(problem) else None
 
 
 def _beside(problem: ConvProblem, axis: int) -> AdjacentWindows:

@@ -32,6 +32,7 @@ from edgeconv.kernels.algorithms.integer.packing import (
     FOUR,
     K_BLOCK,
     SIXTEEN,
+    Words,
     by_group,
     channel_words,
     depthwise_words,
@@ -218,11 +219,11 @@ def _constants(
     return filters, _channels(form, plan.kernel.filters, groups, join=join)
 
 
-def unscaled_depthwise(nine: bool, node: Node, graph: Graph) -> Blob:
-    """Filters of every four channels of a layer whose sums are results; ``nine``: of 3 x 3."""
+def unscaled_depthwise(pack: Callable[[Integers], Words], node: Node, graph: Graph) -> Blob:
+    """Filters of every four channels of a layer whose sums are results, as ``pack`` orders them."""
     filters = _depthwise_filters(node, graph)
-    own = words_of(DEPTHWISE_CHANNELS, filters[0].size, 0)
-    pack = depthwise_words if nine else taps_words
+    four = np.zeros((DEPTHWISE_CHANNELS, *filters.shape[1:]), np.int64)
+    own = pack(four).size
     return _words(-(-len(filters) // DEPTHWISE_CHANNELS) * own, lambda: pack(filters))
 
 

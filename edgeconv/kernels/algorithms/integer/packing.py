@@ -133,11 +133,11 @@ def depthwise_words(filters: npt.NDArray[np.int64], form: Worded | None = None) 
     return _around(np.ascontiguousarray(window.astype("<i2")).view("<i4"), form)
 
 
-def words_2x2(filters: npt.NDArray[np.int64], form: Worded) -> Words:
+def words_2x2(filters: npt.NDArray[np.int64], form: Worded | None = None) -> Words:
     """Constants: for every four channels, first 0 and 2, then 1 and 3: the starts; for every pair
     of rows of a window, column by column, filters of shape (channels, 1, kernel_h, kernel_w) as
     int16 under a window that begins with the first of a pair, then under one that begins with the
-    second; the rest of `channel_words`."""
+    second; the rest of `channel_words`; filters alone without ``form``."""
     rows, columns = filters.shape[2:]
     pairs = rows // 2 + 1
     fours = by_group(filters, 1, DEPTHWISE_CHANNELS).reshape(-1, 2, 2, rows, columns)
@@ -146,6 +146,8 @@ def words_2x2(filters: npt.NDArray[np.int64], form: Worded) -> Words:
     both = np.stack([np.pad(fours, around) for around in rows_around], axis=1)
     taps = both.reshape(len(fours), 2, 2, 2, pairs, 2, columns).transpose(0, 3, 6, 4, 1, 2, 5)
     words = np.ascontiguousarray(taps.astype("<i2")).view("<i4").reshape(len(fours), 2, -1)
+    if form is None:
+        return words.reshape(-1).astype(np.int32)
     halves = _by_four(form).reshape(len(fours), -1, 2, 2).transpose(0, 3, 1, 2)
     parts = [halves[:, :, 0], words, halves[:, :, 1:].reshape(len(fours), 2, -1)]
     return np.concatenate(parts, axis=2).reshape(-1).astype(np.int32)

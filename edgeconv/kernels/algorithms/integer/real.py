@@ -7,6 +7,7 @@ and DynamicConv) zero point and unit are inputs, and what channels need is made 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TypeVar
 
@@ -31,13 +32,22 @@ from edgeconv.kernels.algorithms.integer.lower import (
     unscaled_depthwise,
     zero_points_header,
 )
-from edgeconv.kernels.algorithms.integer.packing import DEPTHWISE_CHANNELS, FOUR, padded
+from edgeconv.kernels.algorithms.integer.packing import (
+    DEPTHWISE_CHANNELS,
+    FOUR,
+    depthwise_words,
+    padded,
+    taps_words,
+    words_2x2,
+)
 from edgeconv.kernels.algorithms.integer.real_candidate import (
     CONVOLVE,
     CONVOLVE_1X4,
     DENSE,
     DENSE_SIXTEENS,
+    DEPTHWISE_2X2,
     DEPTHWISE_3X3,
+    DEPTHWISE_TAPS,
     RealPlan,
     words_of_channels,
 )
@@ -66,6 +76,13 @@ STORED = int8(1.0, -128)  # what DynamicQuantise makes, as memory holds it
 _IMAGES = ("ec_int8_channels.h", "ec_window.h", "ec_int8_panel.h")
 _KERNEL = ("ec_int8_sums.h", "ec_int8_real.h")
 _COLUMNS = ("ec_int8_rows.h", "ec_int8_depthwise_3x3.h", "ec_int8_depthwise.h")
+_TWO_ROWS = ("ec_int8_2x2.h", "ec_int8_depthwise_2x2.h", "ec_int8_real_2x2.h")
+# Filters of depthwise layers that are taken apart, as their kernels read them.
+_ORDERS: Mapping[RealPlan, Callable[[npt.NDArray[np.int64]], npt.NDArray[np.int32]]] = {
+    DEPTHWISE_2X2: words_2x2,
+    DEPTHWISE_3X3: depthwise_words,
+    DEPTHWISE_TAPS: taps_words,
+}
 
 
 def with_results(work: Work, call: Call) -> Work:
@@ -144,6 +161,7 @@ def _headers(plan: RealPlan, node: Node, *, run_time: bool) -> tuple[str, ...]:
     fours = ("ec_int8_1x4.h",) if plan == CONVOLVE_1X4 else ()
     columns = ("ec_int8_real_depthwise.h",) if plan.in_columns else ()
     own = (*_IMAGES, *(_COLUMNS if plan.in_columns else ()), *fours, *_KERNEL, *columns)
+    own = (*own, *(_TWO_ROWS if plan == DEPTHWISE_2X2 else ()))
     own = (*own, *(("ec_run_time_scale.h",) if run_time else ()))
     return merge_headers([(*activation_headers(node.epilogue), *own)])
 
@@ -163,7 +181,7 @@ def _group(problem: ConvProblem, plan: RealPlan, filters: Blob) -> dict[str, Par
 def _filters(plan: RealPlan, node: Node, graph: Graph) -> Blob:
     groups = node.attrs.get("groups", 1)
     if plan.in_columns:
-        return unscaled_depthwise(plan == DEPTHWISE_3X3, node, graph)
+        return unscaled_depthwise(_ORDERS[plan], node, graph)
     if plan.is_depthwise:
         out_c, *window = graph[node.inputs[1]].shape
         elements = padded(out_c, DEPTHWISE_CHANNELS) * math.prod(window)

@@ -22,6 +22,8 @@ from edgeconv.kernels.algorithms.integer.candidate import (
     windows_copied,
 )
 from edgeconv.kernels.algorithms.integer.cycles import BLOCK_1X4, SUMMED_1X4, cycles_of
+from edgeconv.kernels.algorithms.integer.cycles_2x2 import cycles_2x2_of
+from edgeconv.kernels.algorithms.integer.depthwise_2x2 import two_rows_of_sums
 from edgeconv.kernels.algorithms.integer.packing import (
     DEPTHWISE_CHANNELS,
     FOUR,
@@ -62,6 +64,7 @@ DENSE, DENSE_SIXTEENS = RealPlan("dense"), RealPlan("dense", sixteens=True)
 DEPTHWISE = RealPlan("depthwise", is_depthwise=True)
 DEPTHWISE_3X3 = RealPlan("depthwise_3x3", is_depthwise=True, in_columns=True)
 DEPTHWISE_TAPS = RealPlan("depthwise_taps", is_depthwise=True, in_columns=True)
+DEPTHWISE_2X2 = RealPlan("depthwise_2x2", is_depthwise=True, in_columns=True)
 
 
 def real_candidates(problem: ConvProblem, target: Target) -> tuple[ConvCandidate[RealPlan], ...]:
@@ -88,7 +91,9 @@ def _images(problem: ConvProblem, target: Target) -> tuple[ConvCandidate[RealPla
         return ()
     if problem.groups > 1 and problem.group_in_c == 1:
         in_columns = DSP in target.features and HELIUM not in target.features
-        return (_by_columns(problem, target) if in_columns else _depthwise(problem, target),)
+        if not in_columns:
+            return (_depthwise(problem, target),)
+        return _fastest(*_by_two_rows(problem, target), _by_columns(problem, target))
     images = _dense(problem, target)
     if HELIUM in target.features or not are_rows(problem):
         return (images,)
@@ -186,13 +191,32 @@ def _by_columns(problem: ConvProblem, target: Target) -> ConvCandidate[RealPlan]
     windows = float(problem.batch * math.prod(problem.out_size))
     cycles = fours * (windows * window + problem.batch * each.batches * (packed + row))
     along = min(problem.out_size[1], ROWS_TOGETHER) if is_column(problem) else problem.out_size[2]
-    outside = problem.in_size[2] * problem.in_c
     room = {
         "sums": WORD * DEPTHWISE_CHANNELS * along,
         "columns": (2 * each.pairs + each.lone) * NUMBERS_BYTES,
-        "outside": padded(outside, WORD) if leaves(problem) else 0,
+        "outside": _outside(problem),
     }
     return _found(problem, DEPTHWISE_3X3 if plain else DEPTHWISE_TAPS, room, cycles)
+
+
+def _by_two_rows(problem: ConvProblem, target: Target) -> tuple[ConvCandidate[RealPlan], ...]:
+    """Four channels of two rows of the output at a time, where windows share pairs of rows."""
+    two = two_rows_of_sums(problem)
+    if two is None:
+        return ()
+    core = replace(cycles_2x2_of(target, ""), half=real_cycles_of(target).half)
+    along = -(-problem.out_size[2] // two.across.every)
+    room = {
+        "sums": 2 * WORD * DEPTHWISE_CHANNELS * along,
+        "panel": two.panel_bytes,
+        "outside": _outside(problem),
+    }
+    return (_found(problem, DEPTHWISE_2X2, room, problem.batch * two.cycles_by(core)),)
+
+
+def _outside(problem: ConvProblem) -> int:
+    """Bytes of a row of the input that lies outside of it, where windows reach there."""
+    return padded(problem.in_size[2] * problem.in_c, WORD) if leaves(problem) else 0
 
 
 def _found(

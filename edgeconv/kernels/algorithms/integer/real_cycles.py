@@ -18,7 +18,9 @@ class RealCycles:
     where filters have zero points, besides.  Of a depthwise layer ``window`` and ``tap`` of four
     channels, ``lone`` and ``lone_tap`` of one; where columns are taken apart as for int8 results
     ``nine`` sums of four channels, and ``taps`` of another kernel besides what `Cycles` has of its
-    taps.  ``result``: of a sum that becomes float32 and is stored, the epilogue aside.
+    taps; by pairs of rows ``half`` of the sums of two channels of two rows besides their products,
+    as `Cycles2x2` has it of results.  ``result``: of a sum that becomes float32 and is stored, the
+    epilogue aside.
 
     The least with which no layer of some fifteen, of each kind and of odd sizes, takes more than is
     predicted, as counted under QEMU: cycles of the manuals of Cortex-M0 and M4, of a Cortex-M7 and
@@ -35,10 +37,11 @@ class RealCycles:
     around: float = 20.0
     nine: float = 0.0
     taps: float = 0.0
+    half: float = 0.0
 
 
-_REAL_SINGLE = RealCycles(40, 54, 0, 22, 0, 13, 17, nine=66, taps=48)
-_REAL_DUAL = RealCycles(40, 45, 0, 19.2, 0, 8.5, 5, nine=37, taps=22)
+_REAL_SINGLE = RealCycles(40, 54, 0, 22, 0, 13, 17, nine=66, taps=48, half=32)
+_REAL_DUAL = RealCycles(40, 45, 0, 19.2, 0, 8.5, 5, nine=37, taps=22, half=18)
 _REAL_HELIUM = RealCycles(0, 26, 0, 15, 0, 9, 10)
 _REAL_THUMB_2 = RealCycles(60, 60, 20, 30, 15, 15, 320)
 _REAL_THUMB_1 = RealCycles(101, 1170, 40, 86, 100, 10, 320)
