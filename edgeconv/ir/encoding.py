@@ -10,6 +10,7 @@ import re
 import struct
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from functools import cache
 
 _SCALED = re.compile(r"int(?P<bits>8|16)\((?P<scale>[^,()]+), (?P<zero>-?\d+)\)")
 # Beyond these the product with 1 / scale, by which kernels encode, might overflow or be subnormal.
@@ -56,7 +57,7 @@ class Encoding:
         """The encoding without scales: what the bytes of an element are."""
         if not (self.scale or self.zero or self.axis):
             return self
-        return Encoding(self.bits, self.affine, self.signed, exponent=self.exponent)
+        return _element(self.bits, self.affine, self.signed, self.exponent)
 
     def scaled(self, units: Iterable[float]) -> Encoding:
         """The encoding in units per output channel, of which elements are multiples."""
@@ -89,6 +90,11 @@ class Encoding:
     def bytes_of(self, elements: int) -> int:
         """Bytes of so many consecutive elements: they have no gap between them."""
         return -(-elements * self.bits // 8)
+
+
+@cache  # asked for by the ten thousand; there are few
+def _element(bits: int, affine: bool, signed: bool, exponent: int) -> Encoding:
+    return Encoding(bits, affine, signed, exponent=exponent)
 
 
 FLOAT32 = Encoding(32)

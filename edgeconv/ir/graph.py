@@ -100,12 +100,12 @@ class Epilogue:
 
     @property
     def is_empty(self) -> bool:
-        return self == Epilogue()
+        return self.is_only_before and self.before == NONE
 
     @property
     def is_only_before(self) -> bool:
         """Whether it has no residual, and nothing behind one."""
-        return self == Epilogue(before=self.before)
+        return not self.residual and self.after == NONE
 
 
 @dataclass(frozen=True, slots=True)
