@@ -25,6 +25,8 @@ from tests.onnx_models import save
 from tests.onnx_runtime import results
 from tests.state_models import NETWORKS
 
+# Of what is built results are asked.
+pytestmark = pytest.mark.usefixtures("compiled_lightly")
 IMAGE = (1, 3, 9, 9)
 DIMS = {"s0": (1, 1, 12), "s1": (1, 1, 9), "s2": (1, 1, 9)}
 HOSTILE = '"""+__import__("os").abort()+"""\\\n'

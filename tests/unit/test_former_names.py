@@ -12,6 +12,8 @@ from edgeconv.base.errors import EdgeconvError
 from edgeconv.run.build import report_file
 from edgeconv.run.build.former_names import KEYS, renamed
 
+pytestmark = pytest.mark.usefixtures("compiled_lightly")  # as `built_project` is
+
 
 @pytest.mark.parametrize("place", KEYS)
 def test_entries_have_the_names_of_today(place: str) -> None:

@@ -20,6 +20,8 @@ from edgeconv.run.verify import model_file
 from tests.command import BOARD
 from tests.weight_images import with_flipped
 
+pytestmark = pytest.mark.usefixtures("compiled_lightly")  # as `built_project` is
+
 
 @pytest.fixture
 def project(built_project: Path) -> Project:

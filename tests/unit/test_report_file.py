@@ -23,6 +23,8 @@ from tests import onnx_models, quantised_models
 from tests.command import Command
 from tests.fuzz.subjects import reports
 
+pytestmark = pytest.mark.usefixtures("compiled_lightly")  # as `built_project` is
+
 
 def changed(report: Any, place: str, value: Any) -> None:
     """Put a value at a path like ``layers.0.macs``."""

@@ -18,6 +18,8 @@ from edgeconv.report.html import page
 from tests.command import BOARD, Command
 from tests.html_page import Page, filled, planned_report
 
+pytestmark = pytest.mark.usefixtures("compiled_lightly")  # as `built_project` is
+
 Report = dict[str, Any]
 
 

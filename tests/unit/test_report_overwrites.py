@@ -10,6 +10,8 @@ import pytest
 from tests.command import BOARD, Command
 from tests.unit.test_cli_compile import files
 
+pytestmark = pytest.mark.usefixtures("compiled_lightly")  # as `built_project` is
+
 
 @pytest.mark.parametrize("name", ["report.json", "report.txt", "report.html"])
 @pytest.mark.parametrize("text", ['{"grades": [1, 2]}', "<html>my thesis</html>"])
