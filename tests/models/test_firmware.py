@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
+from _pytest.mark.structures import ParameterSet
 from elftools.elf.elffile import ELFFile
 from elftools.elf.sections import SymbolTableSection
 
@@ -51,8 +52,20 @@ TOO_LARGE = {
     ("mlperf-tiny-resnet8", "microbit"),
     ("mlperf-tiny-vww", "microbit"),
 }
-SEARCHED_LONG = {("mlperf-tiny-vww", "nrf52840")}  # the stm32f407 has the same core and less RAM
+# In every run a network is fitted to boards with little memory, and booted on those with much.
+LEFT_OUT = {
+    ("mlperf-tiny-vww", "nrf52840"),  # the stm32f407 has the same core and less RAM
+    *((path.stem, machine) for path in NETWORKS for machine in MACHINES),
+}
 BOOTING = [name for name in BARE_METAL if boards.load(name).run.kind is RunKind.QEMU_SYSTEM]
+# A program starts and ends alike on all of Arm's cores: in every run that is tried on one of each
+# architecture (Armv6-M, Armv7E-M, Armv8-M, Armv8.1-M).  tests/boards builds for the others.
+ALIKE = ("generic-mcu-nofpu", "mps2-an385", "mps2-an500")
+
+
+def one_each(names: Iterable[str]) -> list[ParameterSet]:
+    """Boards as parameters of a test: those that are `ALIKE` in `make test-all` only."""
+    return [pytest.param(n, marks=[pytest.mark.slow] if n in ALIKE else []) for n in names]
 
 
 @pytest.fixture
@@ -68,7 +81,7 @@ def small(tmp_path: Path) -> Iterator[Path]:
         pytest.param(
             path,
             name,
-            marks=[pytest.mark.slow] if (path.stem, name) in SEARCHED_LONG else [],
+            marks=[pytest.mark.slow] if (path.stem, name) in LEFT_OUT else [],
             id=f"{path.stem}-{name}",
         )
         for path in NETWORKS
@@ -135,7 +148,7 @@ def test_weights_as_c_and_both_kinds_of_io(name: str, io: str, small: Path, tmp_
     assert pipeline.verify_project(tmp_path / "out", model=small).passed
 
 
-@pytest.mark.parametrize("name", BARE_METAL)
+@pytest.mark.parametrize("name", one_each(BARE_METAL))
 def test_images_hold_the_program(name: str, small: Path, tmp_path: Path) -> None:
     """The .bin and the .hex are the same bytes, those of the ELF, with the weights in them."""
     board = available(name, to_run=False)
@@ -177,7 +190,7 @@ def test_a_missing_input_says_so(small: Path, tmp_path: Path) -> None:
     assert "a file cannot be read or written" in done.stdout + done.stderr
 
 
-@pytest.mark.parametrize("name", BOOTING)
+@pytest.mark.parametrize("name", one_each(BOOTING))
 def test_a_fault_ends_the_run(name: str, small: Path, tmp_path: Path) -> None:
     board = available(name)
     project, _ = pipeline.compile_model(CompileOptions(small, name), tmp_path / "out")
