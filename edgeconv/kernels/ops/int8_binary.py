@@ -163,6 +163,9 @@ def _form(operands: Operands, node: Node, graph: Graph) -> Form | None:
             return linear
     if kind == "mul":
         return says.product(a, b, result, *bounds)
+    if kind == "sub_from":  # the first factor of a form is above 0
+        made = says.pair(b, replace(a, scale=-a.scale), result, *bounds)
+        return replace(made, by_a=made.by_b, by_b=made.by_a) if made else None
     return says.pair(a, replace(b, scale=-b.scale) if kind == "sub" else b, result, *bounds)
 
 
