@@ -15,7 +15,7 @@ from edgeconv.codegen.amalgamate import amalgamate
 from edgeconv.codegen.c_names import c_comment, prefix
 from edgeconv.codegen.comments import comment, of_streaming, of_trace
 from edgeconv.codegen.cross import Cross
-from edgeconv.codegen.functions import MANY, Function, FunctionTable, environment
+from edgeconv.codegen.functions import ALIKE, MANY, Function, FunctionTable, environment
 from edgeconv.codegen.instances import headers_on_float16
 from edgeconv.codegen.port_names import is_awkward
 from edgeconv.codegen.ports import run_parameters
@@ -148,6 +148,19 @@ class _Emitter:
         lanes = self.target.lanes, row.lanes if row else 0
         return FunctionTable(self.env, self.name, *lanes, gathered=gathered)
 
+    def _shared_steps(self) -> list[StepCalls[Call]]:
+        """`_steps`, with numbers gathered where there are very many functions, or many of which
+        most differ in nothing else, as those of a recurrence do that is written out."""
+        steps, apart = self._steps(), self.table
+        if len(apart.functions) <= ALIKE:
+            return steps
+        self.table = self._functions(gathered=True)
+        gathered = self._steps()
+        if len(apart.functions) > MANY or 2 * len(self.table.functions) < len(apart.functions):
+            return gathered
+        self.table = apart
+        return steps
+
     def _steps(self) -> list[StepCalls[Call]]:
         """In execution order."""
         steps = {step.layers[0]: step for step in self.choice.steps}
@@ -239,10 +252,7 @@ class _Emitter:
 
     def _context(self) -> dict[str, object]:
         """The variables of every project template."""
-        steps, has = self._steps(), self._has()
-        if len(self.table.functions) > MANY:
-            self.table = self._functions(gathered=True)
-            steps = self._steps()
+        steps, has = self._shared_steps(), self._has()
         calls = [call for step in steps for call in step.calls]
         io_arena = self.choice.io == "arena"
         arenas = [f"void *{b.pointer}, size_t {b.pointer}_bytes" for b in self.at.arenas]

@@ -56,6 +56,8 @@ def environment() -> jinja2.Environment:
 # Distinct functions from which on compilers take too long over one per set of numbers: GCC inlines
 # each into the one that calls them all, and works longer than proportionally on that one.
 MANY = 128
+# From how many on sets of numbers are gathered where that makes less than half as many functions.
+ALIKE = 32
 NOBODY = Items()  # where no workers share a layer
 
 
@@ -126,7 +128,7 @@ class FunctionTable:
             raise InvariantError(f"emit: {layer.template} computes all columns at once")
         if items.shared and not all(re.search(rf"\b{name}\b", body) for name in ITEMS):
             raise InvariantError(f"emit: {layer.template} computes all items at once")
-        parameters += [f"float {name}" for name in numbers.passed]
+        parameters += numbers.declared
         parameters += [f"int {name}" for name in ROWS] if by_rows else []
         parameters += ["const ec_columns *columns"] if by_columns else []
         parameters += [f"int {name}" for name in ITEMS] if items.shared else []

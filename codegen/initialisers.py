@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from edgeconv.codegen.c_names import c_float, c_list
-from edgeconv.ir.choice import KernelEpilogue, Number, Param
+from edgeconv.ir.choice import KernelEpilogue, Number, Param, Whole
 
 Member = int | float | str | tuple[int, ...]
 _WIDTH = 92
@@ -126,23 +126,30 @@ class Numbers:
     """The constants of one layer, in its C function.
 
     ``gathered``: they are parameters; ``passed`` has their names, with the literals that a caller
-    passes.  0.0f remains a literal: it stands where nothing is said.
+    passes, ``declared`` what declares them.  0 remains a literal: it stands where nothing is said.
     """
 
     gathered: bool
     passed: dict[str, str] = field(default_factory=dict)
+    declared: list[str] = field(default_factory=list)
 
     def in_c(self, name: str, value: Param) -> Param | EpilogueInC:
         """A parameter of a template as the template sees it."""
         if isinstance(value, Number):
             return self._number(name, value.value)
+        if isinstance(value, Whole) and value and self.gathered:
+            return self._parameter("int", name, str(int(value)))
         return self._epilogue(value) if isinstance(value, KernelEpilogue) else value
 
     def _number(self, name: str, value: float) -> str:
         literal = c_float(value)
         if not self.gathered or literal == _ZERO:
             return literal
+        return self._parameter("float", name, literal)
+
+    def _parameter(self, c_type: str, name: str, literal: str) -> str:
         self.passed[name] = literal
+        self.declared.append(f"{c_type} {name}")
         return name
 
     def _epilogue(self, epilogue: KernelEpilogue) -> EpilogueInC:

@@ -29,6 +29,11 @@ class Number:
     value: float
 
 
+class Whole(int):
+    """A whole number that no loop bound or choice of instructions depends on, as `Number` is of
+    floats.  In all else it is the integer that it equals."""
+
+
 @dataclass(frozen=True, slots=True)
 class KernelEpilogue:
     """What ``ec_epilogue`` holds: ``y = after(before(x) + residual)``.

@@ -19,7 +19,8 @@ pytestmark = pytest.mark.usefixtures("unoptimised")
 
 def test_numbers_of_regions_and_of_resizes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """They are no constants of the program there."""
-    monkeypatch.setattr(emit, "MANY", 0)
+    for name in ("ALIKE", "MANY"):
+        monkeypatch.setattr(emit, name, 0)
     body = """
         a = RoiAlign <spatial_scale = 0.3, output_height = 2, output_width = 3> (x, regions, batch)
         b = Resize <mode = "cubic", cubic_coeff_a = -0.6> (x, , scales)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from edgeconv.codegen.initialisers import EpilogueInC, Numbers, dims, nest, struct
 from edgeconv.ir.activation import Activation
-from edgeconv.ir.choice import KernelEpilogue, Number
+from edgeconv.ir.choice import KernelEpilogue, Number, Whole
 
 CLIP = KernelEpilogue(before=Activation("clip", -0.5, 6.0), residual=True)
 
@@ -49,4 +49,15 @@ def test_gathered_numbers_are_parameters_but_zero() -> None:
     assert isinstance(got, EpilogueInC)
     assert got.declaration.startswith("const ec_epilogue epilogue = {")
     assert ".before_alpha = before_alpha, .before_beta = before_beta," in got.declaration
+    assert numbers.declared == ["float scale", "float before_alpha", "float before_beta"]
     assert numbers.passed == {"scale": "0.25f", "before_alpha": "-0.5f", "before_beta": "6.0f"}
+
+
+def test_whole_numbers_are_gathered_too_but_zero() -> None:
+    numbers = Numbers(gathered=True)
+    assert numbers.in_c("offset", Whole(-7)) == "offset"
+    assert numbers.in_c("start", Whole(0)) == 0
+    assert (numbers.passed, numbers.declared) == ({"offset": "-7"}, ["int offset"])
+    assert numbers.in_c("right", 3) == 3
+    assert Numbers(gathered=False).in_c("offset", Whole(-7)) == -7
+    assert repr(Whole(-7)) == "-7"  # in hashes of weight images and keys of measured times

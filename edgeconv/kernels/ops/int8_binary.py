@@ -11,7 +11,7 @@ from types import MappingProxyType
 import numpy as np
 import numpy.typing as npt
 
-from edgeconv.ir.choice import Blob, Layer, Param
+from edgeconv.ir.choice import Blob, Layer, Param, Whole
 from edgeconv.ir.encoding import INT8
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.layout import Layout, Order, Shape
@@ -35,7 +35,6 @@ _PAIR_SUM, _PRODUCT, _LINEAR = 7.0, 14.0, 5.0
 _CYCLES = 12.0  # of an element of portable C
 _WORDS = 512
 _WORD_BYTES = 4
-_SCALING = ("start", "multiplier", "shift")
 Form = PairSum | Fixed | Twice | ByValue
 # Cycles of an element on a core without vectors, as `PerCore` has them.
 _LOOPS: Mapping[type[Form], PerCore] = MappingProxyType(
@@ -265,15 +264,19 @@ def _images(operands: Operands, graph: Graph, layout: Layout, room: int) -> dict
 def _numbers(form: Form, node: Node, graph: Graph, operands: Operands) -> dict[str, Param]:
     """The members of ec_int8_pair."""
     numbers: dict[str, Param] = {"right": form.right, "low": form.low, "high": form.high}
+    own: dict[str, int] = {}  # what layers that are alike otherwise differ in
     if isinstance(form, PairSum):
-        numbers |= {"by_a": form.by_a, "by_b": form.by_b, "offset": form.offset}
+        own |= {"by_a": form.by_a, "by_b": form.by_b, "offset": form.offset}
         numbers |= {"ties": form.ties}
     elif isinstance(form, Fixed | Twice):
         zeros = (_affine(node, graph, name).zero for name in (operands.a, operands.b))
-        numbers |= dict(zip(("zero_a", "zero_b"), zeros, strict=True))
-        numbers |= {"product": True, "offset": form.offset}
-        numbers |= dict(zip(_SCALING, (int(each[0]) for each in form.words), strict=False))
-    return numbers
+        own |= dict(zip(("zero_a", "zero_b"), zeros, strict=True))
+        numbers |= {"product": True}
+        own |= {"offset": form.offset}
+        start, multiplier, *shift = (int(each[0]) for each in form.words)
+        own |= {"start": start, "multiplier": multiplier}
+        numbers |= {"shift": shift[0]} if shift else {}
+    return {**numbers, **{name: Whole(value) for name, value in own.items()}}
 
 
 def _work(form: Form, call: Call) -> Work:

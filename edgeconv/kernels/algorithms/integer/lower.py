@@ -10,7 +10,7 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
-from edgeconv.ir.choice import Arg, ArgKind, Blob, Layer, Param
+from edgeconv.ir.choice import Arg, ArgKind, Blob, Layer, Param, Whole
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.requantisation import Form
 from edgeconv.ir.requantisation.scalings import right_of
@@ -132,6 +132,7 @@ def _lower_rows(candidate: ConvCandidate[IntegerPlan], node: Node, graph: Graph)
         "padding": 0,
     }
     layer = _layer(candidate, node, graph, "ops/dense_integer.c.j2", params, form, blobs)
+    layer = replace(layer, params={**layer.params, "offset": Whole(form.offset)})
     return replace(layer, aliases=overlapping(candidate, node))
 
 
