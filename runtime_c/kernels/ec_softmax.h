@@ -47,6 +47,27 @@ EC_INLINE void ec_softmax_rows(const ec_epilogue epilogue, const void *x, int x_
     }
 }
 
+/* The same of numbers one at a time: exponentials, which take most of the time, are kept for the
+   second pass.  held: n numbers. */
+EC_INLINE void ec_softmax_held(const ec_epilogue epilogue, const void *x, int x_as, const void *residual, void *out,
+                               float *held, int rows, int n)
+{
+    for (int r = 0; r < rows; r++) {
+        const ptrdiff_t row = (ptrdiff_t)r * n;
+        ec_vec peak = ec_set1(ec_from_bits(0xff800000u)), sum = ec_set1(0.0f);
+        for (int i = 0; i < n; i++)
+            peak = ec_max(ec_read_as(x, row + i, 1, x_as), peak);
+        for (int i = 0; i < n; i++) {
+            const ec_vec each = ec_exp(ec_sub(ec_read_as(x, row + i, 1, x_as), peak));
+            ec_store(held + i, each);
+            sum = ec_add(sum, each);
+        }
+        const ec_vec factor = ec_softmax_factor(sum, 0);
+        for (int i = 0; i < n; i++)
+            ec_finish(epilogue, ec_mul(ec_load(held + i), factor), residual, out, row + i, 1);
+    }
+}
+
 /* x[outer][n][inner] along n: a vector holds neighbours of the innermost dimension. */
 EC_INLINE void ec_softmax_columns(const ec_epilogue epilogue, const void *x, int x_as, const void *residual,
                                   void *out, int outer, int n, int inner, int log)

@@ -169,6 +169,7 @@ LOOPS: Mapping[str, Loop] = MappingProxyType(
         "gather": Loop(move=PerCore(6, 4, 3)),
         "resize_copies": Loop(move=PerCore(36, 4.5, 4)),
         "softmax": Loop(PerCore(7900, 243, 166)),
+        "softmax_held": Loop(PerCore(4360, 141, 92)),
         "log_softmax": Loop(PerCore(5200, 160, 110)),
         "pool_rows": Loop(move=PerCore(1, 7, 8)),
         "pool_lanes": Loop(move=PerCore(2, 5.5, 6.5)),

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from edgeconv.ir.choice import Layer
 from edgeconv.ir.graph import Graph, Node
-from edgeconv.kernels.lowering.calls import in_place, kernel_layer
+from edgeconv.kernels.lowering.calls import FLOAT_BYTES, in_place, kernel_layer
 from edgeconv.kernels.lowering.integers import with_integers
 from edgeconv.kernels.lowering.options import LayoutOption, Stored, row_major_only
 from edgeconv.kernels.lowering.work import Call
@@ -55,20 +55,24 @@ def lower(node: Node, graph: Graph, target: Target) -> Layer:
     shape, axis = graph[node.output].shape, int(node.attrs["axis"])
     rows, call = math.prod(shape[:axis]), Call(node, graph, target)
     vectors = rows * -(-math.prod(shape[axis:]) // target.lanes)
-    log = bool(node.attrs.get("log"))
+    log, n, inner = bool(node.attrs.get("log")), shape[axis], math.prod(shape[axis + 1 :])
+    held = target.lanes == 1 and inner == 1 and not log
+    held &= n * FLOAT_BYTES <= node.request.workspace.most
     return kernel_layer(
         call,
-        "log_softmax" if log else "softmax",
+        "log_softmax" if log else "softmax_held" if held else "softmax",
         "ops/softmax.c.j2",
         operands={"x": node.inputs[0]},
         params={
             "outer": rows,
-            "n": shape[axis],
-            "inner": math.prod(shape[axis + 1 :]),
+            "n": n,
+            "inner": inner,
             "log": log,
+            "held": held,
         },
         headers=("ec_softmax.h",),
         functions=("ec_poly.h", "ec_exp.h", *(("ec_log.h",) if log else ()), "ec_lanes.h"),
+        workspace_bytes=n * FLOAT_BYTES if held else 0,
         work=call.streams(_VECTOR * vectors + _ROW * rows, times=2.0),
         aliases=in_place(node, graph, (node.inputs[0], node.epilogue.residual)),
     )
