@@ -51,6 +51,30 @@ def test_a_view_is_a_way_in_where_it_is_such_a_transpose(size: int, enters: bool
     assert_same_results(before, after)
 
 
+@pytest.mark.parametrize(
+    ("axes", "keepdims", "leaves"),
+    [
+        ((1, 2), False, True),
+        ((3,), False, True),
+        ((1,), False, False),
+        ((1, 2), True, False),
+    ],
+)
+def test_a_reduce_is_a_way_out_where_it_keeps_an_order(
+    axes: tuple[int, ...], keepdims: bool, leaves: bool
+) -> None:
+    """As the average over pixels behind the last residual of a network."""
+    b = GraphBuilder()
+    x, y = (b.transpose(b.input(1, 3, 4, 5), *TO_LAST) for _ in range(2))
+    total = b.unary(b.binary("add", x, y), "relu")
+    before = b.graph(
+        b.transpose(total, *TO_FIRST), b.reduce(total, "mean", *axes, keepdims=keepdims)
+    )
+    after = run(before)
+    assert ("Transpose" not in ops(after)) == leaves
+    assert_same_results(before, after)
+
+
 def test_an_affine_moves_while_the_channels_stay_in_place() -> None:
     b = GraphBuilder()
     y = b.affine(b.transpose(b.input(2, 3, 4, 5), 0, 1, 3, 2))

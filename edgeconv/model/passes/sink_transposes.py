@@ -4,7 +4,8 @@ A model converted from a channels-last framework wraps element-wise operations a
 in pairs of Transposes.  Those operations work in any order of dimensions, so a connected *region*
 of them whose every way in is a Transpose by one permutation, and whose every way out is a
 Transpose too, needs none on its way in.  So is a way in that is a view, as the factors of channels
-have one in squeeze and excitation.
+have one in squeeze and excitation.  A way out may also be a Reduce, as of the average over pixels
+that ends a chain of residuals: it reduces other axes then.
 """
 
 from __future__ import annotations
@@ -63,6 +64,7 @@ class _Region:
     nodes: set[int] = field(default_factory=set)
     entries: set[int] = field(default_factory=set)
     exits: set[int] = field(default_factory=set)
+    reductions: set[int] = field(default_factory=set)  # exits that are no Transposes
 
 
 def _movable(node: Node, perm: Perm, editor: Editor) -> bool:
@@ -85,6 +87,19 @@ def _enters(node: Node, perm: Perm, editor: Editor) -> bool:
         return False
     larger = [axis for axis in perm if before[axis] > 1]
     return larger == sorted(larger)
+
+
+def _axes(node: Node, perm: Perm) -> tuple[int, ...]:
+    """Axes of a Reduce that reads what is in front of the Transpose."""
+    return tuple(sorted(perm[axis] for axis in node.attrs["axes"]))
+
+
+def _reduces(node: Node, perm: Perm) -> bool:
+    """Whether ``node`` is a Reduce whose result has the same order in front of the Transpose."""
+    if node.op != "Reduce" or node.attrs["keepdims"] or node.epilogue.residual:
+        return False
+    kept = [axis for axis in perm if axis not in _axes(node, perm)]
+    return kept == sorted(kept)
 
 
 def _grow(start: int, editor: Editor) -> _Region | None:
@@ -113,7 +128,9 @@ def _grow(start: int, editor: Editor) -> _Region | None:
         readers = editor.readers(node.output)
         leaving = [r for r in readers if editor.node(r).op == "Transpose"]
         region.exits.update(leaving)
-        work.extend(reader for reader in readers if reader not in leaving)
+        reducing = [r for r in readers if _reduces(editor.node(r), region.perm)]
+        region.reductions.update(reducing)
+        work.extend(reader for reader in readers if reader not in {*leaving, *reducing})
     # two entries in a row are for compose_views
     return region if region.nodes and not region.exits & region.entries else None
 
@@ -176,6 +193,10 @@ def _rewrite(region: _Region, editor: Editor) -> None:
         node = editor.node(position)
         perm = tuple(region.perm[axis] for axis in node.attrs["perm"])
         editor.update(position, inputs=(names[node.inputs[0]],), attrs={"perm": perm})
+    for position in sorted(region.reductions):
+        node = editor.node(position)
+        attrs = {**node.attrs, "axes": _axes(node, region.perm)}
+        editor.update(position, inputs=(names[node.inputs[0]],), attrs=attrs)
 
 
 @at_each("Transpose")
@@ -190,7 +211,7 @@ PASS = Pass(
     run=run,
     requires="a region of Unary, Binary, Affine, Concat, Slice, Pad and Softmax nodes that is only "
     "entered through Transposes by one permutation, or views that are such, and only left through "
-    "Transposes",
+    "Transposes and Reduces that leave the other dimensions in order",
     ensures="it is entered directly; the Transposes behind it are composed or gone",
     after=("compose_views",),
 )
