@@ -10,6 +10,9 @@
    sets are packed, the others are still there.  Output rows of a tensor of one column, `transposed`, are computed
    as the pixels of a row.
 
+   With `phases`, as many as a kernel's columns are apart, pixels so far apart are computed one behind the other: what
+   they read are neighbours in the panel, as without dilation.
+
    Where filters have zero points, w = (q - zero[channel]) * unit[channel], the inputs of a window are summed beside, by
    a filter of ones, for their product with that.
 
@@ -18,9 +21,7 @@
 #ifndef EC_CONV_DEPTHWISE_INT8_H
 #define EC_CONV_DEPTHWISE_INT8_H
 
-/* Bytes of a word; words of a kernel row that are multiplied in one straight line; sets, at most, of which word rows
-   serve further output rows. */
-enum { EC_DEPTHWISE_WORD = 4, EC_DEPTHWISE_VECTOR = EC_VL * EC_DEPTHWISE_WORD, EC_DEPTHWISE_LINE = 4, EC_DEPTHWISE_SETS = 8 };
+#include "ec_depthwise_words.h"
 
 /* Words and sums of a vector, or, of an ISA with groups, of all nv of them. */
 #ifndef EC_DOT_GROUPED
@@ -37,21 +38,6 @@ EC_INLINE int ec_dot_group(int nv) { return (void)nv, 1; }
 EC_INLINE int ec_dot_group(int nv) { return nv; }
 #endif
 
-/* Constants at the call. */
-typedef struct ec_depthwise_int8 {
-    ec_window window;
-    int images, channels;
-    int zero;         /* what stands for zero in the input */
-    int pixels;       /* whose columns are packed at a time */
-    int down, across; /* elements of a word */
-    int every, fresh; /* output rows that share word rows are so far apart; sets that the next one packs, all of them if none do */
-    int transposed;
-#ifdef EC_ZERO_POINTS
-    int around; /* filters have zero points */
-#endif
-    ec_requantise requantise;
-} ec_depthwise_int8;
-
 /* words: of every 4 * EC_VL channels, and of every EC_VL of those that are left (of all, where results
    are not int8 that is rounded once), what sums start with, scalings (ec_scaling.h), and filters, vector by vector, by
    sets and the words across them.
@@ -67,91 +53,10 @@ typedef struct ec_depthwise_int8_operands {
     ptrdiff_t at; /* the element of residual and output to begin with */
 } ec_depthwise_int8_operands;
 
-/* Pixels [x0, x1) of the output rows [y0, y1). */
+/* Pixels [x0, x1) of the output rows [y0, y1), of those of a phase. */
 typedef struct ec_depthwise_area {
     int y0, y1, x0, x1;
 } ec_depthwise_area;
-
-EC_INLINE int ec_depthwise_int8_sets(const ec_depthwise_int8 spec)
-{
-    return ec_ceil_div(spec.window.kernel_d * spec.window.kernel_h, spec.down);
-}
-
-/* Words of a kernel row. */
-EC_INLINE int ec_depthwise_int8_in_row(const ec_depthwise_int8 spec)
-{
-    return ec_ceil_div(spec.window.kernel_w, spec.across);
-}
-
-/* Elements of a word that are more than zeros: with words that serve another set later, all. */
-EC_INLINE int ec_depthwise_int8_elements(const ec_depthwise_int8 spec, int set)
-{
-    const ec_window window = spec.window;
-    if (spec.across > 1)
-        return spec.down > 1 ? EC_DOT_ROWS : ec_min_i(window.kernel_w, EC_DOT_ROWS);
-    if (spec.fresh < ec_depthwise_int8_sets(spec))
-        return EC_DOT_ROWS;
-    return ec_min_i(window.kernel_d * window.kernel_h - set * EC_DOT_ROWS, EC_DOT_ROWS);
-}
-
-/* Bytes of the columns of a word row. */
-EC_INLINE ptrdiff_t ec_depthwise_int8_room(const ec_depthwise_int8 spec, int nv)
-{
-    const ec_window window = spec.window;
-    const int reach = (ec_depthwise_int8_in_row(spec) - 1) * spec.across * window.dilation_w;
-    return ((spec.pixels - 1) * window.stride_w + reach + 1) * (ptrdiff_t)nv * EC_DEPTHWISE_VECTOR;
-}
-
-/* The row of the input, from column 0 on, under kernel row `row` of all slices; NULL outside of the input. */
-EC_INLINE const int8_t *ec_depthwise_int8_line(const ec_depthwise_int8 spec, const ec_rows met, int row, const int8_t *in)
-{
-    const ec_window window = spec.window;
-    const int kz = window.kernel_d > 1 ? row / window.kernel_h : 0, ky = row - kz * window.kernel_h;
-    const int z = met.z + kz * window.dilation_d, y = met.y + ky * window.dilation_h;
-    if (z < 0 || z >= window.in_d || y < 0 || y >= window.in_h || (window.kernel_d > 1 && kz >= window.kernel_d))
-        return NULL;
-    return in + ec_row_in(window, met, kz, ky) * window.in_w * spec.channels;
-}
-
-/* Words that begin at input columns [column, column + count), of rows that `met` names and one set of kernel rows
-   meets: n channels of nv vectors from `in` on. */
-EC_INLINE void ec_depthwise_int8_pack(const ec_depthwise_int8 spec, const ec_rows met, int set, const int8_t *in,
-                                      char *panel, int column, int count, int n, int nv)
-{
-    const ec_window window = spec.window;
-    const int reach = (spec.across - 1) * window.dilation_w, elements = ec_depthwise_int8_elements(spec, set);
-    const int from = ec_min_i(ec_max_i(-column, 0), count); /* of the words, inside of the input */
-    const int to = ec_max_i(ec_min_i(window.in_w - reach - column, count), from);
-    const ptrdiff_t far = (ptrdiff_t)nv * EC_DEPTHWISE_VECTOR;
-    const int8_t *line[EC_DOT_ROWS], *row[EC_DOT_ROWS];
-    ptrdiff_t stride[EC_DOT_ROWS];
-    int8_t outside[4 * EC_VL];
-    memset(outside, spec.zero, sizeof outside);
-    EC_UNROLL
-    for (int i = 0; i < EC_DOT_ROWS; i++)
-        line[i] = ec_depthwise_int8_line(spec, met, set * spec.down + i / spec.across, in);
-    EC_NO_UNROLL
-    for (int i = from ? 0 : to; i < count; i = i + 1 == from ? to : i + 1) {
-        EC_UNROLL
-        for (int y = 0; y < EC_DOT_ROWS; y++) {
-            const int x = column + i + y % spec.across * window.dilation_w;
-            row[y] = line[y] && x >= 0 && x < window.in_w ? line[y] + x * (ptrdiff_t)spec.channels : outside;
-        }
-        ec_dot_pack(panel + i * far, row, elements, n, nv);
-    }
-    EC_UNROLL
-    for (int y = 0; y < EC_DOT_ROWS; y++) {
-        const ptrdiff_t x = column + from + y % spec.across * window.dilation_w;
-        row[y] = line[y] ? line[y] + x * spec.channels : outside;
-        stride[y] = line[y] ? spec.channels : 0;
-    }
-    for (int i = from; i < to; i++) {
-        ec_dot_pack(panel + i * far, row, elements, n, nv);
-        EC_UNROLL
-        for (int y = 0; y < EC_DOT_ROWS; y++)
-            row[y] += stride[y];
-    }
-}
 
 /* Adds `count` words of a kernel row to the sums of mr pixels, of vectors in a group; bytes from one pixel and from one word
    to the next. */
@@ -179,7 +84,7 @@ EC_INLINE void ec_depthwise_int8_sum(const ec_depthwise_int8 spec, ec_dot_sums *
     const int sets = ec_depthwise_int8_sets(spec), in_row = ec_depthwise_int8_in_row(spec), group = ec_dot_group(nv);
     const int whole = in_row / EC_DEPTHWISE_LINE * EC_DEPTHWISE_LINE, rest = in_row % EC_DEPTHWISE_LINE;
     const ptrdiff_t far = (ptrdiff_t)nv * EC_DEPTHWISE_VECTOR, room = ec_depthwise_int8_room(spec, nv);
-    const ptrdiff_t pixel = spec.window.stride_w * far, next = spec.across * spec.window.dilation_w * far;
+    const ptrdiff_t pixel = spec.window.stride_w * far, next = spec.across * ec_depthwise_int8_dilation(spec) * far;
     const ptrdiff_t filter_next = (ptrdiff_t)group * EC_DEPTHWISE_VECTOR;
     for (int set = 0; set < sets; set++, filter += in_row * filter_next) {
         const char *const columns = (spec.fresh < sets ? rows->of[set] : rows->first + set * room) + at;
@@ -246,6 +151,7 @@ EC_INLINE void ec_depthwise_int8_pixels(const ec_depthwise_int8 spec, const ec_d
     const int32_t *const multiplier = of.words + nv * EC_VL;
     const char *const filter = (const char *)(of.words + ec_depthwise_int8_before(spec, nv * EC_VL));
     const int group = ec_dot_group(nv);
+    const ptrdiff_t next = (ptrdiff_t)spec.channels * ec_depthwise_int8_apart(spec);
     ec_requantise as = spec.requantise;
     ec_ivec results[EC_DOT_PIXELS][4];
     ec_dot_sums group_sums[EC_DOT_PIXELS];
@@ -287,14 +193,14 @@ EC_INLINE void ec_depthwise_int8_pixels(const ec_depthwise_int8 spec, const ec_d
                 results[p][j] = ec_scaled(sums[p], by, as.offset, as.right);
 #endif
             else
-                ec_requantise_lanes(as, sums[p], by, of.residual, of.out, at + p * (ptrdiff_t)spec.channels, n);
+                ec_requantise_lanes(as, sums[p], by, of.residual, of.out, at + p * next, n);
         }
         EC_IN_ORDER(); /* what is left of a vector is its results, whatever can be loaded of the next one */
     }
     if (nv == 4) {
         EC_UNROLL
         for (int p = 0; p < mr; p++) {
-            int8_t *const to = (int8_t *)of.out + at + p * (ptrdiff_t)spec.channels;
+            int8_t *const to = (int8_t *)of.out + at + p * next;
 #ifdef EC_NARROWS
             ec_nstore_s8_two(to, halves[p][0], halves[p][1], as.low, as.high);
 #else
@@ -304,13 +210,14 @@ EC_INLINE void ec_depthwise_int8_pixels(const ec_depthwise_int8 spec, const ec_d
     }
 }
 
-/* Pixels [x, x + pixels) of row (z, y), whose word rows are there, the first set's in `place` of the panel. */
+/* `pixels` of a phase, from pixel x of the row (z, y) on, whose word rows are there, the first set's in `place` of the panel. */
 EC_INLINE void ec_depthwise_int8_row(const ec_depthwise_int8 spec, const ec_depthwise_int8_operands of, int place, int z, int y,
                                      int x, int pixels, int n, int nv)
 {
     const ec_window window = spec.window;
-    const ptrdiff_t far = (ptrdiff_t)window.stride_w * nv * EC_DEPTHWISE_VECTOR, next = spec.channels;
-    const ptrdiff_t at = of.at + (ec_row_out(window, z, y) * window.out_w + x) * next;
+    const ptrdiff_t far = (ptrdiff_t)window.stride_w * nv * EC_DEPTHWISE_VECTOR;
+    const ptrdiff_t next = (ptrdiff_t)spec.channels * ec_depthwise_int8_apart(spec);
+    const ptrdiff_t at = of.at + (ec_row_out(window, z, y) * window.out_w + x) * spec.channels;
     const int sets = ec_depthwise_int8_sets(spec);
     ec_depthwise_rows rows = {.first = of.panel};
     int p = 0;
@@ -327,29 +234,43 @@ EC_INLINE void ec_depthwise_int8_row(const ec_depthwise_int8 spec, const ec_dept
         ec_depthwise_int8_pixels(spec, of, &rows, p * far, at + p * next, 1, n, nv);
 }
 
-/* An area of slice z of the output, of n channels of nv vectors; operands: of the first of them. */
+/* An area of a phase of slice z of the output, of n channels of nv vectors; operands: of the first of them. */
 EC_INLINE void ec_depthwise_int8_area(const ec_depthwise_int8 spec, const ec_depthwise_int8_operands of, int z,
-                                      const ec_depthwise_area area, int n, int nv)
+                                      const ec_depthwise_phase phase, const ec_depthwise_area area, int n, int nv)
 {
     const ec_window window = spec.window;
     const int sets = ec_depthwise_int8_sets(spec);
-    const int reach = (ec_depthwise_int8_in_row(spec) - 1) * spec.across * window.dilation_w;
+    const int reach = (ec_depthwise_int8_in_row(spec) - 1) * spec.across * ec_depthwise_int8_dilation(spec);
     for (int x = area.x0; x < area.x1; x += spec.pixels) {
         const int pixels = ec_min_i(spec.pixels, area.x1 - x);
-        const int column = x * window.stride_w - window.pad_w, columns = (pixels - 1) * window.stride_w + reach + 1;
+        const int column = x * window.stride_w - phase.pad, columns = (pixels - 1) * window.stride_w + reach + 1;
         for (int first = area.y0; first < ec_min_i(area.y0 + spec.every, area.y1); first++) {
             int place = 0;
             for (int y = first; y < area.y1; y += spec.every) {
                 const ec_rows met = ec_rows_read(window, z, y);
                 for (int set = y == first ? 0 : sets - spec.fresh; set < sets; set++)
-                    ec_depthwise_int8_pack(spec, met, set, of.in,
+                    ec_depthwise_int8_pack(spec, met, set, of.in, phase,
                                            of.panel + (place + set < sets ? place + set : place + set - sets) *
                                                           ec_depthwise_int8_room(spec, nv),
                                            column, columns, n, nv);
-                ec_depthwise_int8_row(spec, of, place, z, y, x, pixels, n, nv);
+                ec_depthwise_int8_row(spec, of, place, z, y, phase.out + x * ec_depthwise_int8_apart(spec), pixels, n, nv);
                 place = place + spec.fresh < sets ? place + spec.fresh : place + spec.fresh - sets;
             }
         }
+    }
+}
+
+/* An area of slice z of the output, of n channels of nv vectors, a phase after the other. */
+EC_INLINE void ec_depthwise_int8_phases(const ec_depthwise_int8 spec, const ec_depthwise_int8_operands of, int z,
+                                        const ec_depthwise_area area, int n, int nv)
+{
+    if (!spec.phases)
+        ec_depthwise_int8_area(spec, of, z, ec_depthwise_int8_phase(spec, 0), area, n, nv);
+    for (int i = 0; i < spec.phases; i++) {
+        ec_depthwise_area own = area;
+        own.x0 = ec_ceil_div(area.x0 - i, spec.phases);
+        own.x1 = ec_ceil_div(area.x1 - i, spec.phases);
+        ec_depthwise_int8_area(spec, of, z, ec_depthwise_int8_phase(spec, i), own, n, nv);
     }
 }
 
@@ -392,9 +313,9 @@ EC_NEST void ec_conv_depthwise_int8(const ec_depthwise_int8 given, const ec_dept
             for (int c = 0; c < spec.channels;) {
                 const int channels = c < wide ? 4 * EC_VL : EC_VL, left = spec.channels - c;
                 if (c < wide)
-                    ec_depthwise_int8_area(spec, of, z, area, EC_VL, 4);
+                    ec_depthwise_int8_phases(spec, of, z, area, EC_VL, 4);
                 else
-                    ec_depthwise_int8_area(spec, of, z, area, spec.channels % EC_VL ? ec_min_i(left, EC_VL) : EC_VL, 1);
+                    ec_depthwise_int8_phases(spec, of, z, area, spec.channels % EC_VL ? ec_min_i(left, EC_VL) : EC_VL, 1);
                 c += channels;
                 of.in += channels;
                 of.at += channels;

@@ -106,6 +106,42 @@ def test_long_windows(build: Build, folder: Path) -> None:
     check(build, [case for each in made for case in depthwise(each, build)], folder)
 
 
+def test_phases(build: Build, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pixels as far apart as a dilation are computed one behind the other: with and without a
+    border, widths that do not divide, phases without columns, tensors of one column, parts of
+    rows."""
+    lanes = build.target.lanes
+    monkeypatch.setattr(planning, "PANEL_BYTES", 160 * lanes)
+    monkeypatch.setattr(planning, "_phases", lambda seen: seen.dilations[2:])
+    made = [
+        of(4 * lanes + 1, (3, 41), (3, 5), {"pads": (1, 14, 1, 14), "dilations": (1, 7)}),
+        of(lanes + 2, (2, 23), (2, 3), {"pads": (1, 3, 0, 9), "dilations": (1, 6)}, 2),
+        of(3, (1, 40), (1, 4), {"dilations": (1, 9)}),
+        of(2 * lanes, (1, 5), (1, 9), {"pads": (0, 36, 0, 36), "dilations": (1, 9)}),
+        of(4 * lanes, (45, 1), (5, 1), {"pads": (30, 0, 2, 0), "dilations": (8, 1)}),
+        of(3 * lanes, (9, 33), (5, 3), {"pads": (4, 5, 4, 5), "dilations": (2, 5)}),
+    ]
+    made.append(of(3, (2, 22), (1, 3), {"pads": (0, 40, 0, 0), "dilations": (1, 21)}))
+    cases = [case for each in made for case in depthwise(each, build)]
+    assert all(case.layer.params["phases"] in range(5, 22) for case in cases)
+    check(build, cases, folder)
+
+
+def test_dilated_windows_cost_what_others_do() -> None:
+    """However far a kernel's columns are apart: those between are not packed for nothing."""
+    target = replace(TARGETS["avx512"], features=frozenset({"int8_dot"}))
+
+    def slots(dilation: int) -> Any:
+        window = {"pads": (0, 2 * dilation) * 2, "dilations": (1, dilation)}
+        spec, wanted = of(64, (1, 256), (1, 5), window)
+        layers = [case.layer for case in spec.cases(target, wanted)]
+        (found,) = [each for each in layers if each.algorithm == "int8_depthwise"]
+        return found.work.slots
+
+    near = slots(1)
+    assert all(slots(dilation) < 1.2 * near for dilation in (2, 4, 8, 16, 32))
+
+
 def test_rows_in_parts(build: Build, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Columns are packed for a few pixels at a time where all of a row would take too much."""
     lanes = build.target.lanes

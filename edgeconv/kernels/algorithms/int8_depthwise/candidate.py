@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from edgeconv.ir.candidate import INTEGERS
 from edgeconv.ir.work import Work
@@ -33,7 +33,9 @@ _AROUND_SLOTS = 3.0  # a zero point of filters is loaded, multiplied and added
 @dataclass(frozen=True, slots=True)
 class DepthwisePlan:
     """Words of ``shape``; ``pixels`` of a row whose columns are packed at a time, for the rows that
-    ``sharing`` says.  ``transposed``: rows are computed as pixels."""
+    ``sharing`` says.  ``transposed``: rows are computed as pixels.  ``phases``: pixels that those
+    computed one behind the other are apart, the columns of a kernel likewise; 0 where all follow
+    each other."""
 
     row: DotRow
     shape: WordShape
@@ -41,6 +43,7 @@ class DepthwisePlan:
     sharing: Sharing
     pixels: int
     panel_bytes: int
+    phases: int = 0
 
 
 def candidates(problem: ConvProblem, target: Target) -> tuple[ConvCandidate[DepthwisePlan], ...]:
@@ -52,7 +55,11 @@ def candidates(problem: ConvProblem, target: Target) -> tuple[ConvCandidate[Dept
     if row.pairs and not problem.two_fit:
         return ()
     seen = problem.along_rows
-    ways = ((plan, _work(seen, target, plan)) for plan in _plans(problem, seen, target, row))
+    ways = (
+        (plan, _work(_of_a_phase(seen, plan.phases), target, plan))
+        for phases in _phases(seen)
+        for plan in _plans(problem, seen, phases, target, row)
+    )
     plan, work = min(ways, key=lambda way: way[1].slots)
     found = ConvCandidate(
         algorithm="int8_depthwise",
@@ -66,10 +73,30 @@ def candidates(problem: ConvProblem, target: Target) -> tuple[ConvCandidate[Dept
     return (found,)
 
 
+def _phases(seen: ConvProblem) -> tuple[int, ...]:
+    """Whether pixels follow each other, or those that a dilation is apart."""
+    dilation = seen.dilations[2]
+    return (0, dilation) if seen.strides[2] == 1 < dilation <= seen.out_size[2] else (0,)
+
+
+def _of_a_phase(seen: ConvProblem, phases: int) -> ConvProblem:
+    """The problem of as many images as there are phases, of its pixels without dilation."""
+    if not phases:
+        return seen
+    return replace(
+        seen,
+        batch=seen.batch * phases,
+        in_size=(*seen.in_size[:2], -(-seen.in_size[2] // phases)),
+        out_size=(*seen.out_size[:2], -(-seen.out_size[2] // phases)),
+        dilations=(*seen.dilations[:2], 1),
+    )
+
+
 def _plans(
-    problem: ConvProblem, seen: ConvProblem, target: Target, row: DotRow
+    problem: ConvProblem, whole: ConvProblem, phases: int, target: Target, row: DotRow
 ) -> Iterator[DepthwisePlan]:
-    """``seen``: the problem as it is computed."""
+    """``whole``: the problem as it is computed."""
+    seen = _of_a_phase(whole, phases)
     stretch = together(problem.in_c, target.lanes, four=True)[0]
     for shape in shapes(row):
         column = shape.sets(seen.kernel) * stretch * WORD_BYTES
@@ -79,7 +106,8 @@ def _plans(
         # As even as they come: 112 pixels are 2 x 56, not 62 and 50.
         pixels = -(-seen.out_size[2] // -(-seen.out_size[2] // most))
         room = shape.columns(seen, pixels) * column
-        yield DepthwisePlan(row, shape, seen is not problem, sharing(seen, shape), pixels, room)
+        shared, transposed = sharing(seen, shape), whole is not problem
+        yield DepthwisePlan(row, shape, transposed, shared, pixels, room, phases)
 
 
 def _packed_sets(seen: ConvProblem, plan: DepthwisePlan) -> int:

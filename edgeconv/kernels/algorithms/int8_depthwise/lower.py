@@ -47,6 +47,7 @@ def lower(
             "word": (plan.shape.down, plan.shape.across),
             "sharing": (plan.sharing.every, plan.sharing.fresh),
             "transposed": plan.transposed,
+            "phases": plan.phases,
             "around": int(around),
             **problem.window,
             **problem.rings,
@@ -64,6 +65,7 @@ def lower(
             "nr": lanes,
             "word": f"{plan.shape.down}x{plan.shape.across}",
             "pixels_per_panel": plan.pixels,
+            **({"phases": plan.phases} if plan.phases else {}),
             "compute": candidate.compute,
         },
     )
