@@ -169,12 +169,20 @@ EC_INLINE const char *ec_conv_fetch(const char *next, const char *end, int lines
 }
 
 #ifdef EC_TILE_RUNS
-/* Whether all filters of a strip follow each other, and meet blocks of EC_VL channels. */
+/* From one vector of a pixel's channels to the next, where all channels that strips read come in such vectors; else 0. */
+EC_INLINE ptrdiff_t ec_conv_next_vector(const ec_conv spec)
+{
+    if (spec.in_block == EC_VL)
+        return spec.in_c % EC_VL ? 0 : ec_conv_in_block_stride(spec);
+    return spec.in_block == spec.in_c && spec.in_c % EC_VL == 0 && !spec.channels_per_chunk ? EC_VL : 0;
+}
+
+/* Whether all filters of a strip follow each other, and meet vectors of channels. */
 EC_INLINE int ec_conv_is_run(const ec_conv spec)
 {
     const ec_window w = spec.window;
     const int inside = !w.pad_d && !w.pad_h && (w.out_d - 1) * w.stride_d < w.in_d && (w.out_h - 1) * w.stride_h < w.in_h;
-    return ec_conv_taps(spec) == 1 && inside && spec.in_block == EC_VL && spec.in_c % EC_VL == 0 && !spec.group_out_c &&
+    return ec_conv_taps(spec) == 1 && inside && ec_conv_next_vector(spec) && !spec.group_out_c &&
            ec_conv_in_as(spec) == EC_F32 && ec_conv_filters_as(spec) == EC_F32;
 }
 
@@ -211,6 +219,16 @@ EC_INLINE void ec_conv_by_columns(const ec_conv spec, const ec_conv_chunk *chunk
 }
 #endif
 
+#ifdef EC_JOINED_COLUMNS
+/* Whether what a row of the kernel meets of a pixel's channels lies in one piece, with fewer channels than a vector has
+   or some left over: of a first layer with channels last, for the most part. */
+EC_INLINE int ec_conv_is_joined(const ec_conv spec)
+{
+    return spec.window.kernel_w > 1 && spec.window.dilation_w == 1 && spec.in_block == spec.in_c &&
+           spec.in_pixel == spec.in_c && spec.in_c % EC_VL && !spec.channels_per_chunk && !spec.group_out_c;
+}
+#endif
+
 /* The multiply-adds of a strip: output columns [column, column + mr) of a row that reads `met`. */
 EC_INLINE void ec_conv_multiply(const ec_conv spec, const ec_conv_chunk *chunk, ec_tile *tile,
                                 const ec_rows met, int column, int mr, int nv, int lanes, int edge, int lines)
@@ -240,7 +258,7 @@ EC_INLINE void ec_conv_multiply(const ec_conv spec, const ec_conv_chunk *chunk, 
         const int row = ec_ring(met.y - chunk->in_row0, window.in_ring);
         const ptrdiff_t at = block + met.z * in_plane + row * spec.in_row + ix * spec.in_pixel;
         ec_tile_blocks(tile, ec_at(chunk->in, at, EC_F32), tile_row * EC_STORED_BYTES(EC_F32),
-                       block_stride * EC_STORED_BYTES(EC_F32), block_filters, blocks, next,
+                       ec_conv_next_vector(spec) * EC_STORED_BYTES(EC_F32), block_filters, blocks, next,
                        ec_ceil_div(lines * EC_LINE_BYTES, most), mr, nv);
         return;
     }
@@ -278,6 +296,13 @@ EC_INLINE void ec_conv_multiply(const ec_conv spec, const ec_conv_chunk *chunk, 
                 if (spec.prefetch_input) /* of its columns those that the strip before it has not read */
                     ec_fetch_run(ec_at(chunk->in, of_row + wanted + span * spec.in_pixel, in_as),
                                  ec_min_i(span, mr * window.stride_w) * spec.in_block * EC_STORED_BYTES(in_as));
+#endif
+#ifdef EC_JOINED_COLUMNS
+                if (ec_conv_is_joined(spec) && !edge) {
+                    ec_tile_mac(tile, ec_at(chunk->in, of_row, in_as), in_as, tile_row, 1, row_filters, filters_as,
+                                window.kernel_w * spec.in_c, mr, nv, 0, mr);
+                    continue;
+                }
 #endif
                 for (int k0 = 0; k0 < window.kernel_w; k0 += together) {
                     EC_UNROLL

@@ -96,6 +96,18 @@ def test_integer_loops_of_neon_move_nothing_and_load_filters_together(in_order: 
         assert len(loop.body) == products + turned + loads + 3, str(kernel)
 
 
+def test_float32_panels_of_neon_load_runs_of_vectors() -> None:
+    """Four channels to a round, up to four vectors by a load; beside these at most five for pointers
+    and the count."""
+    target = TARGETS["neon"]
+    panels = tuple(kernel for kernel in kernels(target) if kernel.kind == "outer")
+    assert panels
+    for kernel, of_kernel in inner_loops(target, compiler_for("neon", "gcc"), only=panels).items():
+        rows, vectors = kernel.tile.rows, kernel.tile.vectors
+        loads = -(-rows // target.lanes // 4) + -(-vectors // 4)
+        assert len(of_kernel[0].body) <= 4 * (rows * vectors + loads) + 5, str(kernel)
+
+
 def decoders() -> list[object]:
     """By compiler and format."""
     return [

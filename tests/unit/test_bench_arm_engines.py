@@ -56,6 +56,34 @@ def test_an_inference_executes_its_multiply_adds_and_little_more(tmp_path: Path)
     assert macs / 8 < half < single
 
 
+@pytest.mark.parametrize(
+    ("channels", "filters", "kernel", "most"), [(64, 64, 1, 1.22), (3, 32, 3, 1.45)]
+)
+def test_channels_last_load_by_vectors(
+    channels: int, filters: int, kernel: int, most: float, tmp_path: Path
+) -> None:
+    """A 1x1 layer goes through all channels in one loop, a first layer takes a row of its kernel as
+    one run: instructions in multiply-adds of a vector."""
+    board = boards.load("raspberry-pi-4")
+    try:
+        find_compiler(board)
+        find_emulator(board)
+    except EdgeconvError as error:
+        pytest.skip(error.one_line())
+    side, rng = 32, np.random.default_rng(0)
+    constants = {"w": rng.standard_normal((filters, channels, kernel, kernel), np.float32)}
+    nodes = [
+        helper.make_node("Transpose", ["x"], ["t"], perm=[0, 3, 1, 2]),
+        helper.make_node("Conv", ["t", "w"], ["c"]),
+        helper.make_node("Transpose", ["c"], ["y"], perm=[0, 2, 3, 1]),
+    ]
+    model = onnx_models.model(nodes, {"x": (1, side, side, channels)}, {"y": None}, constants)
+    onnx.save(model, tmp_path / "net.onnx")
+    macs = channels * filters * kernel**2 * (side - kernel + 1) ** 2
+    found = counted(tmp_path / "net.onnx", board).instructions
+    assert found < most * macs / 4
+
+
 def test_which_types_are_compared(tmp_path: Path) -> None:
     model, pi4, pi5 = save_model(tmp_path), *map(boards.load, ("raspberry-pi-4", "raspberry-pi-5"))
     assert types_of(model, pi4) == ("float32",)

@@ -24,6 +24,8 @@ EC_INLINE float ec_reduce_min(ec_vec a) { return vminvq_f32(a); }
 #include "ec_stored_neon.h"
 #include "ec_tile_lanes.h"
 
+#define EC_JOINED_COLUMNS 1 /* ec_tile_mac multiplies EC_VL channels by lane */
+
 /* One channel: a pixel is loaded into every lane. */
 EC_INLINE void ec_tile_mac1(ec_tile *tile, const char *a, int a_as, ptrdiff_t pixel, const char *stored,
                             int fmt, int mr, int nv, int lo, int hi)
@@ -184,12 +186,9 @@ EC_INLINE void ec_tile_block(ec_tile *tile, const char **pixels, ptrdiff_t pixel
                 vfmaq_laneq_f32(tile->acc[(p + LANE) * nv + j], y[j], x, LANE);                       \
     } while (0)
 
-#define EC_F32_MAC
-EC_INLINE void ec_f32_mac(ec_tile *tile, const void *a, ptrdiff_t a_row, ptrdiff_t a_k,
-                          const void *b, int depth, int mr, int nv)
+/* The outer product, vectors loaded one by one. */
+EC_INLINE void ec_packed_singly(ec_tile *tile, const float *x_at, const float *y_at, int depth, int mr, int nv)
 {
-    const float *x_at = a, *y_at = b;
-    (void)a_row, (void)a_k; /* packed */
     EC_NO_UNROLL
     for (int k = 0; k < depth; k++, x_at += mr, y_at += nv * EC_VL) {
         ec_vec y[EC_TILE_VECS];
@@ -205,6 +204,29 @@ EC_INLINE void ec_f32_mac(ec_tile *tile, const void *a, ptrdiff_t a_row, ptrdiff
             EC_F32_LANE(3);
         }
     }
+}
+
+#define EC_F32_MAC
+EC_INLINE void ec_f32_mac(ec_tile *tile, const void *a, ptrdiff_t a_row, ptrdiff_t a_k,
+                          const void *b, int depth, int mr, int nv)
+{
+    (void)a_row, (void)a_k; /* packed */
+#ifdef EC_TILE_RUNS
+    if (EC_LOADS_FOUR) {
+        const char *x_at = a, *y_at = b;
+        EC_NO_UNROLL
+        for (int k = 0; k + 4 <= depth; k += 4) {
+            EC_UNROLL
+            for (int i = 0; i < 4; i++)
+                ec_packed_mac1(tile, &x_at, &y_at, mr, nv);
+        }
+        EC_NO_UNROLL
+        for (int k = 0; k < depth % 4; k++)
+            ec_packed_mac1(tile, &x_at, &y_at, mr, nv);
+        return;
+    }
+#endif
+    ec_packed_singly(tile, a, b, depth, mr, nv);
 }
 #undef EC_F32_LANE
 

@@ -7,6 +7,10 @@
 #define EC_LOADS_FOUR 1
 #endif
 
+/* The memory of a vector wherever it begins.  An operand of assembly, of which GCC adds up to 65,520 bytes to a pointer
+   within the instruction, where it adds up to 504 for an array of 16 bytes. */
+typedef uint8x16_t ec_vec_memory __attribute__((aligned(1), may_alias));
+
 /* ec_set1 of a constant that no compiler makes earlier, to keep it in a register. */
 EC_INLINE ec_vec ec_set1_here(float x)
 {
@@ -69,7 +73,7 @@ EC_INLINE void ec_load_beside(ec_vec *v, const char **p, ptrdiff_t apart, ptrdif
                          : "Ump"(*(const char(*)[16])(*p + 16 * (from + 2 * i))));
     EC_UNROLL
     for (int i = from + 2 * pairs; i < n; i++)
-        __asm__ volatile("ldr %q0, %1" : "=" EC_LANES_OF(v[i]) : "m"(*(const char(*)[16])(*p + i * apart)));
+        __asm__ volatile("ldr %q0, %1" : "=" EC_LANES_OF(v[i]) : "m"(*(const ec_vec_memory *)(*p + i * apart)));
     if (from) {
         uint8x16x4_t run;
         if (stride)

@@ -1,6 +1,7 @@
 /* Multiply-adds of register tiles of halves, eight filters a vector.  Included by ec_isa_neon_float16.h. */
 
 #define EC_TILE_RUNS 1
+#define EC_JOINED_COLUMNS 1 /* ec_tile_mac multiplies EC_VL channels by lane */
 #define EC_LANES_OF(x) "x"(x)
 #include "ec_runs_neon.h"
 

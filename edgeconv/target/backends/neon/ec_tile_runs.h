@@ -27,3 +27,22 @@ EC_INLINE void ec_tile_by_runs(ec_tile *tile, const char **pixels, ptrdiff_t pix
         }
     }
 }
+
+/* One channel of the outer product; packed operands move on.  mr is a multiple of four: four pixels are a vector, by
+   lane. */
+EC_INLINE void ec_packed_mac1(ec_tile *tile, const char **pixels, const char **filters, int mr, int nv)
+{
+    ec_vec x[EC_TILE_VECS], y[EC_TILE_VECS];
+    EC_UNROLL
+    for (int p = 0; p < mr / 4; p += 4)
+        ec_load_run(x + p, pixels, ec_min_i(mr / 4 - p, 4));
+    EC_UNROLL
+    for (int j = 0; j < nv; j += 4)
+        ec_load_run(y + j, filters, ec_min_i(nv - j, 4));
+    EC_UNROLL
+    for (int p = 0; p < mr; p++) {
+        EC_UNROLL
+        for (int j = 0; j < nv; j++)
+            ec_add_in_order(&tile->acc[p * nv + j], y[j], x[p / 4], p % 4);
+    }
+}
