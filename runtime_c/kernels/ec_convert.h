@@ -30,6 +30,17 @@ EC_INLINE void ec_nhwc_to_nchw(const void *in, void *out, int images, int channe
     ec_nchw_to_nhwc(in, out, images, pixels, channels, fmt EC_WORKER(, from, to)); /* the same with both exchanged */
 }
 
+/* As ec_nchw_to_nhwc_rows. */
+EC_INLINE void ec_nhwc_to_nchw_rows(const void *in, void *out, int channels, int width, int in_rows,
+                                    int out_rows, int fmt, int row0, int row1)
+{
+    const ptrdiff_t row = (ptrdiff_t)width * channels;
+    for (int y = row0; y < row1; y++)
+        ec_transpose_matrix(ec_at(in, y % in_rows * row, fmt), channels, width, channels,
+                            ec_place(out, (ptrdiff_t)(y % out_rows) * width, fmt), (ptrdiff_t)out_rows * width,
+                            width, fmt);
+}
+
 /* The channels of block i, counted over all images. */
 EC_INLINE int ec_block_channels(int i, int channels, int block)
 {

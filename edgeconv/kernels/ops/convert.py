@@ -85,11 +85,10 @@ def _rows(x: Tensor, out: Tensor) -> dict[str, Param]:
 
 
 def _divides(x: Tensor, out: Tensor, target: Target) -> Divides | None:
-    """The division into rows of one image whose channels come to lie last.  Vectors transpose as
-    many pixels as they have lanes, whichever rows these are in."""
-    orders = x.layout.order, out.layout.order
+    """The division into rows of one image.  Vectors transpose as many pixels as they have lanes,
+    whichever rows these are in."""
     image = len(x.shape) == _IMAGE and x.shape[0] == 1
-    if orders != (Order.ROW_MAJOR, Order.CHANNELS_LAST) or not image or not target.is_scalar:
+    if is_blocked(x.layout) or is_blocked(out.layout) or not image or not target.is_scalar:
         return None
     return Divides(x.shape[-2], columns=Divides(x.shape[-1]))
 
