@@ -7,7 +7,8 @@ of its own), or, of boards that are this machine, processor time of 1000 product
 the least of several runs; and in brackets that over the cost of 3x3.  Packing, borders and
 requantisation are included.  Layers of one row or column, as those of sound, have windows along it.
 Where a core's loops gain by that, sums are shifted by as many bits as a network's other layers may
-state; --own-shift leaves that out, as in networks of which it is not proven.
+state; --own-shift leaves that out, as in networks of which it is not proven.  --cycles: of firmware
+what the instructions take by the manual of a Cortex-M0 or M4, memory without wait states.
 """
 
 from __future__ import annotations
@@ -160,10 +161,12 @@ def _of_children() -> float:
     return used.ru_utime + used.ru_stime
 
 
-def costs(board: Board, choices: Sequence[Choice], rounds: int) -> Sequence[float]:
+def costs(
+    board: Board, choices: Sequence[Choice], rounds: int, *, cycles: bool = False
+) -> Sequence[float]:
     """Of a call of each layer."""
     if board.run.kind is RunKind.QEMU_SYSTEM:
-        return [alone_counted(each, fit(each, board, None), board) for each in choices]
+        return [alone_counted(each, fit(each, board, None), board)[cycles] for each in choices]
     layers = [next(each for each in choice.layers if each.candidate) for choice in choices]
     pairs = zip(layers, choices, strict=True)
     found = [Candidate(layer.algorithm, layer, choice.graph) for layer, choice in pairs]
@@ -175,7 +178,9 @@ def costs(board: Board, choices: Sequence[Choice], rounds: int) -> Sequence[floa
         return [float(counter.instructions(which)) for which in range(len(found))]
 
 
-def print_board(board: Board, channels: int, rounds: int, *, own_shift: bool = False) -> None:
+def print_board(
+    board: Board, channels: int, rounds: int, *, own_shift: bool = False, cycles: bool = False
+) -> None:
     """A line for each window."""
     graphs = [network(window, channels) for window in WINDOWS]
     if not own_shift:
@@ -184,7 +189,8 @@ def print_board(board: Board, channels: int, rounds: int, *, own_shift: bool = F
     unit = 1e3 if board.run.kind is RunKind.NATIVE else 1.0
     print(f"{board.name} ({board.isa}), {channels} channels")
     first = 0.0
-    for window, choice, cost in zip(WINDOWS, choices, costs(board, choices, rounds), strict=True):
+    found = costs(board, choices, rounds, cycles=cycles)
+    for window, choice, cost in zip(WINDOWS, choices, found, strict=True):
         each = unit * cost / products(window, channels)
         first = first or each
         layer = next(each for each in choice.layers if each.candidate)
@@ -200,9 +206,11 @@ def main() -> int:
     parser.add_argument("--channels", type=int, default=64)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--own-shift", action="store_true")
+    parser.add_argument("--cycles", action="store_true")
     args = parser.parse_args()
     for name in args.board:
-        print_board(boards.load(name), args.channels, args.rounds, own_shift=args.own_shift)
+        asked = {"own_shift": args.own_shift, "cycles": args.cycles}
+        print_board(boards.load(name), args.channels, args.rounds, **asked)
     return 0
 
 

@@ -61,14 +61,15 @@ def layers_counted(
     ]
 
 
-def alone_counted(choice: Choice, memory: MemoryMap, board: Board) -> int:
-    """Instructions of a network of one layer, in the last of the runs that a short one makes.
+def alone_counted(choice: Choice, memory: MemoryMap, board: Board) -> tuple[int, int]:
+    """Instructions of a network of one layer, and their cycles as `Counted` has them, in the last
+    of the runs that a short one makes.
 
     Raises EdgeconvError as `ticking_image` and `printed_ticks`.
     """
     with tempfile.TemporaryDirectory() as folder:
-        *_, (_, (instructions, _)) = _counts(choice, memory, board, Path(folder))
-    return instructions
+        *_, (_, counted) = _counts(choice, memory, board, Path(folder))
+    return counted
 
 
 def _counts(
