@@ -23,6 +23,13 @@ from edgeconv.kernels.algorithms.integer.kernels import (
     IntegerKernel,
 )
 from edgeconv.kernels.algorithms.integer.panels import kernel_of, panels_of
+from edgeconv.kernels.algorithms.integer.real_candidate import (
+    DEPTHWISE_2X2,
+    DEPTHWISE_3X3,
+    DEPTHWISE_TAPS,
+    RealPlan,
+    real_candidates,
+)
 from edgeconv.kernels.algorithms.problem import ConvProblem
 from edgeconv.kernels.algorithms.sums import Facts
 from edgeconv.target import board as boards
@@ -204,3 +211,32 @@ def test_edges_take_longer_than_windows_that_lie_side_by_side() -> None:
         wide = replace(padded, in_size=(1, 64, 64), out_size=(1, 64, 64))
         each = [candidates(e, target)[0].work.moves / e.macs for e in (whole, padded, wide)]
         assert each[0] < each[2] < each[1]
+
+
+@pytest.mark.parametrize("board", ["stm32h743", "stm32f407"])
+@pytest.mark.parametrize(
+    ("kernel", "stride", "plan"),
+    [
+        (5, 1, DEPTHWISE_2X2),
+        (7, 1, DEPTHWISE_2X2),
+        (3, 1, DEPTHWISE_3X3),
+        (5, 2, DEPTHWISE_TAPS),
+    ],
+)
+def test_sums_of_two_rows_share_what_is_taken_apart(
+    board: str, kernel: int, stride: int, plan: RealPlan
+) -> None:
+    """Of depthwise layers whose results are real numbers, windows of neighbouring rows but 3x3."""
+    layer = replace(
+        LAYER,
+        groups=64,
+        in_size=(1, 16, 16),
+        out_size=(1, 16 // stride, 16 // stride),
+        kernel=(1, kernel, kernel),
+        strides=(1, stride, stride),
+        pads=(0, kernel // 2, kernel // 2),
+        integers=False,
+        real_sums=True,
+    )
+    (found,) = real_candidates(layer, boards.load(board).target)
+    assert found.plan == plan
