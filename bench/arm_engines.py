@@ -1,11 +1,12 @@
 """Instructions of one inference of programs for 64-bit Arm cores beside engines', under QEMU.
 
-    python bench/arm_engines.py MODEL.onnx [MODEL.onnx ...] --engines FOLDER
-        [--board raspberry-pi-4 ...] [--only float32 ...] [--pnnx PATH] [--json]
+    python bench/arm_engines.py MODEL.onnx [MODEL.onnx ...] [--engines FOLDER]
+        [--board raspberry-pi-4 ...] [--only float32 ...] [--pnnx PATH] [--layers] [--json]
 
-FOLDER has an AArch64 Python in FOLDER/root, with its libraries, and onnxruntime, ncnn and numpy of
-its own in FOLDER/site (bench/README.md says how to come by them).  ncnn takes models that pnnx
-converts, which is looked for on the PATH; without it, or where it fails, there is no ncnn.
+Without FOLDER programs are counted alone.  It has an AArch64 Python in FOLDER/root, with its
+libraries, and onnxruntime, ncnn and numpy of its own in FOLDER/site (bench/README.md says how to
+come by them).  ncnn takes models that pnnx converts, which is looked for on the PATH; without it,
+or where it fails, there is no ncnn.
 
 A line for each model, board and type, millions of instructions, and the program's over those of the
 engine with the fewest:
@@ -14,7 +15,9 @@ engine with the fewest:
     float16   beside ncnn in float16, on boards whose core has that
     int8      of quantised models, beside ONNX Runtime and ncnn in int8
 
-All with one thread; the difference of three inferences and one, halved.
+All with one thread; the difference of three inferences and one, halved.  ``--layers``: below it a
+line for each function of layers with equal plans: how many layers, millions of instructions, the
+least that their multiply-adds take, the first over the second, and the first layer.
 """
 
 from __future__ import annotations
@@ -27,11 +30,12 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import onnx
 from counting.compiled import counted, of_one
+from counting.layers import CountedFunction, by_function
 from counting.ncnn_int8 import quantise, without_rounding
 from counting.program import HERE, build_plugin, executed
 from telling import errors_told
@@ -59,6 +63,7 @@ class Row:
     type: str
     program: int
     engines: Mapping[str, int]
+    functions: Sequence[CountedFunction] = ()
 
     @property
     def ratio(self) -> float | None:
@@ -69,7 +74,8 @@ class Row:
         beside = "  ".join(f"{name} {1e-6 * n:8.1f}" for name, n in self.engines.items())
         ratio = "" if self.ratio is None else f"{self.ratio:8.3f}"
         head = f"{self.model:24}{self.board:22}{self.type:8}"
-        return f"{head}{1e-6 * self.program:9.1f}{ratio}  {beside}"
+        total = f"{head}{1e-6 * self.program:9.1f}{ratio}  {beside}".rstrip()
+        return "\n".join([total, *map(str, self.functions)])
 
 
 class Engines:
@@ -166,41 +172,56 @@ def types_of(model: Path, board: Board) -> tuple[str, ...]:
 
 
 def rows(
-    models: Sequence[Path], chosen: Sequence[Board], only: Sequence[str], engines: Engines
+    models: Sequence[Path],
+    chosen: Sequence[Board],
+    only: Sequence[str],
+    engines: Engines | None,
+    *,
+    layers: bool = False,
 ) -> Iterator[Row]:
-    """Model by model, for each board every type that both have, or of these those of ``only``."""
+    """Model by model, for each board every type that both have, or of these those of ``only``;
+    without ``engines`` programs alone."""
     for model in models:
         for board in chosen:
             for each in types_of(model, board):
                 if only and each not in only:
                     continue
-                counts = {name: engines.instructions(name, model, board) for name in ENGINES[each]}
-                program = counted(model, board, float16=each == "float16").instructions
+                half = each == "float16"
+                counts = (
+                    {name: engines.instructions(name, model, board) for name in ENGINES[each]}
+                    if engines
+                    else {}
+                )
+                program = counted(model, board, float16=half).instructions
                 taken = {name: count for name, count in counts.items() if count is not None}
-                yield Row(model.stem, board.name, each, program, taken)
+                functions = by_function(model, board, float16=half) if layers else ()
+                yield Row(model.stem, board.name, each, program, taken, functions)
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("models", nargs="+", type=Path, metavar="MODEL.onnx")
-    parser.add_argument("--engines", type=Path, required=True, metavar="FOLDER")
+    parser.add_argument("--engines", type=Path, metavar="FOLDER")
     parser.add_argument("--board", action="append", help=f"default: {', '.join(BOARDS)}")
     parser.add_argument("--only", nargs="+", choices=tuple(ENGINES), default=())
     parser.add_argument("--pnnx", default="pnnx", metavar="PATH")
+    parser.add_argument("--layers", action="store_true")
     parser.add_argument("--json", action="store_true")
     args = parser.parse_args()
     found: list[Row] = []
     with errors_told(), tempfile.TemporaryDirectory() as folder:
-        engines = Engines(args.engines, args.pnnx, Path(folder))
+        engines = Engines(args.engines, args.pnnx, Path(folder)) if args.engines else None
         chosen = [boards.load(name) for name in args.board or BOARDS]
-        for row in rows(args.models, chosen, args.only, engines):
+        for row in rows(args.models, chosen, args.only, engines, layers=args.layers):
             found.append(row)
             if not args.json:
                 print(row, flush=True)
     if args.json:
         keys = ("model", "board", "type", "program", "ratio")
         lines = [
-            {key: getattr(row, key) for key in keys} | {"engines": row.engines} for row in found
+            {key: getattr(row, key) for key in keys}
+            | {"engines": row.engines, "functions": [asdict(each) for each in row.functions]}
+            for row in found
         ]
         print(json.dumps(lines, indent=2))
     for each in ENGINES:

@@ -97,7 +97,7 @@ def test_integer_loops_of_neon_move_nothing_and_load_filters_together(in_order: 
 
 
 def test_float32_panels_of_neon_load_runs_of_vectors() -> None:
-    """Four channels to a round, up to four vectors by a load; beside these at most five for pointers
+    """Four channels to a round, up to four vectors by a load; at most five more for pointers
     and the count."""
     target = TARGETS["neon"]
     panels = tuple(kernel for kernel in kernels(target) if kernel.kind == "outer")

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
-from arm_engines import Engines, Row, types_of
+from arm_engines import Engines, Row, rows, types_of
 from counting.compiled import counted
 from onnx import helper
 
@@ -82,6 +82,23 @@ def test_channels_last_load_by_vectors(
     macs = channels * filters * kernel**2 * (side - kernel + 1) ** 2
     found = counted(tmp_path / "net.onnx", board).instructions
     assert found < most * macs / 4
+
+
+def test_functions_take_what_the_program_does(tmp_path: Path) -> None:
+    """Counted without engines: the layers' functions, and the least of their multiply-adds."""
+    board = boards.load("raspberry-pi-5")
+    try:
+        find_compiler(board)
+        find_emulator(board)
+    except EdgeconvError as error:
+        pytest.skip(error.one_line())
+    (row,) = rows([save_model(tmp_path)], [board], ["float16"], None, layers=True)
+    assert row.ratio is None
+    convolution = next(each for each in row.functions if each.least)
+    assert convolution.least == CHANNELS**2 * SIDE**2 / 8
+    of_layers = sum(each.instructions for each in row.functions if each.layers)
+    assert convolution.least < of_layers <= row.program
+    assert row.program < sum(each.instructions for each in row.functions)  # start and end, too
 
 
 def test_which_types_are_compared(tmp_path: Path) -> None:
