@@ -47,7 +47,7 @@ EC_INLINE void ec_softmax_rows(const ec_epilogue epilogue, const void *x, int x_
     }
 }
 
-/* The same of numbers one at a time: exponentials, which take most of the time, are kept for the
+/* Softmax of rows of n numbers, one number at a time: exponentials, which take most of the time, are kept for the
    second pass.  held: n numbers. */
 EC_INLINE void ec_softmax_held(const ec_epilogue epilogue, const void *x, int x_as, const void *residual, void *out,
                                float *held, int rows, int n)
