@@ -86,17 +86,17 @@ def test_what_is_not_stated_is_not_guessed(target: Target) -> None:
 
 
 def test_programs_without_prefetch_have_none_of_it() -> None:
-    headers = ("ec_decode.h", "ec_strips.h", "ec_window.h", "ec_conv_direct.h")
+    headers = ("ec_decode.h", "ec_strips.h", "ec_window.h", "ec_conv_sums.h", "ec_conv_direct.h")
     without = "".join(amalgamate(TARGETS["neon"].header, headers))
     assert "prefetch_filters" not in without
     assert "EC_PREFETCH_DISTANCES" not in without
-    prefetch = (*headers[:-1], "ec_prefetch.h", headers[-1])
+    prefetch = (*headers[:-2], "ec_prefetch.h", *headers[-2:])
     assert "prefetch_filters" in "".join(amalgamate(TARGETS["neon"].header, prefetch))
 
 
 def test_fetches_are_declared_in_front_of_all_kernels() -> None:
     """A layer that fetches nothing comes first, and its header has fetches all the same."""
-    headers = ("ec_strips.h", "ec_window.h", "ec_conv_direct.h")
+    headers = ("ec_strips.h", "ec_window.h", "ec_conv_sums.h", "ec_conv_direct.h")
     later = ("ec_strips.h", "ec_window.h", "ec_prefetch.h", "ec_conv_depthwise.h")
     text = "".join(amalgamate(TARGETS["neon"].header, merge_headers([headers, later])))
     made, *uses = (found.start() for found in re.finditer(r"\bec_fetch_run\(", text))

@@ -114,7 +114,7 @@ def lower(candidate: DirectCandidate, node: Node, graph: Graph, target: Target) 
         headers=(
             *("ec_decode.h", "ec_strips.h", "ec_window.h"),
             *((HEADER,) if prefetch else ()),
-            "ec_conv_direct.h",
+            *("ec_conv_sums.h", "ec_conv_direct.h"),
         ),
         filters=(
             packed_elements(problem, tiles, lanes),
