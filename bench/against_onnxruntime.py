@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import statistics
 import subprocess
 import sys
@@ -21,6 +20,8 @@ import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+
+from engines.pinned import pinned
 
 WARM_UP = 3
 
@@ -55,15 +56,12 @@ def onnxruntime_median_ms(model: str, runs: int, shapes: Mapping[str, Sequence[i
     return statistics.median(samples[WARM_UP:])
 
 
-def pinned(command: list[str], cpu: int) -> str:
-    """stdout of ``command`` run on one core."""
-    return subprocess.run(
-        command,
-        check=True,
-        capture_output=True,
-        text=True,
-        preexec_fn=lambda: os.sched_setaffinity(0, {cpu}),
-    ).stdout
+def printed(command: Sequence[str], cpu: int) -> str:
+    """stdout of ``command`` run on one core; ends with its words where it fails."""
+    done = pinned(command, cpu)
+    if done.returncode:
+        raise SystemExit(done.stderr)
+    return done.stdout
 
 
 def main() -> None:
@@ -89,11 +87,10 @@ def main() -> None:
         compiled = [*tool, "compile", args.model, "--board", args.board, "-o", project, "--build"]
         subprocess.run([*compiled, *stated], check=True, stdout=subprocess.DEVNULL)
         for _ in range(args.rounds):
-            ours = json.loads(
-                pinned([*tool, "bench", project, "--json", "--runs", str(args.runs)], args.cpu)
-            )["median_ms"]
+            bench = [*tool, "bench", project, "--json", "--runs", str(args.runs)]
+            ours = json.loads(printed(bench, args.cpu))["median_ms"]
             child = [sys.executable, __file__, args.model, "--child", "--runs", str(args.runs)]
-            theirs = float(pinned([*child, *stated], args.cpu))
+            theirs = float(printed([*child, *stated], args.cpu))
             ratios.append(theirs / ours)
             print(
                 f"edgeconv {ours:9.3f} ms   ONNX Runtime {theirs:9.3f} ms   ratio {ratios[-1]:.3f}"

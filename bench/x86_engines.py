@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import statistics
 import subprocess
 import sys
@@ -26,6 +25,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from engines.pinned import pinned
 from engines.timed import ENGINES
 from telling import errors_told
 
@@ -60,17 +60,6 @@ class Row:
             middle = statistics.median(found)
             beside += f"  {name} {middle:5.2f} ({found[0]:.2f} to {found[-1]:.2f})"
         return f"{self.model:24}{self.board:12}{statistics.median(self.program):10.4f}{beside}"
-
-
-def pinned(command: Sequence[str], cpu: int) -> subprocess.CompletedProcess[str]:
-    """``command`` run on one core."""
-    return subprocess.run(
-        command,
-        check=False,
-        capture_output=True,
-        text=True,
-        preexec_fn=lambda: os.sched_setaffinity(0, {cpu}),
-    )
 
 
 def program_ms(project: Path, runs: int, cpu: int) -> float:
