@@ -142,10 +142,11 @@ def _part(text: str) -> _Part:
     uses = tuple(chain(_of_functions(functions), _of_macros(macros)))
     of_macros = frozenset(macro[1] for macro in macros)
     named = of_macros.union(function[1] for function in functions)
+    labels = (label for case in _CASE.finditer(text) for label in _LABEL.findall(case[2]))
     return _Part(
         of_macros,
         named,
-        named.union(*(names for names, _ in uses)),
+        named.union(labels),
         uses,
         tuple(_pasted(macros)),
         (_Names.of(_ENUM.sub("", plain)), _Names.of(values)),

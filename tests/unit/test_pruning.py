@@ -59,6 +59,16 @@ EC_NEST int ec_second(int x) { return x; }
 
 EC_SHARED int ec_f32_sum(int x) { return x; }
 
+/* What two functions have in common. */
+#define EC_LIKE_CASES(x)   \\
+    case EC_A: return x;   \\
+    case EC_D: return -x;
+EC_INLINE int ec_like(int kind, int x)
+{
+    switch (kind) { EC_LIKE_CASES(x) }
+    return 0;
+}
+
 /* What a few count. */
 #define EC_FEW 4
 #if defined(EC_Z)
@@ -104,6 +114,12 @@ def test_of_labels_with_one_body_those_in_use_stay_with_it() -> None:
     text = pruned(RUNTIME, "int f(int x) { return ec_by_kind(EC_B, x); }")
     assert "    case EC_B: return ec_first(x);\n" in text
     assert "case EC_C" not in text
+
+
+def test_cases_of_a_macro_stay_with_it() -> None:
+    text = pruned(RUNTIME, "int f(int x) { return ec_like(EC_A, x); }")
+    assert "    case EC_A: return x;   \\\n    case EC_D: return -x;\n" in text
+    assert "LIKE_CASES" not in pruned(RUNTIME, "int f(void) { return ec_sub(1, 2); }")
 
 
 def test_what_is_compared_with_an_enumerator_does_not_name_it() -> None:
