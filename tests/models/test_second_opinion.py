@@ -133,7 +133,7 @@ FAULTS = {
     ("deciding", "the first of one channel less"): (".outer = 1, .n = 16,", ".outer = 1, .n = 15,"),
     ("deciding", "scores of another bias"): (".bias = bias,", ".bias = bias + 1,"),
     ("quiet", "one element on"): ("epilogue, a, b,", "epilogue, a + 1, b,"),
-    ("narrow", "a row that nobody writes"): ("out, 2, 30,", "out, 1, 30,"),
+    ("narrow", "a row that nobody writes"): ("workspace, 2, 30)", "workspace, 1, 30)"),
     ("enlarging", "another weight"): (".filters = filters,", ".filters = filters + 1,"),
     ("enlarging", "pixels that nobody writes"): (".lines = 9", ".lines = 8"),
     ("enlarging", "one element on"): ("ec_copy_rows(in1,", "ec_copy_rows(in1 + 1,"),

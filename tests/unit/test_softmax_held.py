@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from pathlib import Path
 
+import numpy as np
 import pytest
 from onnx import helper
 
@@ -14,6 +15,7 @@ from edgeconv.kernels.ops.softmax import lower
 from edgeconv.model import frontend
 from edgeconv.target import board as boards
 from tests import onnx_models
+from tests.command import Command
 
 _ROW = 24
 
@@ -51,3 +53,24 @@ def test_nothing_is_held(board: str, op: str, axis: int, tmp_path: Path) -> None
     """Of logarithms, which have no second exponential; across rows; and with vectors."""
     node, graph = of_rows(tmp_path, op, axis)
     assert not lower(node, graph, boards.load(board).target).workspace_bytes
+
+
+def test_a_budget_of_less_ram_is_kept_without_a_row(tmp_path: Path, edgeconv: Command) -> None:
+    """In float32, as without a budget, and as the least memory has it."""
+    size, inner = 20_000, 4
+    weights = np.random.default_rng(5).normal(size=(inner, size)).astype(np.float32)
+    nodes = [
+        helper.make_node("MatMul", ["x", "w"], ["a"]),
+        helper.make_node("Softmax", ["a"], ["b"], axis=-1),
+        helper.make_node("ReduceMax", ["b"], ["y"], axes=[1]),
+    ]
+    path = onnx_models.save(
+        onnx_models.model(nodes, {"x": [1, inner]}, {"y": [1, 1]}, {"w": weights}),
+        tmp_path / "net.onnx",
+    )
+    for given in (("--ram", "100K"), ("--objective", "memory", "--io", "caller")):
+        folder = tmp_path / given[0].strip("-")
+        edgeconv.ok("compile", path, "--board", "mps2-an386", *given, "-o", folder)
+        program = (folder / "net.c").read_text()
+        assert "ec_softmax_rows(epilogue, x, EC_F32," in program
+        assert f"NET_ARENA_BYTES = {4 * size}" in (folder / "net.h").read_text()

@@ -17,6 +17,7 @@ from edgeconv.kernels.ops.formula import Formula
 from edgeconv.kernels.ops.importing import axis_of, make_node
 from edgeconv.target.targets import Target
 
+SOFTMAX = "Softmax"  # the operator of the IR
 # Slots by counting in the kernel: exponential, maximum, sum and product of a vector; of a row, two
 # reductions across lanes and a division, each waiting for the one before.
 _VECTOR, _ROW = 30, 300
@@ -27,15 +28,15 @@ def _importer(log: bool) -> Importer:
         shape = ctx.tensor(source.inputs[0]).shape
         axis = axis_of(source, ctx, source.attrs["axis"], len(shape))
         if source.version >= 13:
-            return [make_node(source, "Softmax", axis=axis, log=log)]
+            return [make_node(source, SOFTMAX, axis=axis, log=log)]
         # Before opset 13 everything from ``axis`` on is normalised together.
         together = [i for i in range(axis, len(shape)) if shape[i] > 1]
         if len(together) == 1 or (not together and axis < len(shape)):
-            return [make_node(source, "Softmax", axis=[*together, axis][0], log=log)]
+            return [make_node(source, SOFTMAX, axis=[*together, axis][0], log=log)]
         formula = Formula(source, ctx)
         (x,) = formula.inputs()
         flat = x.reshape(math.prod(shape[:axis]), math.prod(shape[axis:]))
-        return formula.finish(formula.add("Softmax", (flat,), flat.shape, axis=1, log=log))
+        return formula.finish(formula.add(SOFTMAX, (flat,), flat.shape, axis=1, log=log))
 
     return importer
 
@@ -79,7 +80,7 @@ def lower(node: Node, graph: Graph, target: Target) -> Layer:
 
 
 OPERATOR = Operator(
-    name="Softmax",
+    name=SOFTMAX,
     onnx={"Softmax": _importer(log=False), "LogSoftmax": _importer(log=True)},
     lower=lower,
     layouts=layouts,

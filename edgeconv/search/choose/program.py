@@ -24,6 +24,7 @@ from edgeconv.ir.encoding import FLOAT32, Encoding
 from edgeconv.ir.filters import WEIGHTED
 from edgeconv.ir.graph import Graph, Node
 from edgeconv.ir.layout import ROW_MAJOR, Layout
+from edgeconv.kernels.ops.softmax import SOFTMAX
 from edgeconv.search.choose.arena_limit import Needs, Room, View
 from edgeconv.search.choose.pbqp import Limit, Problem
 from edgeconv.search.choose.prices import Prices, Way
@@ -156,7 +157,7 @@ class Program:
             need, workspace = self._need(number, node, graph, way)
             if need <= most:
                 yield way, need
-            if workspace and node.op in WEIGHTED:
+            if workspace and node.op in (*WEIGHTED, SOFTMAX):
                 limits |= {0, most - need + workspace}
         for limit in sorted(limit for limit in limits if limit >= 0):
             given = node.request.workspace.at_most(limit)

@@ -27,6 +27,7 @@ from edgeconv.kernels.algorithms.product_sums import PRODUCT
 from edgeconv.kernels.algorithms.scaling import common_scaling, with_shift
 from edgeconv.kernels.algorithms.widening import widened
 from edgeconv.kernels.ops.attention import ATTENTION
+from edgeconv.kernels.ops.softmax import SOFTMAX
 from edgeconv.search.choose.arena_limit import Room
 from edgeconv.search.choose.bit_for_bit import require
 from edgeconv.search.choose.channel_sums import with_channel_sums
@@ -251,7 +252,7 @@ def _requested(
         known = described.get(node.name)
         asked = replace(node.request, described=known, truncate=truncate)
         limit = limits.get(node.name, limits.get(EVERY_LAYER))
-        if limit is not None and (node.op in WEIGHTED or node.op == ATTENTION):
+        if limit is not None and node.op in (*WEIGHTED, ATTENTION, SOFTMAX):
             asked = replace(asked, workspace=limit)
         nodes.append(replace(node, request=asked))
     return replace(graph, nodes=tuple(nodes))
