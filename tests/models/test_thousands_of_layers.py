@@ -88,7 +88,8 @@ def test_shared_functions_compute_the_same_bits(
     path = onnx_models.save(source, tmp_path / "net.onnx")
     results = []
     for most in (MANY, 0):
-        monkeypatch.setattr("edgeconv.codegen.emit.MANY", most)
+        for name in ("ALIKE", "MANY"):
+            monkeypatch.setattr(f"edgeconv.codegen.emit.{name}", most)
         directory = tmp_path / f"most-{most}"
         project, _ = compile_model(CompileOptions(path, board), directory)
         assert pipeline.verify_project(directory, model=path).passed

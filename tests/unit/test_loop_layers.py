@@ -57,7 +57,9 @@ def test_a_loop_is_one_layer_that_computes_the_same(name: str, tmp_path: Path) -
         feeds = _feeds(MODELS[name], seed)
         got = run(feeds)
         for output, want in zip(graph.outputs, _expected(MODELS[name], feeds), strict=True):
-            np.testing.assert_allclose(got[output], want, rtol=1e-6, atol=1e-6)
+            # Of the largest number: sums that cancel are as far off as their terms.
+            near = 1e-6 * max(1.0, float(np.abs(want).max()))
+            np.testing.assert_allclose(got[output], want, rtol=1e-6, atol=near)
 
 
 def test_programs_of_loops_compute_what_the_model_does(edgeconv: Command, tmp_path: Path) -> None:
