@@ -65,7 +65,7 @@ def plan(
     """
     program, banks = of_choice(choice), banks or ONE
     layout, packing, optimal = _laid_out(program)
-    by_block = _homes(layout, homes)
+    by_block = _home_of_each(layout, homes)
     named = {home for home in by_block if home is not None}
     one = min(named, default=0)
     room = banks[one].capacity
@@ -233,7 +233,7 @@ def _kept(layout: _Layout) -> frozenset[int]:
     return frozenset(i for i, names in enumerate(owned) if states & names)
 
 
-def _homes(layout: _Layout, homes: Homes) -> tuple[int | None, ...]:
+def _home_of_each(layout: _Layout, homes: Homes) -> tuple[int | None, ...]:
     """By block of ``layout``, the bank that the user names for it."""
     pinned = layout.program.pinned
     owned = (layout.sharing.blocks[i].keys() for i in layout.owned)
